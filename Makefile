@@ -1,0 +1,78 @@
+# Hands-On Multi-GPU Training. `make book` sets everything up and builds the pages; `make help` lists the rest.
+#
+#   D2LMGPU_PROFILE=quick|full|test  how much data and how many epochs (default: quick without a GPU)
+#   D2LMGPU_DEVICES=gpu|cpu|cpu:N    which devices (default: the GPUs, else one device per CPU core)
+#   CHAPTER=chapters/...ipynb        the chapter for `make run`
+
+PYTHON := .venv/bin/python
+CACHE := $(CURDIR)/.cache
+
+# Whatever the tools would keep in the home folder stays in this one.
+export PIP_CACHE_DIR := $(CACHE)/pip
+export NPM_CONFIG_CACHE := $(CACHE)/npm
+export XDG_CACHE_HOME := $(CACHE)
+export XDG_DATA_HOME := $(CACHE)/share
+export XDG_STATE_HOME := $(CACHE)/state
+export IPYTHONDIR := $(CACHE)/ipython
+export JUPYTER_CONFIG_DIR := $(CACHE)/jupyter/config
+export JUPYTER_DATA_DIR := $(CACHE)/jupyter/data
+export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
+export MPLCONFIGDIR := $(CACHE)/matplotlib
+export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
+export MXNET_HOME := $(CACHE)/mxnet
+
+.DEFAULT_GOAL := help
+.PHONY: help setup book serve lab lab-app hub run test soak bench record test-gpu-requirements clean
+
+help:    ## this list
+	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
+
+setup: .venv/.ready  ## .venv, a Chromium, the data and the pages' scripts: what is missing of them
+.venv/.ready: requirements.txt package-lock.json hub/package-lock.json pyproject.toml tools/setup.sh
+	@tools/setup.sh
+
+book: setup  ## run every chapter and build the pages
+	@$(PYTHON) tools/book.py
+
+serve: book  ## show the pages on this machine only
+	@$(PYTHON) -u -m http.server --bind 127.0.0.1 --directory _build/html 0
+
+lab: setup  ## JupyterLab in the chapters, on this machine only
+	@$(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir chapters $(if $(filter 0,$(shell id -u)),--allow-root)
+
+lab-app: setup  ## the training lab as an app, on this machine only
+	@JUPYTER_PATH=tools/lab-app $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1
+
+hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
+	@$(PYTHON) hub/start.py
+
+run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
+	@$(PYTHON) tools/notebook.py run $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
+
+test: setup  ## everything, fast things first
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m pytest tests --ignore tests/backends --ignore tests/book --ignore tests/hub
+	$(PYTHON) -m pytest tests/hub
+	$(PYTHON) -m pytest tests/backends --framework torch
+	$(PYTHON) -m pytest tests/backends --framework mxnet
+	$(PYTHON) -m pytest --nbval chapters
+	$(MAKE) book
+	$(PYTHON) -m pytest tests/book
+
+soak: setup  ## the checked cells and the browser tests twenty times in a row, then random interruptions
+	for i in $$(seq 20); do $(PYTHON) -m pytest -q --nbval chapters || exit 1; done
+	for i in $$(seq 20); do $(PYTHON) -m pytest -q tests/browser || exit 1; done
+	$(PYTHON) -m pytest -q tests/browser/interruptions.py
+
+bench: setup  ## our training loops beside D2L's own
+	$(PYTHON) -m benchmarks
+
+record: setup  ## the full recipe of the chapters from scratch, written to records/
+	for name in mxnet pytorch; do \
+	    D2LMGPU_PROFILE=full $(PYTHON) -m d2lmgpu record chapters/scratch/$$name.ipynb || exit 1; done
+
+test-gpu-requirements: setup  ## install requirements-gpu.txt into a fresh environment and use it without a GPU
+	D2LMGPU_TEST_GPU_REQUIREMENTS=1 $(PYTHON) -m pytest tests/hub/test_requirements_gpu.py
+
+clean:   ## remove the built pages and the executed chapters
+	rm -rf _build

@@ -1,0 +1,126 @@
+"""How quick the lab is, and what it costs: ``python -m benchmarks.lab`` on a machine at rest.
+
+Each number is the median of several, with the least and the greatest. ``UI`` is the longest that
+the notebook's main thread had to wait while a run was started, drawn and stopped: a widget's
+callback would have waited as long.
+"""
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from statistics import median
+
+from d2lmgpu.lab import runner
+from d2lmgpu.lab.chapter import ChapterTrain
+from d2lmgpu.lab.model import LabModel
+from d2lmgpu.lab.view import LabView
+
+REPEATS, PAIRS = 5, 5
+SETTINGS = {"num_gpus": 2, "batch_size": 256, "lr": 0.2}
+CHAPTERS = {
+    "PyTorch, LeNet": ("chapters/scratch/pytorch.ipynb", 1.5),
+    "MXNet, LeNet": ("chapters/scratch/mxnet.ipynb", 1.5),
+    "PyTorch, ResNet-18, DDP": ("chapters/concise/pytorch.ipynb", 4.0),
+}  # the second number: seconds that a click may take to the first point
+BARE = """
+import sys
+from d2lmgpu.lab.chapter import ChapterTrain
+run = ChapterTrain(sys.argv[1])(2, 256, 0.2, 3)
+print("samples/s", run.samples_per_second)
+"""
+
+
+class Bench:
+    """A lab with its widgets, and what a reader at it would wait for."""
+
+    def __init__(self, path):
+        self.model = LabModel({"train": ChapterTrain(path)}, **SETTINGS)
+        self.view = LabView(self.model)
+        self.drawn, self.idle = threading.Event(), threading.Event()
+        self.view.curves.observe(lambda change: self.drawn.set(), "value")
+        self.model.observe(self._on_status, "status")
+
+    def _on_status(self, change):
+        if change.new == "idle":
+            self.idle.set()
+
+    def warm(self):
+        """Wait until there is a spare worker that has everything imported."""
+        ready = threading.Event()
+        runner.warm(self.model.function.framework, lambda event: ready.set())
+        ready.wait()
+
+    def click_and_stop(self):
+        """Seconds to the first point, from Stop to idle, and the longest wait of this thread."""
+        self.warm()
+        self.view.curves.value = ""
+        self.drawn.clear()
+        self.idle.clear()
+        click = time.perf_counter()
+        self.model.run()
+        longest = self._tick_until(self.drawn, click)
+        first_point = time.perf_counter() - click
+        longest = max(longest, self._tick_until(self.idle, time.perf_counter(), seconds=1))
+        stop = time.perf_counter()
+        self.model.stop()
+        longest = max(longest, self._tick_until(self.idle, stop))
+        return first_point, time.perf_counter() - stop, longest
+
+    @staticmethod
+    def _tick_until(event, last, seconds=600):
+        """Tick every 5 ms until ``event``; the longest time between two ticks, less the 5 ms."""
+        longest, end = 0.0, last + seconds
+        while last < end and not event.is_set():
+            time.sleep(0.005)
+            now = time.perf_counter()
+            longest, last = max(longest, now - last - 0.005), now
+        return longest
+
+    def speed(self):
+        """Samples a second of a run of three epochs under the lab."""
+        self.warm()
+        self.model.num_epochs = 3
+        self.idle.clear()
+        self.model.run()
+        self.idle.wait()
+        return self.model.runs[-1].samples_per_second
+
+
+def bare_speed(path):
+    """Samples a second of the same run in a process of its own, without a lab."""
+    done = subprocess.run(
+        [sys.executable, "-c", BARE, path], capture_output=True, text=True, check=True
+    )
+    return float(done.stdout.split("samples/s ")[-1])
+
+
+def line(name, values, limit, unit="s", digits=2):
+    """Print one result; whether it is within its limit."""
+    middle = median(values)
+    spread = f"{min(values):.{digits}f} to {max(values):.{digits}f}"
+    good = middle <= limit
+    print(f"{name:48} {middle:.{digits}f} {unit} ({spread}; at most {limit:g}) "
+          f"{'ok' if good else 'TOO MUCH'}", flush=True)  # fmt: skip
+    return good
+
+
+def main():
+    """Measure everything; returns the number of results beyond their limits."""
+    os.environ.setdefault("D2LMGPU_PROFILE", "quick")
+    good = []
+    for name, (path, limit) in CHAPTERS.items():
+        bench = Bench(path)
+        first, stopped, waits = zip(*(bench.click_and_stop() for _ in range(REPEATS)))
+        good.append(line(f"{name}: click to first point", first, limit))
+        good.append(line(f"{name}: Stop to idle", stopped, 1.0))
+        good.append(line(f"{name}: UI, longest wait", [1000 * max(waits)], 100, "ms", 0))
+        ratios = [bare_speed(path) / bench.speed() for _ in range(PAIRS)]
+        good.append(line(f"{name}: time under the lab over bare", ratios, 1.03, "x", 3))
+    runner.cool()
+    return good.count(False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,5 @@
+import sys
+
+from d2lmgpu.cli import main
+
+sys.exit(main())

@@ -1,0 +1,23 @@
+"""``python -m d2lmgpu COMMAND``."""
+
+import argparse
+
+
+def main(arguments=None) -> int:
+    """Run one command; returns the exit status (0: all is well)."""
+    parser = argparse.ArgumentParser(prog="python -m d2lmgpu")
+    commands = parser.add_subparsers(dest="command", required=True)
+    commands.add_parser("doctor", help="what this machine has, and what it lacks for the course")
+    record = commands.add_parser("record", help="run a chapter's train and write what it did")
+    record.add_argument("chapter", help="the chapter's notebook; one a call: one framework each")
+    chosen = parser.parse_args(arguments)
+
+    if chosen.command == "record":
+        from d2lmgpu import records
+
+        print("Written to", records.record_chapter(chosen.chapter))
+        return 0
+
+    from d2lmgpu import doctor
+
+    return doctor.main()

@@ -1,0 +1,92 @@
+"""The process in which a run happens: imports, waits for one job, trains, says how it went.
+
+python -m d2lmgpu.lab.worker [torch|mxnet]
+"""
+
+import faulthandler
+import importlib
+import os
+import signal
+import sys
+import traceback
+
+import cloudpickle
+
+from d2lmgpu import datafiles, devices
+from d2lmgpu.events import VARIABLE, report
+
+OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
+
+
+def main(framework):
+    faulthandler.enable()
+    # Stop is SIGINT, which this process ignores by inheritance if Jupyter runs in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        backend = load_backend(framework)
+    except Exception as error:
+        report("outcome", **failure(error, "The worker could not start:"))
+        sys.exit(1)
+    job = sys.stdin.buffer.read()
+    if not job:
+        return  # the notebook closed this spare
+    try:
+        outcome = train(cloudpickle.loads(job), backend)
+    except KeyboardInterrupt:
+        outcome = {"status": "stopped"}
+    except BaseException as error:
+        outcome = failure(error, "train raised")
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    report("outcome", **outcome)
+
+
+def load_backend(framework):
+    """Import the framework before it is needed; say which devices it has."""
+    backend = importlib.import_module(f"d2lmgpu.{framework}") if framework else None
+    kind, count = devices.available(backend.num_gpus() if backend else 0)
+    report("ready", kind=kind, devices=count, cores=devices.num_cores())
+    if backend and datafiles.locate(
+        datafiles.KNOWN["fashion-mnist"], os.environ.get("D2LMGPU_DATA"), datafiles.cache()
+    ):
+        backend.load_data_fashion_mnist(1)  # so that the run finds it in memory
+    return backend
+
+
+def train(job, backend):
+    """Call the function of ``job``; what it returns, as plain numbers."""
+    gpus, num_gpus = backend.num_gpus() if backend else 0, job["arguments"]["num_gpus"]
+    for name in [name for name in os.environ if name.startswith("D2LMGPU_") and name != VARIABLE]:
+        del os.environ[name]
+    os.environ.update(job["environ"])
+    chosen = os.environ.get(devices.VARIABLE, "auto")
+    if chosen in ("auto", "cpu") and num_gpus > devices.available(gpus)[1]:
+        os.environ[devices.VARIABLE] = f"cpu:{num_gpus}"  # the lab labels it as simulated
+    report("started", overlap=devices.overlap(num_gpus, gpus))
+    sys.path[:] = job["path"]
+    run = cloudpickle.loads(job["function"])(**job["arguments"])
+    return {
+        "status": "finished",
+        "num_samples": getattr(run, "num_samples", None),
+        "accuracies": [float(a) for a in getattr(run, "accuracies", [])],
+        "seconds": [float(s) for s in getattr(run, "seconds", [])],
+    }
+
+
+def failure(error, what):
+    """``error`` in words, and its traceback from the reader's own code on."""
+    name, frames = type(error).__name__, error.__traceback__
+    while frames and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    message = f"{what} {name}: {error}"
+    if isinstance(error, MemoryError) or any(s in str(error).lower() for s in OUT_OF_MEMORY):
+        message = f"The run ran out of memory ({name}). Try a smaller batch or fewer devices."
+    return {
+        "status": "failed",
+        "message": message[:2000],
+        "traceback": "".join(traceback.format_exception(type(error), error, frames))[-8000:],
+    }
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2] or [None])
+    os._exit(0)  # threads of the framework may still be busy with a run that was stopped

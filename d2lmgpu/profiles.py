@@ -1,0 +1,69 @@
+"""How much data and how many epochs a run of a chapter uses.
+
+``D2LMGPU_PROFILE`` chooses: ``auto`` (``full`` with a GPU, else ``quick``), ``quick``, ``full``
+(the recipe that Dive into Deep Learning published) or ``test`` (just enough to run every line).
+"""
+
+import math
+import os
+from dataclasses import dataclass
+
+VARIABLE = "D2LMGPU_PROFILE"
+
+
+class ProfileError(ValueError):
+    """``D2LMGPU_PROFILE`` names no profile."""
+
+
+@dataclass(frozen=True)
+class Profile:
+    """Sizes of a run.
+
+    ``num_train`` and ``num_test`` count images of Fashion-MNIST, ``resnet_width`` is the
+    number of channels after the stem, ``accuracy_floor`` the test accuracy that the one-device
+    run of every chapter must reach. ``he_start`` says whether the initial weights follow He et
+    al. (2015) instead of the published standard deviation of 0.01, which needs some 500 updates
+    before the loss falls at all.
+    """
+
+    name: str
+    num_train: int
+    num_test: int
+    lenet_epochs: int
+    resnet_epochs: int
+    mnist_epochs: int
+    resnet_width: int
+    he_start: bool
+    accuracy_floor: float
+
+    def init_std(self, fan_in: int) -> float:
+        """Standard deviation of the initial weights of a layer with ``fan_in`` inputs."""
+        return math.sqrt(2 / fan_in) if self.he_start else 0.01
+
+    def __str__(self) -> str:
+        if self.name == "full":
+            return "full profile: all 60,000 training and 10,000 test images, the published recipe."
+        start = "He start" if self.he_start else "initial weights with σ = 0.01"
+        return (
+            f"{self.name} profile: {self.num_train:,} training and {self.num_test:,} test images; "
+            f"epochs: LeNet {self.lenet_epochs}, ResNet-18 {self.resnet_epochs}, "
+            f"MNIST CNN {self.mnist_epochs}; ResNet-18 at width {self.resnet_width}; {start}. "
+            f"The published recipe is {VARIABLE}=full."
+        )
+
+
+PROFILES = {
+    "quick": Profile("quick", 6000, 1000, 12, 5, 5, 8, True, 0.70),
+    "full": Profile("full", 60000, 10000, 10, 10, 5, 64, False, 0.75),
+    "test": Profile("test", 512, 128, 1, 1, 1, 8, True, 0.0),
+}
+
+
+def profile(gpus: int = 0) -> Profile:
+    """The profile in force where a framework sees ``gpus`` GPUs; ProfileError if unknown."""
+    name = os.environ.get(VARIABLE, "auto")
+    if name == "auto":
+        name = "full" if gpus else "quick"
+    if name not in PROFILES:
+        raise ProfileError(f"{VARIABLE}={name!r} is unknown. Allowed: auto, {', '.join(PROFILES)}.")
+    return PROFILES[name]

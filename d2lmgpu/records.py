@@ -1,0 +1,128 @@
+"""Recorded runs: what was measured, on which machine, by which command.
+
+A record is one JSON file, ``records/<machine>-<chapter>.json``:
+
+    schema     1
+    machine    {"cpu", "cores", "memory_gib", "gpus", "system"}
+    versions   {package: version}
+    commit     of the repository, with "+" if it had uncommitted changes
+    command    that makes the record again
+    date       in UTC
+    profile    the profile's name and sentence
+    runs       [{"num_gpus", "batch_size", "lr", "num_samples", "overlap", "accuracies",
+               "seconds", "seed", "kind": "measured"}]
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from d2lmgpu import chapters
+from d2lmgpu.devices import num_cores
+
+PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
+RECIPE = [(1, 256, 0.2), (2, 256, 0.2)]
+
+
+class RecordError(ValueError):
+    """A file is not a record."""
+
+
+def machine() -> dict:
+    """This machine in words and numbers, without its name or any path."""
+    from d2lmgpu.doctor import installed_gpus
+
+    return {
+        "cpu": _cpu(),
+        "cores": num_cores(),
+        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "gpus": installed_gpus(),
+        "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
+    }
+
+
+def _cpu():
+    try:
+        return re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())[1]
+    except (OSError, TypeError):
+        return platform.processor() or platform.machine()
+
+
+def provenance(command: str) -> dict:
+    """Everything about a record but its runs."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return {
+        "schema": 1,
+        "machine": machine(),
+        "versions": versions,
+        "commit": _commit(),
+        "command": command,
+        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
+    }
+
+
+def _commit():
+    def git(*args):
+        done = subprocess.run(["git", *args], capture_output=True, text=True)
+        return done.stdout.strip() if done.returncode == 0 else ""
+
+    return (git("rev-parse", "HEAD") + "+" * bool(git("status", "--porcelain", "-uno"))) or "none"
+
+
+def name(machine: dict) -> str:
+    """A short file name for a machine: its GPUs, else its cores."""
+    if machine["gpus"]:
+        model = machine["gpus"][0].split(":")[-1]
+        return f"{len(machine['gpus'])}x{re.sub(r'[^a-z0-9]+', '-', model.lower()).strip('-')}"
+    return f"cpu-{machine['cores']}-cores"
+
+
+def write(folder, stem: str, record: dict) -> Path:
+    """Write ``record`` to ``folder`` under the name of its machine and ``stem``."""
+    path = Path(folder) / f"{name(record['machine'])}-{stem}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(record, indent=1) + "\n")
+    return path
+
+
+def read(path) -> dict:
+    """Read a record; RecordError if the file is none of this schema."""
+    try:
+        record = json.loads(Path(path).read_text())
+        complete = record["schema"] == 1 and {"machine", "versions", "commit", "command"} <= set(
+            record
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RecordError(f"{path} is no record of this course: {error!r}.") from error
+    if not complete:
+        raise RecordError(f"{path}: schema 1 with machine, versions, commit and command is needed.")
+    return record
+
+
+def record_chapter(path, folder="records", runs=RECIPE) -> Path:
+    """Run a chapter's own ``train`` once for each ``(num_gpus, batch_size, lr)`` and record it.
+
+    How much data and how many epochs: as the profile says (``D2LMGPU_PROFILE``).
+    """
+    namespace = chapters.load(path)
+    profile = namespace["d2l"].profile()
+    stem = "-".join(Path(path).with_suffix("").parts[-2:])
+    command = f"D2LMGPU_PROFILE={profile.name} {Path(sys.executable).name} -m d2lmgpu record {path}"
+    record = provenance(command) | {"profile": f"{profile.name}: {profile}", "runs": []}
+    for num_gpus, batch_size, lr in runs:
+        run = namespace["train"](num_gpus, batch_size, lr)
+        print(run, flush=True)
+        record["runs"].append(asdict(run) | {"seed": 0, "kind": "measured"})
+    return write(folder, f"{stem}-{profile.name}", record)

@@ -1,0 +1,130 @@
+"""JupyterHub on one GPU server, without containers. Start it by ``make hub`` (hub/start.py).
+
+All that an instructor changes comes from ``HUB_…`` variables (settings.py; README.md lists them).
+"""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import limits  # noqa: E402
+import settings as hub_settings  # noqa: E402
+from spawner import GpuSpawner, OneAccountGpuSpawner  # noqa: E402
+
+c = get_config()  # noqa: F821
+settings = hub_settings.read()
+state = Path(settings.state)
+state.mkdir(mode=0o700, parents=True, exist_ok=True)
+# Not inherited by what the hub starts: neither the proxy nor a server needs it.
+os.environ.pop("HUB_PASSWORD", None)
+
+# --- Where it listens ---------------------------------------------------------------------------
+scheme = "https" if settings.tls_key else "http"
+c.JupyterHub.bind_url = f"{scheme}://{settings.address}:{settings.port}"
+c.JupyterHub.ssl_key, c.JupyterHub.ssl_cert = settings.tls_key, settings.tls_cert
+# Only the proxy is for the world; the hub and the proxy's own door stay on loopback.
+c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{settings.port + 1}"
+c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{settings.port + 2}"
+c.ConfigurableHTTPProxy.command = [str(HERE / "node_modules/.bin/configurable-http-proxy")]
+c.ConfigurableHTTPProxy.pid_file = str(state / "proxy.pid")
+
+# --- What it remembers --------------------------------------------------------------------------
+# On disk, so that a hub restart finds its servers and their GPUs again; only the owner may read
+# the folder, which also holds the key that signs cookies.
+c.JupyterHub.db_url = f"sqlite:///{state}/jupyterhub.sqlite"
+c.JupyterHub.cookie_secret_file = str(state / "cookie_secret")
+# Stopping the hub of a class, to update it say, must not end a running training; stopping a
+# try-out must leave nothing behind.
+c.JupyterHub.cleanup_servers = settings.accounts == "one"
+
+# --- Who may log in -----------------------------------------------------------------------------
+c.JupyterHub.authenticator_class = settings.auth
+c.SharedPasswordAuthenticator.user_password = settings.password or None
+c.Authenticator.admin_users = set(settings.admins.split())
+everybody = "*" in settings.allowed_users or (settings.on_loopback and not settings.users)
+if everybody:  # everybody whom the authenticator knows
+    c.Authenticator.allow_all = True
+else:
+    c.Authenticator.allowed_users = settings.allowed_users
+
+# --- How a browser is kept honest ---------------------------------------------------------------
+# JupyterHub itself refuses cross-site requests and framing; these close what it leaves open.
+c.JupyterHub.tornado_settings = {
+    "headers": {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
+}
+if settings.subdomain_host:
+    # Each server in a domain of its own, so that one learner's page is another site to another's
+    # browser; the host prefix keeps such a page from planting cookies.
+    c.JupyterHub.subdomain_host = settings.subdomain_host
+    c.JupyterHub.cookie_host_prefix_enabled = True
+if scheme == "https":
+    # A browser that has seen this hub by TLS once never asks in the clear again.
+    headers = c.JupyterHub.tornado_settings["headers"]
+    headers["Strict-Transport-Security"] = "max-age=31536000"
+# JupyterHub logs session ids with this message.
+logging.getLogger("tornado.application").addFilter(
+    lambda record: "xsrf cookie for" not in record.getMessage()
+)
+# A learner's own configuration could switch off checks of the server that guards the learner.
+c.Spawner.disable_user_config = True
+
+# --- How a server starts ------------------------------------------------------------------------
+own = settings.accounts == "own"
+c.JupyterHub.spawner_class = GpuSpawner if own else OneAccountGpuSpawner
+c.GpuSpawner.group = settings.group
+c.GpuSpawner.create_accounts = bool(settings.create_accounts)
+c.OneAccountGpuSpawner.home_dir_template = f"{state}/home/{{username}}"
+# The Python that has the course installed; its kernel `python3` is the one of every notebook.
+c.Spawner.cmd = [settings.python, "-m", "jupyterhub.singleuser"]
+c.Spawner.default_url = "/lab"
+# What learners open is theirs: the hub's log gets the servers' warnings only.
+c.Spawner.args = ["--log-level=WARN"]
+if not own and os.geteuid() == 0:
+    c.Spawner.args.append("--allow-root")  # asked for by HUB_ACCOUNTS=one; loopback only
+# What a server takes from the hub's environment: nothing secret. LD_LIBRARY_PATH is where some
+# systems name the GPU driver's libraries.
+c.Spawner.env_keep = ["LANG", "LC_ALL", "LD_LIBRARY_PATH", "D2LMGPU_DATA", "D2LMGPU_PROFILE"]
+c.Spawner.environment = {"PATH": f"{Path(settings.python).parent}:/usr/local/bin:/usr/bin:/bin"}
+# A class that starts at once shares the machine's cores: ten JupyterLabs take a while.
+c.Spawner.start_timeout = c.Spawner.http_timeout = 180
+# A server is asked to stop, then told to: its GPUs are back within seconds.
+c.LocalProcessSpawner.interrupt_timeout = 5
+c.LocalProcessSpawner.term_timeout = 5
+# How soon a server that was killed gives its GPUs back.
+c.Spawner.poll_interval = 5
+
+# --- GPUs, memory, CPU --------------------------------------------------------------------------
+c.GpuLease.simulated_gpus = settings.simulated_gpus
+if settings.gpus_per_learner >= 0:
+    c.GpuLease.most_gpus = settings.gpus_per_learner
+if settings.memory:
+    c.Spawner.mem_limit = settings.memory  # also what the bar in JupyterLab counts against
+if settings.cpus:
+    c.Spawner.cpu_limit = settings.cpus
+if settings.memory or settings.cpus:
+    try:
+        c.GpuLease.groups = limits.Groups.open()
+    except limits.Unavailable as reason:
+        print(f"HUB_MEMORY and HUB_CPUS do not bind here: {reason}", file=sys.stderr)
+        c.GpuLease.no_limits = str(reason)
+
+# --- Forgotten servers --------------------------------------------------------------------------
+# After HUB_IDLE_TIMEOUT seconds without activity, and after HUB_MAX_AGE in any case: a browser
+# tab left open counts as activity.
+c.JupyterHub.load_roles = [
+    {
+        "name": "idle-culler",
+        "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
+        "services": ["idle-culler"],
+    }
+]
+culler = [sys.executable, "-m", "jupyterhub_idle_culler", f"--timeout={settings.idle_timeout}"]
+c.JupyterHub.services = [
+    {"name": "idle-culler", "command": [*culler, f"--max-age={settings.max_age}"]}
+]
+# How often the hub learns from the proxy who was active; the culler decides by it.
+c.JupyterHub.last_activity_interval = max(1, min(300, settings.idle_timeout // 4))

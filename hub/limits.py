@@ -1,0 +1,73 @@
+"""Memory and CPU limits for each learner's server, where the kernel lets the hub set them.
+
+One control group (cgroup v2) per server, below the hub's own. That takes root and a hub whose
+group is delegated to it, as in the unit file in README.md. Anywhere else ``Groups.open`` says
+what is missing, and the hub says so in its log and in the form: a limit is never just ignored.
+"""
+
+import os
+import re
+from pathlib import Path
+
+PERIOD_US = 100_000  # the kernel's own default period of cpu.max
+
+
+class Unavailable(RuntimeError):
+    """Why this system lets the hub set no limits."""
+
+
+class Groups:
+    """The cgroup folder whose sub-groups hold one server each."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    @classmethod
+    def open(cls, root=Path("/sys/fs/cgroup"), membership=Path("/proc/self/cgroup")):
+        """The hub's own group, made ready for sub-groups. Raises ``Unavailable`` with the reason.
+
+        A group with limited sub-groups may hold no process itself, so the hub (and what it has
+        started) moves into a sub-group of its own.
+        """
+        if not (root / "cgroup.controllers").exists():
+            raise Unavailable("this system does not use cgroup v2")
+        own = next(line for line in membership.read_text().splitlines() if line.startswith("0::"))
+        if own.strip() == "0::/":
+            raise Unavailable("the hub is in the root cgroup: start it as a service")
+        folder = root / own.removeprefix("0::").strip().lstrip("/")
+        if folder.name == "hub":  # a restart within the same group
+            folder = folder.parent
+        missing = {"memory", "cpu"} - set((folder / "cgroup.controllers").read_text().split())
+        if missing:
+            raise Unavailable(f"the hub's cgroup is not given {', '.join(sorted(missing))}")
+        try:
+            (folder / "hub").mkdir(exist_ok=True)
+            for pid in (folder / "cgroup.procs").read_text().split():
+                (folder / "hub" / "cgroup.procs").write_text(pid)
+            (folder / "cgroup.subtree_control").write_text("+memory +cpu")
+        except OSError as error:
+            raise Unavailable(f"the hub's cgroup is not delegated to it ({error})") from error
+        return cls(folder)
+
+    def make(self, owner: str, memory_bytes: int | None, cpus: float | None) -> Path:
+        """A group for ``owner`` with these limits (None: no limit); returns its folder."""
+        group = self._group(owner)
+        group.mkdir(exist_ok=True)
+        (group / "memory.max").write_text(str(memory_bytes) if memory_bytes else "max")
+        quota = str(round(cpus * PERIOD_US)) if cpus else "max"
+        (group / "cpu.max").write_text(f"{quota} {PERIOD_US}")
+        return group
+
+    def kill(self, owner: str) -> None:
+        """Kill every process in the group of ``owner``, if it has one."""
+        switch = self._group(owner) / "cgroup.kill"
+        if switch.exists():
+            switch.write_text("1")
+
+    def _group(self, owner):
+        return self.folder / ("learner-" + re.sub(r"[^\w.@-]", "_", owner))
+
+
+def enter(group: Path) -> None:
+    """Move the calling process into ``group``: called in the child before it becomes the server."""
+    (group / "cgroup.procs").write_text(str(os.getpid()))

@@ -1,0 +1,105 @@
+"""The pieces of data parallelism, against NumPy."""
+
+import itertools
+
+import numpy as np
+import pytest
+from lenet_start import random_batch, start
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8])
+def test_allreduce_leaves_the_sum_on_every_device_in_place(d2l, array, numpy, k):
+    values = [np.random.RandomState(i).rand(5, 3) for i in range(k)]
+    data = [d2l.get_params([array(v)], device)[0] for v, device in zip(values, d2l.devices(k))]
+    grads = [p.grad for p in data]
+    for grad, value in zip(grads, values):
+        grad[:] = array(value)
+    d2l.allreduce(list(grads))
+    for p in data:  # through the parameters: the gradients themselves changed
+        np.testing.assert_allclose(numpy(p.grad), sum(values), rtol=1e-12)
+
+
+@pytest.mark.parametrize("n, k", [(24, 2), (5, 2), (7, 3), (3, 8), (0, 2), (1, 1)])
+def test_split_batch_keeps_every_example_in_order(d2l, array, numpy, n, k):
+    X, y = np.arange(n * 6.0).reshape(n, 6), np.arange(n)
+    X_shards, y_shards = d2l.split_batch(array(X), array(y), d2l.devices(k))
+    assert [len(s) for s in X_shards] == [len(s) for s in np.array_split(X, k)]
+    np.testing.assert_array_equal(np.concatenate([numpy(s) for s in X_shards]), X)
+    np.testing.assert_array_equal(np.concatenate([numpy(s) for s in y_shards]), y)
+
+
+def test_replicas_are_copies_also_on_the_device_where_the_parameters_are(d2l, array, numpy):
+    p = array(np.ones(3))
+    here = p.ctx if hasattr(p, "ctx") else p.device
+    a, b = (d2l.get_params([p], here)[0] for _ in range(2))
+    a.grad[:] = 1
+    d2l.sgd([a], lr=1.0, batch_size=1)
+    np.testing.assert_array_equal(numpy(a), 0)
+    np.testing.assert_array_equal(numpy(b), 1)
+    np.testing.assert_array_equal(numpy(p), 1)
+    np.testing.assert_array_equal(numpy(b.grad), 0)
+
+
+def test_a_copy_of_a_copy_collects_gradients_of_its_own(d2l, array, numpy):
+    once = d2l.get_params([array(p) for p in start("float32")], d2l.try_gpu(0))
+    twice = d2l.get_params(once, d2l.try_gpu(1))
+    X, y = (array(a) for a in random_batch(4, "float32", 0))
+    d2l.parallel(d2l.forward_backward, *d2l.split_batch(X, y, [d2l.try_gpu(1)]), [twice])
+    assert all(abs(numpy(p.grad)).max() > 0 for p in twice)
+    assert all(abs(numpy(p.grad)).max() == 0 for p in once)
+
+
+def test_accuracy_counts(d2l, array):
+    y_hat = array(np.array([[0.1, 0.9], [0.8, 0.2], [0.4, 0.6]]))
+    assert d2l.accuracy(y_hat, array(np.array([1, 0, 0]))) == 2
+
+
+def test_parallel_runs_all_devices_in_order_and_passes_errors_on(d2l):
+    assert d2l.parallel(lambda a, b: a + b, [1, 2, 3], [10, 20, 30]) == [11, 22, 33]
+    with pytest.raises(ZeroDivisionError):
+        d2l.parallel(lambda a: 1 / a, [1, 0])
+
+
+def test_parallel_overlaps_on_two_cores(d2l):
+    import threading
+
+    if d2l.overlap(2) != "in parallel":
+        assert d2l.overlap(2) == "simulated"  # one core: nothing can overlap
+        return
+    both = threading.Barrier(2)
+    d2l.parallel(lambda _: both.wait(timeout=60), [0, 1])  # passes only if both are inside
+
+
+def test_loader_keeps_the_last_batch_and_depends_on_the_seed_only(d2l, numpy):
+    def order(seed):
+        d2l.seed(seed)
+        train_iter, _ = d2l.load_data_fashion_mnist(200)
+        return [numpy(y) for _, y in train_iter], [numpy(y) for _, y in train_iter]
+
+    first, second = order(1)
+    assert [len(y) for y in first] == [200, 200, 112]
+    assert (np.concatenate(first) != np.concatenate(second)).any()
+    assert all((a == b).all() for a, b in zip(first, order(1)[0]))
+    assert (np.concatenate(first) != np.concatenate(order(2)[0])).any()
+
+
+def test_resnet18_shapes_and_width(d2l, array, numpy, framework):
+    net = d2l.resnet18(10, width=4)
+    if framework == "mxnet":
+        net.initialize()
+    X = array(np.zeros((2, 1, 28, 28), "float32"))
+    assert net(X).shape == (2, 10)
+    params = net.parameters() if framework == "torch" else [
+        p.data() for p in net.collect_params().values() if p.grad_req != "null"
+    ]  # fmt: skip
+    stem, blocks, head = 4 * 9 + 4 + 2 * 4, 0, 32 * 10 + 10
+    channels = [4, 4, 4, 8, 8, 16, 16, 32, 32]
+    for a, b in itertools.pairwise(channels):
+        blocks += (a * b * 9 + b) + (b * b * 9 + b) + 4 * b + ((a * b + b) if a != b else 0)
+    assert sum(int(np.prod(p.shape)) for p in params) == stem + blocks + head
+
+
+def test_resize(d2l, numpy):
+    train_iter, _ = d2l.load_data_fashion_mnist(16, resize=32)
+    X, _ = next(iter(train_iter))
+    assert X.shape == (16, 1, 32, 32) and 0 <= numpy(X).min() < numpy(X).max() <= 1

@@ -1,0 +1,68 @@
+"""The build of the book fails when it should, every time, and keeps nothing that is stale."""
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import pytest
+from nbformat import v4, write
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def book(tmp_path, monkeypatch):
+    """tools/book.py on a book of one chapter, with the course's own configuration."""
+    for name in ("_config.yml", "requirements.txt", "references.bib"):
+        shutil.copy(ROOT / name, tmp_path)
+    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: one\n")
+    (tmp_path / "d2lmgpu").mkdir()
+    (tmp_path / "d2lmgpu" / "module.py").write_text("one = 1\n")
+    spec = importlib.util.spec_from_file_location("book", ROOT / "tools" / "book.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setattr(module, "ROOT", tmp_path)
+    monkeypatch.setattr(module, "BUILD", tmp_path / "_build")
+    return module
+
+
+def chapter(book, *cells):
+    write(v4.new_notebook(cells=list(cells)), book.ROOT / "one.ipynb")
+
+
+def test_failing_cell_fails_the_build_each_time_and_the_mended_one_does_not(book, capfd):
+    title = v4.new_markdown_cell("# One")
+    chapter(book, title, v4.new_code_cell("assert 1 + 1 == 3"))
+    assert book.main() != 0
+    assert "AssertionError" in capfd.readouterr().err
+    assert book.main() != 0
+    chapter(book, title, v4.new_code_cell("assert 1 + 1 == 2"))
+    assert book.main() == 0
+
+
+def test_warning_fails_the_build_each_time(book):
+    chapter(book, v4.new_markdown_cell("# One\n\n[nowhere](missing.md)"))
+    assert book.main() != 0
+    assert book.main() != 0
+
+
+def test_changes_of_what_chapters_use_drop_the_build(book, monkeypatch):
+    def dropped():
+        left = book.BUILD / "left"
+        if book.BUILD.exists():
+            left.touch()
+        book.drop_stale_build()
+        return not left.exists()
+
+    assert dropped()
+    assert not dropped()
+    (book.ROOT / "d2lmgpu" / "module.py").write_text("one = 2\n")
+    assert dropped()
+    (book.ROOT / "requirements.txt").write_text("numpy==1.23.5\n")
+    assert dropped()
+    monkeypatch.setenv("D2LMGPU_PROFILE", "full")
+    assert dropped()
+    monkeypatch.setattr(book.platform, "python_version", lambda: "3.11.0")
+    assert dropped()
+    assert not dropped()

@@ -1,0 +1,126 @@
+"""The built pages: complete, readable on a telephone, and asking no other host for anything."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).resolve().parents[2]
+HTML = ROOT / "_build" / "html"
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
+PAGES = [TOC["root"]] + [page["file"] for part in TOC["parts"] for page in part["chapters"]]
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES)
+
+
+def parsed(page):
+    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+
+
+def visit(browser, site, path, width):
+    """Opens a page: ``(page, troubles)``, the troubles being requests elsewhere and errors."""
+    context = browser.new_context(viewport={"width": width, "height": 800})
+    page = context.new_page()
+    troubles = []
+
+    def guard(route):
+        if route.request.url.startswith(site):
+            route.continue_()
+        else:
+            troubles.append(f"asks another host: {route.request.url}")
+            route.abort()
+
+    def answered(response):
+        if response.status >= 400:
+            troubles.append(f"{response.status}: {response.url}")
+
+    def said(message):
+        if message.type == "error" and not (site.startswith("file:") and refused_to_files(message)):
+            troubles.append(f"console: {message.text}")
+
+    context.route(lambda url: not url.startswith(("data:", "blob:")), guard)
+    page.on("response", answered)
+    page.on("console", said)
+    page.on("pageerror", lambda error: troubles.append(f"script: {error}"))
+    page.goto(f"{site}/{path}", wait_until="load")
+    page.evaluate("() => window.MathJax?.startup?.promise")
+    page.wait_for_load_state("networkidle")
+    return page, troubles
+
+
+def refused_to_files(message):
+    """Whether this is the one thing that a browser refuses to a page that is a file: to load the
+    theme's fonts ahead of time (they are loaded all the same)."""
+    return message.text.startswith(
+        ("Access to font at 'file:", "Failed to load resource: net::ERR_FAILED")
+    )
+
+
+@EVERY_PAGE
+def test_page_is_self_contained_and_fits(browser, site, page):
+    opened, troubles = visit(browser, site, f"{page}.html", width=360)
+    narrow = opened.evaluate("document.documentElement.scrollWidth")
+    raw = opened.evaluate(
+        "[...document.querySelectorAll('.math')].filter(m => !m.querySelector('mjx-container'))"
+        ".map(m => m.textContent)"
+    )
+    opened.set_viewport_size({"width": 1280, "height": 800})
+    wide = opened.evaluate("document.documentElement.scrollWidth")
+    opened.context.close()
+    assert troubles == []
+    assert narrow <= 360 and wide <= 1280, "the page scrolls sideways"
+    assert raw == [], "formulas that are shown as raw TeX"
+
+
+def test_search_finds_a_page(browser, site):
+    opened, troubles = visit(browser, site, "search.html?q=gradient", 1280)
+    opened.wait_for_selector("#search-results li a")
+    opened.context.close()
+    if site.startswith("http:"):  # among files a search fails to quote the pages that it finds
+        assert troubles == []
+
+
+@EVERY_PAGE
+def test_page_shows_no_error(built, page):
+    soup = parsed(page)
+    for cell in soup.select(".tag_raises-exception"):
+        cell.decompose()
+    assert not soup.select(".output.traceback, .system-message, .problematic")
+    assert "Traceback (most recent call last)" not in soup.get_text()
+    assert [
+        said.get_text() for said in soup.select(".stderr") if "Warning" in said.get_text()
+    ] == []
+
+
+@EVERY_PAGE
+def test_pictures_say_what_they_show(built, page):
+    article = parsed(page).select_one("article.bd-article")
+    silent = [
+        str(image)[:200]
+        for image in article.select("img, svg[role=img]")
+        if not describes(image.get("alt") or image.get("aria-label") or "", image.get("src", ""))
+    ]
+    assert silent == []
+
+
+def describes(text, source):
+    """Whether a text alternative says anything: for want of one Sphinx takes the file's name."""
+    return bool(text.strip()) and text.split("/")[-1] != source.split("/")[-1]
+
+
+@EVERY_PAGE
+def test_links_inside_the_book_lead_somewhere(built, page):
+    here = HTML / f"{page}.html"
+    dead = []
+    for link in parsed(page).select("article a[href], nav a[href]"):
+        path, _, anchor = link["href"].partition("#")
+        if "://" in path or path.startswith("mailto:"):
+            continue
+        target = (here.parent / path).resolve() if path else here
+        if not target.exists():
+            dead.append(link["href"])
+        elif anchor and target.suffix == ".html":
+            page_of_target = BeautifulSoup(target.read_text(encoding="utf-8"), "html.parser")
+            if page_of_target.find(id=anchor) is None:
+                dead.append(link["href"])
+    assert dead == []

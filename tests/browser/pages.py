@@ -1,0 +1,106 @@
+"""What a reader does in JupyterLab and with the lab, as steps of a test."""
+
+from pathlib import Path
+
+from servers import SECONDS
+
+READY = """async () => {
+    const app = window.jupyterapp;
+    await app.restored;
+    const panel = app.shell.currentWidget;
+    await panel.context.ready;
+    await panel.sessionContext.ready;
+    const idle = () => {
+        const kernel = panel.sessionContext.session?.kernel;
+        return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
+    };
+    await panel.sessionContext.session.kernel.info;
+    while (!idle()) await new Promise(resolve => setTimeout(resolve, 20));
+}"""
+
+
+def open_notebook(page, server, at="lab/tree"):
+    """Open the notebook in JupyterLab and wait until its kernel takes code."""
+    page.goto(f"{server.url}/{at}/lab.ipynb?token={server.token}")
+    page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context !== undefined")
+    page.evaluate(READY)
+
+
+def run_all(page):
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
+
+
+def edit_cell(page, index, before, after):
+    """Change a cell's text and run it with the keyboard, as a reader does."""
+    page.evaluate(
+        """([index, before, after]) => {
+            const notebook = window.jupyterapp.shell.currentWidget.content;
+            const source = notebook.widgets[index].model.sharedModel;
+            source.setSource(source.getSource().replace(before, after));
+            notebook.activeCellIndex = index;
+        }""",
+        [index, before, after],
+    )
+    page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    page.evaluate(READY)
+
+
+class Lab:
+    """The lab on a page, by the classes of its widgets."""
+
+    def __init__(self, page):
+        self.page = page
+        self.run, self.stop, self.reset = (
+            page.locator(f".lab-{b}") for b in ("run", "stop", "reset")
+        )
+        self.devices = page.locator(".lab-num-gpus input")
+        self.batch_size = page.locator(".lab-batch-size input")
+        self.lr = page.locator(".lab-lr input")
+        self.scale = page.locator(".lab-scale-lr input")
+        self.train = page.locator(".lab-train select")
+        self.epochs = page.locator(".lab-num-epochs input")
+        self.curves = page.locator(".lab-curves [role=img]")
+        self.rows = page.locator(".lab-table tbody tr")
+
+    def wait_until_ready(self):
+        """The lab is there and knows its devices."""
+        self.expect(".lab-note", "This machine")
+
+    def wait_until_idle(self):
+        self.page.wait_for_function("!document.querySelector('.lab-run').disabled")
+
+    def names(self):
+        """The accessible name of every control that is shown."""
+        return self.page.evaluate(
+            """[...document.querySelectorAll('.lab input, .lab select, .lab button')]
+                .filter(e => e.checkVisibility())
+                .map(e => e.labels?.[0]?.textContent || e.textContent)"""
+        )
+
+    def expect(self, selector, words):
+        self.page.locator(selector, has_text=words).wait_for(timeout=SECONDS * 1000)
+
+    def choose(self, locator, value):
+        """Type a value into a field."""
+        locator.fill(str(value))
+        locator.press("Enter")
+
+    def wait_for_points(self, label, at_least=1):
+        """Wait until the curve ``label`` of a run that still goes on has so many points."""
+        self.page.wait_for_function(
+            """([label, least]) => [...document.querySelectorAll('.lab-curves svg')].some(svg =>
+                svg.textContent.includes(label)
+                && svg.querySelector('polyline').getAttribute('points').split(' ').length >= least)
+                && !document.querySelector('.lab-stop').disabled""",
+            arg=[label, at_least],
+        )
+
+    def download(self, name):
+        """The text of the file that a link beneath the table saves."""
+        with self.page.expect_download() as download:
+            self.page.get_by_text(f"Download {name}").click()
+        assert download.value.suggested_filename == name
+        return Path(download.value.path()).read_text()
+
+    def cells(self, row):
+        return self.rows.nth(row).locator("td").all_text_contents()

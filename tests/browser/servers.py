@@ -1,0 +1,131 @@
+"""JupyterLab and Voilà with a notebook that has a lab: started and ended by a test."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import nbformat
+import psutil
+from lab_notebook import CELLS
+
+ROOT = Path(__file__).resolve().parents[2]
+SECONDS = 60  # a hang is a failure: nothing here takes as long
+# JupyterLab without its news, and with every cell in the page, however far down.
+LAB_SETTINGS = {
+    "page_config.json": {
+        "disabledExtensions": {"@jupyterlab/apputils-extension:announcements": True}
+    },
+    "default_setting_overrides.json": {
+        "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}
+    },
+}
+PLACES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR",
+          "TMPDIR")  # fmt: skip
+
+
+class Server:
+    """``with Server(folder, options) as server``: ``server.url`` answers, for ``lab.ipynb``.
+
+    Everything that it writes stays in ``folder``; it and its kernels have ended at the end of the
+    block, and whatever those started must end by itself.
+    """
+
+    def __init__(self, folder: Path, *command, **settings):
+        self.folder, self.command, self.settings = folder, command, settings
+        self.token, self.port = secrets.token_hex(16), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.log = []
+
+    def __enter__(self):
+        self.notebooks, config = self.folder / "notebooks", self.folder / "config" / "labconfig"
+        for folder in (self.notebooks, config):
+            folder.mkdir(parents=True)
+        cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+        kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        notebook = nbformat.v4.new_notebook(cells=cells, metadata=kernel)
+        nbformat.write(notebook, self.notebooks / "lab.ipynb")
+        for name, content in LAB_SETTINGS.items():
+            (config / name).write_text(json.dumps(content))
+        places = {name: self.folder / name.lower() for name in PLACES}
+        for place in places.values():
+            place.mkdir()
+        self.temporary = places["TMPDIR"]
+        places["JUPYTER_CONFIG_PATH"] = config.parent
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", *(part.format(self) for part in self.command)],
+            cwd=self.notebooks,
+            env=os.environ | {k: str(v) for k, v in places.items()} | self.settings,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        threading.Thread(target=self._read, daemon=True).start()
+        deadline = time.monotonic() + SECONDS
+        while not self._answers():
+            assert time.monotonic() < deadline and self.process.poll() is None, "".join(self.log)
+            time.sleep(0.05)
+        return self
+
+    def _answers(self):
+        try:
+            return urllib.request.urlopen(f"{self.url}/?token={self.token}", timeout=SECONDS)
+        except urllib.error.HTTPError:
+            return True
+        except OSError:
+            return False
+
+    def __exit__(self, *exc):
+        processes = [*self.descendants(), psutil.Process(self.process.pid)]
+        self.process.terminate()
+        _, alive = psutil.wait_procs(processes, timeout=SECONDS)
+        for process in alive:
+            process.kill()
+        assert alive == []
+        assert list(self.temporary.glob("d2lmgpu-*")) == []
+
+    def descendants(self):
+        return psutil.Process(self.process.pid).children(recursive=True)
+
+    def lab_processes(self):
+        """The supervisors, workers and what they started, under all kernels of this server."""
+        return [p for p in self.descendants() if any("d2lmgpu" in part for part in p.cmdline())]
+
+    def _read(self):
+        for line in self.process.stderr:
+            self.log.append(line)
+
+
+OPTIONS = ["--port={0.port}", "--port-retries=0", "--ip=127.0.0.1", "--no-browser", "--allow-root",
+           "--IdentityProvider.token={0.token}"]  # fmt: skip
+
+
+def jupyterlab(folder):
+    return Server(folder, "jupyterlab", *OPTIONS, "--LabApp.expose_app_in_browser=True")
+
+
+def notebook7(folder):
+    exposed = "--JupyterNotebookApp.expose_app_in_browser=True"
+    return Server(folder, "notebook", *OPTIONS, exposed)
+
+
+def voila(folder):
+    """The notebook as an app, the way that ``make lab-app`` serves it."""
+    return Server(
+        folder, "voila", "lab.ipynb", "--template=course", "--port={0.port}",
+        "--Voila.port_retries=0", "--Voila.ip=127.0.0.1", "--no-browser",
+        JUPYTER_PATH=str(ROOT / "tools" / "lab-app"),
+    )  # fmt: skip
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]

@@ -1,0 +1,72 @@
+"""The lab in a real JupyterLab: what a reader does with it, from Run All to an edited train."""
+
+import json
+
+from lab_notebook import EDIT
+from pages import Lab, edit_cell, open_notebook, run_all
+from servers import notebook7
+
+
+def test_run_stop_edit_and_run_again(server, page):
+    open_notebook(page, server)
+    run_all(page)
+    lab = Lab(page)
+    lab.wait_until_ready()
+
+    assert all(lab.names()), "every control has a name for a screen reader"
+
+    # Another number of devices with the keyboard, another batch, and the rate that goes with it.
+    lab.scale.check()
+    lab.devices.focus()
+    lab.devices.press("ArrowUp")
+    lab.choose(lab.batch_size, 128)
+    page.wait_for_function("document.querySelector('.lab-lr input').value === '0.2'")
+    assert lab.devices.input_value() == "2"
+    lab.expect(".lab-hint", "The next run is")
+
+    # The curve grows before the run ends.
+    lab.run.click()
+    lab.wait_for_points("train loss", 1)
+    lab.wait_for_points("train loss", 2)
+    lab.expect(".lab-message", "Finished.")
+    assert lab.cells(0)[:6] == ["1", "2", "128", "0.2", "own", "measured"]
+
+    # The runs so far, as files.
+    assert lab.download("training-lab.csv").startswith("train,version,num_gpus")
+    assert json.loads(lab.download("training-lab-record.json"))["runs"][0]["batch_size"] == 128
+
+    # A long run, stopped; with the keyboard alone.
+    lab.choose(lab.epochs, 50)
+    lab.run.press("Enter")
+    lab.wait_for_points("train loss", 1)
+    lab.stop.press("Enter")
+    lab.expect(".lab-message", "Stopped.")
+    lab.expect(".lab-table", "stopped")
+
+    # A batch above the data: told in words, and nothing is stuck.
+    lab.choose(lab.batch_size, 5000)
+    lab.run.click()
+    lab.expect(".lab-message", "batch_size=5000 is above the 1000 examples")
+    lab.choose(lab.batch_size, 128)
+    lab.wait_until_idle()
+
+    # The edited cell is what runs next.
+    edit_cell(page, 1, *EDIT)
+    lab.choose(lab.epochs, 0)
+    lab.run.click()
+    lab.wait_for_points("edited loss", 1)
+    lab.expect(".lab-message", "Finished.")
+    assert lab.rows.count() == 4
+    assert lab.cells(0)[1] == "version 1" and lab.cells(3)[1] == "version 2"
+
+
+def test_the_lab_in_notebook_7(tmp_path, page):
+    with notebook7(tmp_path) as server:
+        open_notebook(page, server, "notebooks")
+        run_all(page)
+        lab = Lab(page)
+        lab.wait_until_ready()
+        lab.run.click()
+        lab.wait_for_points("train loss", 1)
+        lab.expect(".lab-message", "Finished.")
+        assert lab.cells(0)[:3] == ["1", "1", "64"]

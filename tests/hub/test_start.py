@@ -1,0 +1,67 @@
+"""``make hub``: the login that it prints lets you in, and lets nobody else in."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+import requests
+from running_hub import ROOT, three_free_ports, wait_until
+
+
+def start(tmp_path, **settings):
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("HUB_")}
+    environ = {**kept, "HUB_STATE": str(tmp_path / "state"), "HUB_ACCOUNTS": "one", **settings}
+    return subprocess.Popen(
+        [sys.executable, str(ROOT / "hub/start.py")],
+        env=environ,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_it_prints_an_address_and_a_login_that_work(tmp_path):
+    port = three_free_ports()
+    hub = start(tmp_path, HUB_PORT=str(port))
+    try:
+        said = [hub.stdout.readline() for _ in range(3)]
+        address = re.search(r"http://\S+/", said[0])[0]
+        assert address == f"http://127.0.0.1:{port}/"
+        password = re.search(r"the password (\S+)", said[1])[1]
+        wait_until(lambda: answers(f"{address}hub/health"), 60, "the hub is up")
+        assert log_in(address, password).endswith("/hub/home")
+        assert "/hub/login" in log_in(address, "another-password")
+        with socket.socket() as probe:
+            probe.settimeout(5)
+            assert probe.connect_ex(("127.0.0.2", port)) != 0, "only 127.0.0.1 is open"
+    finally:
+        hub.send_signal(signal.SIGINT)
+        rest = hub.communicate(timeout=30)[0]
+    assert password not in rest, "the log does not repeat the password"
+
+
+def test_an_unsafe_setting_is_one_line_and_no_port(tmp_path):
+    hub = start(tmp_path, HUB_ADDRESS="0.0.0.0")
+    said = hub.communicate(timeout=60)[0]
+    assert hub.returncode == 1
+    assert said.startswith("The hub does not start: HUB_ADDRESS='0.0.0.0' can be reached")
+    assert len(said.splitlines()) == 1
+
+
+def answers(url):
+    try:
+        return requests.get(url, timeout=5).ok
+    except requests.ConnectionError:
+        return False
+
+
+def log_in(address, password):
+    """Log in as ada; returns the address of the page that this leads to."""
+    session = requests.Session()
+    page = session.get(f"{address}hub/login", timeout=30).text
+    form = {"username": "ada", "password": password}
+    form["_xsrf"] = re.search(r'name="_xsrf" value="([^"]+)"', page)[1]
+    return session.post(f"{address}hub/login?next=%2Fhub%2Fhome", data=form, timeout=30).url

@@ -1,0 +1,46 @@
+"""The chapters' own ``train`` in the lab's workers: PyTorch, MXNet and processes that talk."""
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from recording import Recorder
+from trains import trains_in_processes
+
+from d2lmgpu.lab.chapter import ChapterTrain
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+
+
+@pytest.fixture(autouse=True)
+def little_data(monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PROFILE", "test")
+
+
+@pytest.mark.parametrize("framework, chapter", [("torch", "pytorch"), ("mxnet", "mxnet")])
+def test_a_chapter_trains_in_the_lab(recorder, framework, chapter):
+    train = ChapterTrain(CHAPTERS / "scratch" / f"{chapter}.ipynb")
+    assert train.framework == framework and len(train.version()) == 8
+    outcome = recorder.run(train, framework, num_gpus=2, batch_size=64, lr=0.1, num_epochs=2)
+    assert outcome.status == "finished", outcome
+    assert outcome.result["num_samples"] == 512 and len(outcome.result["accuracies"]) == 2
+    assert {event["epoch"] for event in recorder.named("batch")} == {1, 2}
+    assert recorder.named("point")[-1]["points"][0][1] == 2
+
+
+def test_ranks_report_are_stopped_and_told_apart_when_killed(mark):
+    recorder = Recorder()
+    recorder.start(trains_in_processes, "torch", num_gpus=2)
+    assert recorder.until("point")["rank"] == 0
+    os.kill(recorder.until("point")["pid"], signal.SIGKILL)
+    outcome = recorder.end()
+    assert outcome.status == "failed"
+    assert "Worker 0 of 2 was killed by SIGKILL" in outcome.message
+
+    recorder.events.clear()
+    recorder.start(trains_in_processes, "torch", num_gpus=2)
+    recorder.until("point")
+    recorder.runner.stop()
+    assert recorder.end().status == "stopped"
+    assert {event["rank"] for event in recorder.named("point")} == {0}

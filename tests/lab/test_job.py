@@ -1,0 +1,89 @@
+"""What is sent to a worker: the edited function, and clear words for what cannot be sent."""
+
+import sys
+import threading
+import types
+
+import cloudpickle
+import pytest
+import trains
+
+from d2lmgpu.lab.job import JobError, check_call, framework_of, latest, make_job, version
+
+CELL = """
+rate = 2
+def helper(x):
+    return x * rate
+def train(num_gpus, batch_size, lr, num_epochs=None):
+    return [helper(x) for x in range(batch_size)]
+"""
+
+
+def notebook(code=CELL, **names):
+    """A module that stands for a notebook in which ``code`` has been run."""
+    module = types.ModuleType("__main__")
+    vars(module).update(names)
+    exec(code, vars(module))
+    return module
+
+
+def test_the_function_is_the_one_that_has_its_name_now():
+    nb = notebook()
+    first = nb.train
+    assert latest(first) is first
+    exec("def train(num_gpus, batch_size, lr): return 'edited'", vars(nb))
+    assert latest(first)(1, 1, 1) == "edited"
+    nb.train = None
+    assert latest(first) is first
+
+
+@pytest.mark.parametrize("edit, changes", [
+    ("", False),
+    ("unused = 3", False),
+    ("rate = 3", True),
+    ("def helper(x):\n    return x - rate", True),
+    ("def train(num_gpus, batch_size, lr, num_epochs=2):\n    return [helper(x) for x in "
+     "range(batch_size)]", True),
+])  # fmt: skip
+def test_the_version_changes_with_the_code_that_runs(edit, changes):
+    before, after = notebook(), notebook(CELL + edit)
+    assert (version(before.train) != version(after.train)) is changes
+
+
+def test_the_framework_is_that_of_the_notebook():
+    d2l = types.ModuleType("d2lmgpu.mxnet")
+    assert framework_of(notebook(d2l=d2l).train) == "mxnet"
+    assert framework_of(notebook(torch=types.ModuleType("torch")).train) is None
+
+
+def test_a_job_carries_the_settings_of_the_notebook(monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PROFILE", "test")
+    monkeypatch.setenv("OTHER", "secret")
+    job = cloudpickle.loads(make_job(notebook().train, {"num_gpus": 1}))
+    assert job["environ"]["D2LMGPU_PROFILE"] == "test" and "OTHER" not in job["environ"]
+    assert job["path"] == sys.path
+    assert cloudpickle.loads(job["function"])(1, 3, 0.1) == [0, 2, 4]
+
+
+def test_what_cannot_be_sent_is_named():
+    lock = threading.Lock()
+    nb = notebook("def helper():\n    return lock\ndef train(): return helper()", lock=lock)
+    with pytest.raises(JobError, match=r"'lock', which helper uses, is of type lock"):
+        make_job(nb.train, {})
+    nb = notebook(
+        "def train(): return train and helper()\ndef helper(): return train, lock", lock=lock
+    )
+    with pytest.raises(JobError, match=r"'lock', which helper uses"):
+        make_job(nb.train, {})
+    with pytest.raises(JobError, match="The argument 'data' is of type lock"):
+        make_job(trains.finishes, {"data": lock})
+
+
+@pytest.mark.parametrize("fn, words", [
+    (3, "not 3"),
+    (lambda num_gpus, lr: None, "batch_size"),
+    (lambda num_gpus, batch_size, lr, net: None, "'net'.*fixed="),
+])  # fmt: skip
+def test_another_signature_is_an_error_that_says_what_is_needed(fn, words):
+    with pytest.raises(JobError, match=words):
+        check_call(fn)

@@ -1,0 +1,158 @@
+"""The model: what the reader may choose, and what a run leaves in the table. No widgets."""
+
+import threading
+
+import pytest
+import trains
+from recording import SECONDS
+
+from d2lmgpu.lab.job import JobError
+from d2lmgpu.lab.model import LabModel
+
+
+def trains_a_little(num_gpus, batch_size, lr, num_epochs=None, accuracy=0.5):
+    from types import SimpleNamespace
+
+    from d2lmgpu.events import report
+
+    for done in (10, 20):
+        report("batch", epoch=1, done=done, of=20)
+    report("point", points=[(0, 1.0, accuracy)], legend=["test acc"], xlim=[1, num_epochs or 3])
+    return SimpleNamespace(num_samples=20, accuracies=[accuracy], seconds=[0.5] * (num_epochs or 3))
+
+
+@pytest.fixture
+def lab():
+    model = LabModel({"Python": trains_a_little}, num_gpus=2, batch_size=64, lr=0.2)
+    yield model
+    model.stop()
+    model.runner.wait(SECONDS)
+
+
+def idle(model):
+    """Wait until the model has heard of the end of its run."""
+    assert model.runner.wait(SECONDS)
+    assert model.status == "idle"
+
+
+def test_a_run_becomes_a_row(lab):
+    lab.num_epochs = 2
+    lab.run()
+    assert lab.status == "running"
+    idle(lab)
+    (row,) = lab.table()
+    assert (row.run.num_gpus, row.run.batch_size, row.run.lr, row.run.num_epochs) == (2, 64, 0.2, 2)
+    assert (row.samples_per_second.median, row.accuracy.median) == (40, 0.5)
+    assert lab.message == "Finished." and lab.details == ""
+    assert lab.live.curves["test acc"] == ([1.0], [0.5])
+    record = lab.to_record()
+    assert record["runs"][0]["kind"] == "measured" and record["machine"]["cores"] > 0
+    assert record["runs"][0]["seconds"] == (0.5, 0.5)
+    assert "trains_a_little" not in lab.to_csv() and "Python," in lab.to_csv()
+
+
+def test_the_speed_is_seen_even_if_train_returns_nothing():
+    lab = LabModel({"Python": returns_nothing})
+    lab.run()
+    idle(lab)
+    assert lab.runs[0].samples_per_second > 0 and lab.runs[0].accuracy is None
+
+
+def returns_nothing(num_gpus, batch_size, lr):
+    trains_a_little(num_gpus, batch_size, lr)
+
+
+def test_a_run_past_the_devices_is_simulated_and_says_so(lab, monkeypatch):
+    monkeypatch.delenv("D2LMGPU_DEVICES", raising=False)
+    known = threading.Event()
+    lab.observe(lambda change: known.set(), "num_devices")
+    lab.warm()
+    assert known.wait(SECONDS)
+    assert not lab.simulated(lab.num_devices) and lab.simulated(lab.num_devices + 1)
+    lab.num_gpus = 16
+    lab.run()
+    idle(lab)
+    (row,) = lab.table()
+    assert row.run.overlap == "simulated" and row.speedup is None
+
+
+@pytest.mark.parametrize("settings, words", [
+    ({"num_gpus": 17}, "num_gpus=17.*1 to 16"),
+    ({"num_gpus": 0}, "num_gpus=0"),
+    ({"batch_size": 1}, "batch_size=1 is below num_gpus=2"),
+    ({"lr": float("nan")}, "lr=nan"),
+    ({"lr": 0.0}, "lr=0"),
+    ({"num_epochs": 0}, "num_epochs=0"),
+])  # fmt: skip
+def test_wrong_settings_are_told_and_nothing_runs(lab, settings, words):
+    for name, value in settings.items():
+        setattr(lab, name, value)
+    lab.run()
+    assert lab.status == "idle" and lab.runs == []
+    assert words.split(".*")[0] in lab.message and words.split(".*")[-1] in lab.message
+
+
+def test_what_cannot_be_sent_is_told():
+    lab = LabModel({"Python": trains_a_little}, fixed={"accuracy": threading.Lock()})
+    lab.run()
+    idle(lab)
+    assert "The argument 'accuracy' is of type lock" in lab.message
+    assert lab.runs[0].status == "failed"
+
+
+def test_fixed_arguments_reach_train_and_a_control_only_shows_what_train_takes():
+    lab = LabModel({"Python": trains_a_little}, fixed={"accuracy": 0.25})
+    lab.run()
+    idle(lab)
+    assert lab.runs[0].accuracy == 0.25
+    assert lab.takes("num_epochs")
+    assert not LabModel({"Python": trains.finishes}).takes("num_epochs")
+    with pytest.raises(JobError, match="fixed="):
+        LabModel({"Python": trains.finishes}, fixed={"unknown": 1})
+
+
+def test_the_learning_rate_keeps_its_ratio_to_the_batch_if_asked(lab):
+    lab.batch_size = 128
+    assert lab.lr == 0.2
+    lab.scale_lr = True
+    lab.batch_size = 512
+    assert lab.lr == 0.8
+    lab.lr = 0.1
+    lab.batch_size = 256
+    assert lab.lr == 0.05
+    lab.batch_size = 0
+    lab.batch_size = 16
+    assert lab.lr > 0
+
+
+def test_stop_and_run_again():
+    lab = LabModel({"waits": trains.waits, "raises": trains.raises})
+    started = threading.Event()
+    lab.observe(lambda change: started.set(), "beat")
+    lab.run()
+    lab.run()
+    assert lab.message.startswith("A run is going on")
+    assert started.wait(SECONDS)
+    lab.stop()
+    assert lab.status == "stopping"
+    idle(lab)
+    lab.train = "raises"
+    lab.run()
+    idle(lab)
+    assert [run.status for run in lab.runs] == ["stopped", "failed"]
+    assert "in raises" in lab.details and "the last words" in lab.details
+    assert [run.samples_per_second for run in lab.runs] == [None, None]
+
+
+def test_reset_forgets_everything_even_in_a_run(lab):
+    lab.run()
+    idle(lab)
+    lab.num_gpus, lab.batch_size, lab.lr, lab.scale_lr, lab.baseline = 4, 512, 0.5, True, 1
+    lab.reset()
+    assert (lab.num_gpus, lab.batch_size, lab.lr, lab.scale_lr) == (2, 64, 0.2, False)
+    assert (lab.runs, lab.baseline, lab.live, lab.message) == ([], None, None, "Ready.")
+    waiting = LabModel({"waits": trains.waits})
+    waiting.run()
+    waiting.reset()
+    assert waiting.runner.wait(SECONDS)
+    assert (waiting.status, waiting.runs, waiting.message) == ("idle", [], "Ready.")

@@ -1,0 +1,116 @@
+"""What a reader's ``train`` may do, in the ways that a lab has to live with."""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from types import SimpleNamespace
+
+import numpy as np
+
+from d2lmgpu.devices import check_count
+from d2lmgpu.events import report
+from d2lmgpu.loader import DataIter
+
+
+def finishes(num_gpus, batch_size, lr):
+    for x in range(3):
+        report("point", x=x)
+
+
+def loads_little_data(num_gpus, batch_size, lr):
+    print("the last words")
+    X = np.zeros((512, 1))
+    return DataIter(X, X, batch_size, shuffle=True, convert=np.asarray)
+
+
+def takes_devices(num_gpus, batch_size, lr):
+    check_count(num_gpus, gpus=0)
+
+
+def returns_a_run(num_gpus, batch_size, lr):
+    return SimpleNamespace(num_samples=100, accuracies=[0.5, 0.75], seconds=[2.0, 1.0])
+
+
+def waits(num_gpus, batch_size, lr):
+    report("point", pid=os.getpid())
+    time.sleep(1000)
+
+
+def ignores_stop(num_gpus, batch_size, lr):
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+    waits(num_gpus, batch_size, lr)
+
+
+def catches_everything(num_gpus, batch_size, lr):
+    while True:
+        try:
+            waits(num_gpus, batch_size, lr)
+        except BaseException:
+            print("no")
+
+
+def raises(num_gpus, batch_size, lr):
+    print("the last words")
+    return {}["here"]
+
+
+def needs_more_memory(num_gpus, batch_size, lr):
+    print("the last words")
+    return bytearray(2**60)
+
+
+def killed_by_the_system(num_gpus, batch_size, lr):
+    print("the last words")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def crashes(num_gpus, batch_size, lr):
+    print("the last words")
+    sys.stderr.flush()
+    ctypes.string_at(0)
+
+
+def exits(num_gpus, batch_size, lr):
+    print("the last words")
+    os._exit(7)
+
+
+def prints_rubbish(num_gpus, batch_size, lr):
+    for _ in range(20):
+        os.write(1, bytes(range(256)) * 1000)
+    print("\nthe last words")
+
+
+def prints_one_long_line(num_gpus, batch_size, lr):
+    os.write(1, b"x" * 1_000_000)
+
+
+def forks(num_gpus, batch_size, lr):
+    if os.fork() == 0:
+        os.setsid()
+        if os.fork() == 0:
+            time.sleep(1000)
+        os._exit(0)
+    subprocess.Popen(["sleep", "1000"], start_new_session=True)
+
+
+def leaves_files(num_gpus, batch_size, lr):
+    report("point", folder=tempfile.mkdtemp())
+    time.sleep(1000)
+
+
+def trains_in_processes(num_gpus, batch_size, lr):
+    from d2lmgpu.launch import launch
+
+    launch(rank_waits, num_processes=num_gpus)
+
+
+def rank_waits():
+    rank = int(os.environ["RANK"])
+    report("point", pid=os.getpid(), rank=rank)
+    time.sleep(1000)

@@ -1,0 +1,132 @@
+"""Two agreements: a pair of chapters tells one story, and a chapter's code is the package's."""
+
+import ast
+import re
+from pathlib import Path
+
+from hygiene import frameworks
+from notebooks import ROOT, code_cells, sections, tags, tree
+
+PAIRS = [
+    ("chapters/scratch/mxnet.ipynb", "chapters/scratch/pytorch.ipynb"),
+    ("chapters/concise/mxnet.ipynb", "chapters/concise/pytorch.ipynb"),
+]
+# What one chapter of a pair has and the other cannot have: headings and functions.
+ONLY_IN = {
+    # Gluon's Trainer and what it does not report: stores, and devices without data.
+    "chapters/concise/mxnet.ipynb": {
+        "replicas", "resnet_macs", "train_batch", "weights_after_two_steps",
+    },
+    # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
+    "chapters/concise/pytorch.ipynb": {
+        "add_up", "evaluate", "fails_on_rank_1", "init_weights", "on_two_devices",
+        "one_after_the_other", "parameter_vector", "train_shard", "worker",
+    },
+}  # fmt: skip
+
+
+def titles(notebook):
+    return [title for title, _ in sections(notebook)[1:]]
+
+
+def signatures(notebook):
+    """``{name: arguments}`` of the functions that a chapter defines at the top of its cells."""
+    return {
+        node.name: ast.unparse(node.args)
+        for cell in code_cells(notebook)
+        for node in tree(cell).body
+        if isinstance(node, ast.FunctionDef)
+    }
+
+
+def pair_faults(first, second, allowed=frozenset()):
+    """What the two notebooks of a pair have unlike, less the names ``allowed``."""
+    faults = []
+    one, two = ([t for t in titles(nb) if t not in allowed] for nb in (first, second))
+    if one != two:
+        faults.append(f"headings differ: {one} and {two}")
+    ours, theirs = signatures(first), signatures(second)
+    for name in sorted((ours.keys() | theirs.keys()) - allowed):
+        if ours.get(name) != theirs.get(name):
+            faults.append(f"{name}: ({ours.get(name)}) and ({theirs.get(name)})")
+    return faults
+
+
+class _Bare(ast.NodeTransformer):
+    """Leaves out what may differ between chapter and package: docstrings and ``d2l.``."""
+
+    def visit_Attribute(self, node):
+        self.generic_visit(node)
+        if isinstance(node.value, ast.Name) and node.value.id == "d2l":
+            return ast.Name(node.attr, node.ctx)
+        return node
+
+    def visit_FunctionDef(self, node):
+        self.generic_visit(node)
+        if ast.get_docstring(node) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+        return node
+
+    visit_ClassDef = visit_FunctionDef
+
+
+def bare(node):
+    """The code of a definition as the comparison sees it; ``node`` is left as it was."""
+    return ast.unparse(_Bare().visit(ast.parse(ast.unparse(node))))
+
+
+def definitions(module):
+    """``{name: syntax tree}`` of the functions and classes at the top of a module or cell."""
+    return {
+        node.name: node for node in module.body if isinstance(node, (ast.FunctionDef, ast.ClassDef))
+    }
+
+
+def package_definitions(framework, package=ROOT / "d2lmgpu"):
+    """The definitions of one backend (None: of neither) and of the modules without a framework."""
+    found = {}
+    for path in sorted(Path(package).glob("*.py")):
+        if path.stem in {"torch", "mxnet"} - {framework}:
+            continue
+        for name, node in definitions(ast.parse(path.read_text(encoding="utf-8"))).items():
+            if name not in found or path.stem == framework:
+                found[name] = node
+    return found
+
+
+def saved_definitions(notebook):
+    return {
+        name: node
+        for cell in code_cells(notebook)
+        if "save" in tags(cell)
+        for name, node in definitions(tree(cell)).items()
+    }
+
+
+def save_faults(notebook, package=ROOT / "d2lmgpu"):
+    """Where a cell tagged ``save`` says something else than the package."""
+    (framework,) = frameworks(notebook) or {None}
+    theirs = package_definitions(framework, package)
+    faults = []
+    for cell in code_cells(notebook):
+        if "save" in tags(cell) and not definitions(tree(cell)):
+            faults.append(f"a cell tagged save defines nothing: {cell.source.splitlines()[0]}")
+    for name, node in saved_definitions(notebook).items():
+        if name not in theirs:
+            faults.append(f"{name} is tagged save, but the package has no such definition")
+        elif bare(node) != bare(theirs[name]):
+            faults.append(
+                f"{name}: the chapter's\n{bare(node)}\nthe package's\n{bare(theirs[name])}"
+            )
+    return faults
+
+
+def claimed(package=ROOT / "d2lmgpu"):
+    """``[(name, chapter)]`` for every definition whose docstring says in which chapter it is."""
+    found = []
+    for path in sorted(Path(package).glob("*.py")):
+        for name, node in definitions(ast.parse(path.read_text(encoding="utf-8"))).items():
+            words = " ".join((ast.get_docstring(node) or "").split())
+            for chapter in re.findall(r"Defined in (chapters/[\w/-]+)", words):
+                found.append((name, f"{chapter}.ipynb"))
+    return found

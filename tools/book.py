@@ -1,0 +1,67 @@
+"""Builds the book: every chapter executed, no warning, no failed cell.
+
+Executed chapters are kept in ``_build``, where they are found again by the notebook's text alone.
+They depend on more than that: ``_build`` is dropped when anything else that they use has changed.
+"""
+
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BUILD = ROOT / "_build"
+USED = ["requirements.txt", "d2lmgpu/**/*", "records/**/*", "tools/book.py"]
+SETTINGS = ["D2LMGPU_PROFILE", "D2LMGPU_DEVICES", "D2LMGPU_DATA"]
+
+
+def key() -> str:
+    """A hash of everything but the chapters themselves that an executed chapter depends on."""
+    digest = hashlib.sha256(f"{platform.python_version()} {os.cpu_count()}".encode())
+    for name in SETTINGS:
+        digest.update(f"{name}={os.environ.get(name, '')}\n".encode())
+    files = sorted(path for pattern in USED for path in ROOT.glob(pattern) if path.is_file())
+    for path in files:
+        if "__pycache__" not in path.parts:
+            digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def drop_stale_build() -> None:
+    stamp = BUILD / "key"
+    if not stamp.exists() or stamp.read_text() != key():
+        shutil.rmtree(BUILD, ignore_errors=True)
+        BUILD.mkdir()
+        stamp.write_text(key())
+
+
+def build() -> int:
+    # This page shows the seconds of all others, so it is made anew with any of them.
+    (BUILD / ".doctrees" / "chapters" / "reference" / "status.doctree").unlink(missing_ok=True)
+    jupyter_book = Path(sys.executable).with_name("jupyter-book")
+    status = subprocess.run(
+        [jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        env=os.environ | {"D2LMGPU_BOOK": "1"},  # labs are pages of HTML, without live widgets
+    ).returncode
+    if status:
+        # Sphinx warns only about pages that it reads: without these the next build warns again.
+        shutil.rmtree(BUILD / ".doctrees", ignore_errors=True)
+    return status
+
+
+def main() -> int:
+    drop_stale_build()
+    if status := build():
+        print("The book was not built: see the warnings above.", file=sys.stderr)
+        return status
+    print(f"The book is built: {(BUILD / 'html' / 'index.html').as_uri()} (or: make serve)")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

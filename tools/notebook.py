@@ -1,0 +1,83 @@
+"""Runs chapters and stores what belongs into the repository, nothing else.
+
+    python tools/notebook.py run chapters/scratch/pytorch.ipynb ...
+
+A chapter is run from top to bottom in its own folder. The outputs of its checked cells (tagged
+``nbval-check-output``) are stored, for nbval compares with them; all other outputs are dropped.
+Execution counts stay, because nbval passes a cell without a count unchecked. Metadata and cell ids
+depend on the text alone, so that a difference shows only what was changed.
+"""
+
+import argparse
+import hashlib
+import sys
+from collections import Counter
+from pathlib import Path
+
+import nbformat
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError
+
+CHECKED = "nbval-check-output"
+KEEP = "keep_output"  # what nbstripout goes by
+METADATA = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+CELL_METADATA = ("tags", "mystnb")
+
+
+def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
+    """Runs all cells, in ``folder``; raises ``CellExecutionError`` at the first that fails."""
+    NotebookClient(
+        notebook,
+        kernel_name="python3",
+        timeout=None,
+        record_timing=False,
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
+    ).execute()
+
+
+def normalise(notebook: nbformat.NotebookNode) -> None:
+    """Keeps the text, the tags, the counts and the checked outputs."""
+    notebook.metadata = nbformat.from_dict(METADATA)
+    notebook.nbformat, notebook.nbformat_minor = 4, 5
+    seen: Counter = Counter()
+    for cell in notebook.cells:
+        cell.metadata = {k: v for k, v in cell.metadata.items() if k in CELL_METADATA}
+        digest = hashlib.sha256(f"{cell.cell_type}\n{cell.source}".encode()).hexdigest()[:8]
+        seen[digest] += 1
+        cell.id = digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
+        tags = cell.metadata.get("tags", [])
+        if cell.cell_type == "code" and CHECKED not in tags:
+            cell.outputs = []
+        elif CHECKED in tags and KEEP not in tags:
+            tags.append(KEEP)
+
+
+def run(path: Path) -> None:
+    notebook = nbformat.read(path, as_version=4)
+    execute(notebook, path.parent)
+    normalise(notebook)
+    nbformat.write(notebook, path)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=["run"])
+    parser.add_argument("paths", nargs="+", type=Path)
+    for path in parser.parse_args().paths:
+        if not path.is_file():
+            parser.error(f"no notebook at {path}")
+        try:
+            run(path)
+        except CellExecutionError as error:
+            print(f"{path}: a cell failed; the file is as it was.\n{error}", file=sys.stderr)
+            return 1
+        print(f"{path}: run and stored")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

