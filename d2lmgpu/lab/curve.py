@@ -43,7 +43,7 @@ def panel(i, label, xs, ys, xlabel, x_end, dots):
 
     def at(x, y):
         across = (x - low_x) / ((high_x - low_x) or 1)
-        up = (y - low) / ((high - low) or 1)
+        up = (y / 2 - low / 2) / ((high / 2 - low / 2) or 1)  # halves: no overflow in between
         return f"{LEFT + across * (right - LEFT):.1f}", f"{floor - up * (floor - TOP):.1f}"
 
     points = [",".join(at(x, y)) for x, y in thin(finite)]

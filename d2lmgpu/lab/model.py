@@ -67,7 +67,6 @@ class LabModel(HasTraits):
     def warm(self):
         """Start a spare worker, which also learns which devices there are; not during a run."""
         threading.Thread(target=_provenance, daemon=True).start()  # it asks git and the driver
-        threading.Thread(target=_provenance, daemon=True).start()  # it asks git and the driver
         if self.status == "idle":
             warm(framework_of(self.function), self._on_event)
 

@@ -22,8 +22,8 @@ def test_run_and_stop_in_the_app(app, page):
     lab.wait_for_points("train loss", 1)
     lab.expect(".lab-message", "Finished.")
     assert lab.cells(0)[:3] == ["1", "2", "64"]
-    lab.choose(lab.epochs, 100)
+    lab.choose(lab.epochs, 500)
     lab.run.click()
-    lab.wait_for_points("train loss", 1)
+    lab.wait_for_points("train loss", 4)  # the run before had three
     lab.stop.click()
     lab.expect(".lab-message", "Stopped.")
