@@ -88,9 +88,10 @@ class Lab:
     def wait_for_points(self, label, at_least=1):
         """Wait until the curve ``label`` has so many points."""
         self.page.wait_for_function(
-            """([label, least]) => [...document.querySelectorAll('.lab-curves svg')].some(svg =>
-                svg.textContent.includes(label)
-                && svg.querySelector('polyline').getAttribute('points').split(' ').length >= least)""",
+            """([label, least]) => [...document.querySelectorAll('.lab-curves svg')].some(svg => {
+                const points = svg.querySelector('polyline').getAttribute('points').split(' ');
+                return svg.textContent.includes(label) && points.length >= least;
+            })""",
             arg=[label, at_least],
         )
 
