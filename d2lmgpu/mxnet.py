@@ -5,14 +5,17 @@ core: MXNet computes with one thread, and ``parallel`` gives every device a thre
 """
 
 import os
+from statistics import median
 
 # A device is one core. MXNet reads this when it is imported, so it must come before.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from d2lmgpu import cuda_libraries
 from d2lmgpu.helpers import hand_on, not_installed
+from d2lmgpu.memory import keep_freed_memory
 
 cuda_libraries.preload()
+keep_freed_memory()
 
 try:
     import mxnet as mx
@@ -33,11 +36,11 @@ from d2lmgpu.runs import Run
 from d2lmgpu.timing import Accumulator, Timer
 
 __all__ = [
-    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "check_run",
-    "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus", "forward_backward",
-    "get_params", "gpu", "lenet", "load_data_fashion_mnist", "load_data_mnist", "num_gpus",
-    "overlap", "parallel", "profile", "resnet18", "seed", "sgd", "shard_sizes", "split_batch",
-    "synchronize", "train_batch", "try_all_gpus", "try_gpu",
+    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "balance",
+    "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
+    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist", "load_data_mnist",
+    "num_gpus", "overlap", "parallel", "profile", "resnet18", "seed", "sgd", "shard_sizes",
+    "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
 ]  # fmt: skip
 
 npx.set_np()
@@ -233,6 +236,38 @@ def train_batch(X, y, device_params, devices, lr):
         allreduce([params[i].grad for params in device_params])
     for params in device_params:
         sgd(params, lr, len(y))
+
+
+def balance(fn, X, y, params, devices, *per_device_args, weights=None):
+    """Weights for ``split_batch`` that let all ``devices`` finish together, as measured.
+
+    ``fn(X, y, params, …)`` is what a device does with its shard, as ``parallel`` would call it;
+    each of ``per_device_args`` is a list with one entry a device. It runs on a copy of ``params``,
+    on one device after the other and six times on each. The first time warms up; by the median of
+    the rest a device has a speed in examples a second, and its weight is its part of all speeds.
+
+    The batch is split by ``weights`` (None: evenly). A step has costs that do not shrink with the
+    shard, so start with None and give the answer back once or twice. Raises ValueError where a
+    device would have no example, else as ``split_batch``.
+    """
+    X_shards, y_shards = split_batch(X, y, devices, weights)
+    if not all(len(shard) for shard in y_shards):
+        raise ValueError(
+            f"The shards have {[len(shard) for shard in y_shards]} examples. The speed of a device "
+            "is measured on its shard: give each at least one, by a larger batch or other weights."
+        )
+    replicas = [get_params(params, device) for device in devices]
+    calls = list(zip(X_shards, y_shards, replicas, *per_device_args, strict=True))
+    timers = [Timer() for _ in devices]
+    for _ in range(6):
+        for timer, args in zip(timers, calls):
+            synchronize()
+            timer.start()
+            fn(*args)
+            synchronize()
+            timer.stop()
+    speeds = [len(shard) / median(timer.times[1:]) for shard, timer in zip(y_shards, timers)]
+    return [speed / sum(speeds) for speed in speeds]
 
 
 # Networks
