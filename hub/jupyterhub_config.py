@@ -88,7 +88,11 @@ if not own and os.geteuid() == 0:
 # What a server takes from the hub's environment: nothing secret. LD_LIBRARY_PATH is where some
 # systems name the GPU driver's libraries.
 c.Spawner.env_keep = ["LANG", "LC_ALL", "LD_LIBRARY_PATH", "D2LMGPU_DATA", "D2LMGPU_PROFILE"]
-c.Spawner.environment = {"PATH": f"{Path(settings.python).parent}:/usr/local/bin:/usr/bin:/bin"}
+c.Spawner.environment = {
+    "PATH": f"{Path(settings.python).parent}:/usr/local/bin:/usr/bin:/bin",
+    # labconfig/: chapters that are Markdown files open as notebooks, not as text.
+    "JUPYTER_CONFIG_PATH": str(HERE),
+}
 # A class that starts at once shares the machine's cores: ten JupyterLabs take a while.
 c.Spawner.start_timeout = c.Spawner.http_timeout = 180
 # A server is asked to stop, then told to: its GPUs are back within seconds.

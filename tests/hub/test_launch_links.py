@@ -23,18 +23,35 @@ def git(*arguments, cwd):
     subprocess.run(["git", *identity, *map(str, arguments)], cwd=cwd, check=True)
 
 
+CHAPTER, REFERENCE = "chapters/lab/training-lab.ipynb", "chapters/reference/devices.md"
+
+
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """The course's repository: one chapter with a lab, and the project's own book settings."""
+    """The course's repository: a chapter with a lab and one that is a Markdown file, with the
+    project's own book settings."""
     folder = tmp_path_factory.mktemp("org") / "course"
-    folder.mkdir()
+    for path in (CHAPTER, REFERENCE):
+        (folder / path).parent.mkdir(parents=True)
     cells = [nbformat.v4.new_markdown_cell("# A chapter")]
     cells += [nbformat.v4.new_code_cell(source) for source in CELLS]
-    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / "lab.ipynb")
+    kernel = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+    }
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / CHAPTER)
+    shutil.copy(ROOT / REFERENCE, folder / REFERENCE)
+    shutil.copy(ROOT / "_config.yml", folder)
+    (folder / "_toc.yml").write_text(
+        yaml.safe_dump({
+            "format": "jb-book",
+            "root": CHAPTER.removesuffix(".ipynb"),
+            "chapters": [{"file": REFERENCE.removesuffix(".md")}],
+        })
+    )  # fmt: skip
     git("init", "-q", "-b", "main", cwd=folder)
-    git("add", "lab.ipynb", cwd=folder)
-    git("commit", "-q", "-m", "A chapter", cwd=folder)
+    git("add", ".", cwd=folder)
+    git("commit", "-q", "-m", "Two chapters", cwd=folder)
     return folder
 
 
@@ -47,7 +64,7 @@ def hub(tmp_path_factory):
     for name, content in LAB_SETTINGS.items():
         (lab_settings / name).write_text(json.dumps(content))
     more = (
-        f"c.Spawner.environment['JUPYTER_CONFIG_PATH'] = {str(lab_settings.parent)!r}\n"
+        f"c.Spawner.environment['JUPYTER_CONFIG_PATH'] += ':' + {str(lab_settings.parent)!r}\n"
         "c.Spawner.args.append('--LabApp.expose_app_in_browser=True')\n"
     )
     with RunningHub(
@@ -57,23 +74,22 @@ def hub(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def built_page(course, hub, tmp_path_factory):
-    """The chapter as a page, built with the project's settings and this hub's launch button."""
-    book = tmp_path_factory.mktemp("book")
-    shutil.copy(course / "lab.ipynb", book)
-    settings = yaml.safe_load((ROOT / "_config.yml").read_text())
+def html(course, hub, tmp_path_factory):
+    """The folder of the pages, built with the project's settings but for the two addresses that
+    whoever publishes the course is told to change."""
+    book = tmp_path_factory.mktemp("book") / "course"
+    shutil.copytree(course, book, ignore=shutil.ignore_patterns(".git"))
+    for name in ("assets", "references.bib"):
+        (book / name).symlink_to(ROOT / name)
+    settings = yaml.safe_load((book / "_config.yml").read_text())
     settings["execute"] = {"execute_notebooks": "off"}
-    settings["repository"] = {"url": course.as_uri(), "branch": "main", "path_to_book": ""}
-    settings["launch_buttons"] = {"notebook_interface": "jupyterlab", "jupyterhub_url": hub.url}
-    sphinx = settings["sphinx"]["config"]
-    sphinx.update(html_static_path=[], nb_ipywidgets_js={}, bibtex_bibfiles=[])
-    sphinx.setdefault("html_theme_options", {})["repository_provider"] = "github"
+    settings["repository"]["url"] = course.as_uri()
+    settings["launch_buttons"]["jupyterhub_url"] = hub.url
     (book / "_config.yml").write_text(yaml.safe_dump(settings))
-    (book / "_toc.yml").write_text("format: jb-book\nroot: lab\n")
-    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-q", book]
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "-n", "-q", book]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    return (book / "_build/html/lab.html").as_uri()
+    return book / "_build/html"
 
 
 @pytest.fixture
@@ -84,27 +100,41 @@ def context(browser):
     context.close()
 
 
-def test_from_the_rocket_to_a_stopped_run(built_page, hub, course, context):
+def press_the_rocket(context, built, path):
+    """Open the page of the chapter ``path`` and press its rocket; returns the page that opens."""
     page = context.new_page()
-    page.goto(built_page)
+    page.goto((built / path).with_suffix(".html").as_uri())
     page.locator(".dropdown-launch-buttons > button").click()
     with context.expect_page() as opened:
         page.locator(".dropdown-launch-buttons a", has_text="JupyterHub").click()
-    page = opened.value
+    return opened.value
 
+
+def log_in_and_choose(page, gpus):
     page.fill("#username_input", "ada")
     page.fill("#password_input", PASSWORD)
     page.click("#login_submit")
-
     assert "4 of 4 simulated GPUs" in page.locator("#spawn_form").text_content()
-    page.select_option("#gpus", "2")
+    page.select_option("#gpus", str(gpus))
     page.click("#spawn_form [type=submit]")
 
-    # nbgitpuller clones, then opens the chapter.
+
+def wait_for_notebook(page, path):
+    """nbgitpuller clones, then opens the chapter: as a notebook, which is what has cells."""
     page.wait_for_function(
-        "window.jupyterapp?.shell.currentWidget?.context?.path === 'course/lab.ipynb'"
+        """path => {
+            const panel = window.jupyterapp?.shell.currentWidget;
+            return panel?.context?.path === path && panel.content?.widgets !== undefined;
+        }""",
+        arg=f"course/{path}",
     )
     page.evaluate(READY)
+
+
+def test_from_the_rocket_to_a_stopped_run(html, hub, context):
+    page = press_the_rocket(context, html, CHAPTER)
+    log_in_and_choose(page, gpus=2)
+    wait_for_notebook(page, CHAPTER)
     run_all(page)
     lab = Lab(page)
     lab.wait_until_ready()
@@ -122,3 +152,10 @@ def test_from_the_rocket_to_a_stopped_run(built_page, hub, course, context):
     lab.expect(".lab-message", "Stopped.")
     hub.stop_server("ada")
     assert hub.leases() == {}
+
+
+def test_a_chapter_that_is_a_markdown_file_opens_as_a_notebook(html, hub, context):
+    page = press_the_rocket(context, html, REFERENCE)
+    log_in_and_choose(page, gpus=0)
+    wait_for_notebook(page, REFERENCE)
+    hub.stop_server("ada")
