@@ -22,7 +22,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def balanced(d2l, array, clock):
-    """Weights for a batch of n, on devices that take ``fixed + n * each`` seconds for n examples."""
+    """Weights for a batch of n; a device takes ``fixed + each * n`` seconds for n examples."""
 
     def weights(each, fixed=0, n=120, old=None, hiccup=None):
         calls = []
