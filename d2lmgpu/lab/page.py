@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 
 from d2lmgpu import records
+from d2lmgpu.explore import select
 from d2lmgpu.lab import present, table
 from d2lmgpu.lab.curve import curves_svg
 
@@ -149,9 +150,3 @@ def title(name, record):
 def options(settings, i):
     """The values of one setting, each once, in their own order."""
     return {value: value for value in sorted({s[i] for s in settings}, key=float)}
-
-
-def select(label, values):
-    """A labelled choice: ``values`` maps what is submitted to what is read."""
-    inner = "".join(f'<option value="{escape(v)}">{escape(t)}</option>' for v, t in values.items())
-    return f"<label>{label}<select>{inner}</select></label>"

@@ -1,0 +1,112 @@
+"""An explorer in a page that is a file, with the network cut; and in a real JupyterLab."""
+
+import nbformat
+import pytest
+from pages import open_notebook, run_all
+
+from d2lmgpu.explore import Explorer
+
+
+def answer(machine, k):
+    said = f"<p>{k} on <b>{machine}</b></p>"
+    if k == 1:
+        return said
+    return [f"{said}\n<p>round {step}</p>\n<svg width='400' height='9'></svg>" for step in range(k)]
+
+
+CONTROLS = {"Machine": {"Fast & <new>": "A", "Slow": "B"}, "Devices": [1, 2, 4]}
+
+
+@pytest.fixture
+def shown(page, tmp_path):
+    """The explorer, opened."""
+    file = tmp_path / "page.html"
+    head = '<!doctype html><meta name="viewport" content="width=device-width"><title>x</title>'
+    file.write_text(f"{head}<body>{Explorer(answer, CONTROLS).html}</body>")
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.context.set_offline(True)
+    page.goto(file.as_uri())
+    yield page
+    assert complaints == []
+
+
+def said(page):
+    return page.get_by_role("status").inner_text().split("\n")
+
+
+def test_each_choice_has_its_answer(shown):
+    assert said(shown) == ["1 on A"]
+    shown.get_by_label("Devices").select_option("4")
+    assert said(shown)[0] == "4 on A"
+    shown.get_by_label("Machine").select_option("Slow")
+    assert said(shown)[0] == "4 on B"
+    shown.get_by_label("Machine").select_option("Fast & <new>")
+    shown.get_by_label("Devices").select_option("1")
+    assert said(shown) == ["1 on A"]
+
+
+def test_steps_go_on_and_back_and_start_afresh_with_a_choice(shown):
+    back, following = (shown.get_by_role("button", name=name) for name in ("Back", "Next"))
+    assert back.is_disabled() and following.is_disabled()
+    shown.get_by_label("Devices").select_option("4")
+    for step in (1, 2, 3):
+        following.click()
+        assert said(shown)[-1] == f"round {step}"
+        assert shown.get_by_label(f"Step {step} of 3").input_value() == str(step)
+    assert following.is_disabled()
+    back.click()
+    assert said(shown)[-1] == "round 2"
+    shown.get_by_label("Devices").select_option("2")
+    assert said(shown) == ["2 on A", "", "round 0"]
+    assert back.is_disabled()
+
+
+def test_the_keyboard_is_enough(shown):
+    shown.get_by_label("Devices").focus()
+    shown.keyboard.press("ArrowDown")
+    assert said(shown)[0] == "2 on A"
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("ArrowRight")
+    assert said(shown)[-1] == "round 1"
+    shown.keyboard.press("Tab")
+    shown.keyboard.press("Enter")
+    assert said(shown)[-1] == "round 0"
+
+
+def test_every_control_has_a_name(shown):
+    names = shown.locator(".explore").aria_snapshot()
+    assert 'combobox "Machine"' in names and 'combobox "Devices"' in names
+    shown.get_by_label("Devices").select_option("2")
+    names = shown.locator(".explore").aria_snapshot()
+    assert 'slider "Step 0 of 1"' in names and 'button "Next"' in names
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
+    shown.set_viewport_size({"width": 360, "height": 800})
+    shown.get_by_label("Devices").select_option("4")
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_without_scripts_the_first_answer_is_there(browser, tmp_path):
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.set_content(Explorer(answer, CONTROLS).html)
+    assert said(page) == ["1 on A"]
+    context.close()
+
+
+def test_an_explorer_answers_in_a_notebook_too(server, page):
+    cell = nbformat.v4.new_code_cell(
+        "from d2lmgpu.explore import Explorer\n"
+        "Explorer(lambda k: f'{2 * k} links', {'Devices': [1, 2]})"
+    )
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    notebook = nbformat.v4.new_notebook(cells=[cell], metadata=kernel)
+    nbformat.write(notebook, server.notebooks / "lab.ipynb")
+    open_notebook(page, server)
+    run_all(page)
+    page.locator(".explore-answer", has_text="2 links").wait_for()
+    page.locator(".explore select").select_option("2")
+    page.locator(".explore-answer", has_text="4 links").wait_for()

@@ -1,0 +1,80 @@
+"""Explorers as HTML: every choice has its answer, and what cannot be shown is refused."""
+
+import json
+
+import pytest
+from bs4 import BeautifulSoup
+
+from d2lmgpu.charts import timeline
+from d2lmgpu.explore import MOST_BYTES, ExploreError, Explorer
+
+CONTROLS = {"Batch size": [64, 1024], "Devices": {"one <GPU>": 1, "two": 2, "four": 4}}
+
+
+def soup(explorer):
+    return BeautifulSoup(explorer._repr_html_(), "html.parser")
+
+
+def answers(explorer):
+    """What the page can look up: the steps of each answer, as HTML."""
+    data = json.loads(soup(explorer).select_one("script").string)
+    return [
+        ["\n".join(data["lines"][number] for number in step) for step in steps]
+        for steps in data["answers"]
+    ]
+
+
+def test_every_choice_is_answered_once_in_the_order_of_the_controls():
+    asked = []
+
+    def answer(batch_size, k):
+        asked.append((batch_size, k))
+        return f"<p>{batch_size} on {k}</p>\n<p>shared</p>"
+
+    explorer = Explorer(answer, CONTROLS)
+    assert asked == [(b, k) for b in (64, 1024) for k in (1, 2, 4)]
+    assert answers(explorer) == [[f"<p>{b} on {k}</p>\n<p>shared</p>"] for b, k in asked]
+    assert explorer.html.count("shared") == 2, "once to be looked up, once shown without scripts"
+
+
+def test_controls_are_native_and_labelled():
+    labels = soup(Explorer(lambda *_: "x", CONTROLS)).select(".explore-controls label")
+    read = {
+        label.contents[0]: [o.string for o in label.select("option")]
+        for label in labels
+        if label.select("select")
+    }
+    assert read == {"Batch size": ["64", "1,024"], "Devices": ["one <GPU>", "two", "four"]}
+    assert soup(Explorer(lambda *_: "x", CONTROLS)).select_one("[role=status]").string == "x"
+
+
+def test_steps_are_offered_where_there_are_some():
+    steps = soup(Explorer(lambda k: ["start"] * k, {"k": [1, 2]})).select_one(".explore-steps")
+    assert not steps.has_attr("hidden")
+    assert [button.string for button in steps.select("button")] == ["Back", "Next"]
+    steps = soup(Explorer(lambda k: "only", {"k": [1, 2]})).select_one(".explore-steps")
+    assert steps.has_attr("hidden")
+
+
+def test_answers_may_be_pictures_and_may_hold_anything():
+    def picture():
+        return timeline({"GPU": [(0, 1, "x")]}, "Point")
+
+    hostile = "<!-- <script>alert(1)</script> \u2028 \\n"
+    explorer = Explorer(lambda k: picture() if k == 0 else hostile, {"k": [0, 1]})
+    assert answers(explorer) == [[picture().svg()], [hostile]]
+    assert explorer.html.count("</script>") == 2, "nothing ends the data early"
+    assert "<!-- <script" not in explorer.html, "nor keeps it from ending"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, [], ["x", None]])
+def test_an_answer_that_cannot_be_shown_is_refused(wrong):
+    with pytest.raises(ExploreError, match=r"The answer to \(7,\) is .*; it must be HTML"):
+        Explorer(lambda k: wrong, {"k": [7]})
+
+
+def test_a_control_without_values_and_too_much_for_a_page_are_refused():
+    with pytest.raises(ExploreError, match="'k' has no values; give at least one"):
+        Explorer(lambda k: "x", {"k": []})
+    with pytest.raises(ExploreError, match="for 2 choices and may have 1,048,576: offer fewer"):
+        Explorer(lambda k: str(k) * MOST_BYTES, {"k": [1, 2]})
