@@ -122,17 +122,37 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
     return chart
 
 
-def costs(modelled: dict, title: str, xlabel: str, ylabel: str) -> Chart:
-    """Modelled curves, both axes logarithmic: name -> {x: y}. title says the point."""
-    ends = {
-        name: {x: curve[x] for x in (min(curve), max(curve))} for name, curve in modelled.items()
-    }
-    chart = Chart(_say(title, ylabel, xlabel, {}, ends), 6.5, 3.6)
+def costs(
+    modelled: dict, title: str, xlabel: str, ylabel: str, measured=None, marks=None, scale="log"
+) -> Chart:
+    """Curves of a cost: modelled dashed, measured as dots on a solid line, name -> {x: y} each.
+
+    A name that is in both has one colour. marks: label -> (x, y) on the modelled curves. scale is
+    that of both axes, "log" or "linear" (then from 0 up). title says the point.
+    """
+    measured, marks = measured or {}, marks or {}
+    ends = [
+        {name: {x: curve[x] for x in (min(curve), max(curve))} for name, curve in curves.items()}
+        for curves in (measured, modelled)
+    ]
+    said = [f" {label}: {_number(y)} at {_number(x)} {xlabel}." for label, (x, y) in marks.items()]
+    chart = Chart(_say(title, ylabel, xlabel, *ends) + "".join(said), 6.5, 3.6)
+    names = list(dict.fromkeys([*measured, *modelled]))
     with matplotlib.rc_context(STYLE):
         axes = chart.subplots()
-        for (name, curve), color in zip(modelled.items(), _colors(len(modelled)), strict=True):
-            axes.plot(*zip(*sorted(curve.items()), strict=True), "--", color=color, label=name)
-        axes.set(xscale="log", yscale="log", xlabel=xlabel, ylabel=f"{ylabel}, modelled")
+        for name, color in zip(names, _colors(len(names)), strict=True):
+            for kind, curves, style in (("measured", measured, "o-"), ("modelled", modelled, "--")):
+                if name in curves:
+                    label = f"{name}, {kind}" if measured else name
+                    x, y = zip(*sorted(curves[name].items()), strict=True)
+                    axes.plot(x, y, style, color=color, label=label)
+        for number, (label, at) in enumerate(marks.items()):
+            marker = "oD"[number % 2]
+            axes.plot(*at, marker, color=INK, fillstyle="none", markersize=9, label=label)
+        axes.set(xscale=scale, yscale=scale, xlabel=xlabel)
+        axes.set_ylabel(ylabel if measured else f"{ylabel}, modelled")
+        if scale == "linear":
+            axes.set_ylim(bottom=0)
         axes.set_title(title)
         axes.legend(frameon=False)
     return chart

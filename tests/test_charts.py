@@ -119,6 +119,21 @@ def test_costs_are_modelled_so_they_are_dashed_and_in_order():
     assert alt == "P. ring, modelled s: 4 at 1 bytes, 1 at 9,000 bytes."  # the ends are enough
 
 
+def test_costs_may_have_measured_points_and_marks_on_linear_axes():
+    chart = charts.costs({"law": {1: 4.0, 2: 1.0}}, "P", "n", "s", {"law": {2: 1.5, 1: 3.0}})
+    lines = curves(chart)
+    assert lines["law, measured"].get_xydata().tolist() == [[1, 3.0], [2, 1.5]]
+    assert [lines[f"law, {k}"].get_linestyle() for k in ("measured", "modelled")] == ["-", "--"]
+    assert lines["law, measured"].get_color() == lines["law, modelled"].get_color()
+    assert chart.axes[0].get_ylabel() == "s" and chart.axes[0].get_xscale() == "log"
+    assert "law, measured s: 3 at 1 n, 1.5 at 2 n" in chart.alt
+    marks = {"chosen": (1, 4.0), "best": (2, 1.0)}
+    chart = charts.costs({"law": {1: 4.0, 2: 1.0}}, "P", "n", "s", marks=marks, scale="linear")
+    assert curves(chart)["best"].get_xydata().tolist() == [[2, 1.0]]
+    assert chart.axes[0].get_yscale() == "linear" and chart.axes[0].get_ylim()[0] == 0
+    assert chart.alt.endswith("chosen: 4 at 1 n. best: 1 at 2 n.")
+
+
 @pytest.mark.parametrize("algorithm", ["naive", "host", "sharded", "tree", "ring", "hierarchical"])
 def test_holdings_show_how_sums_grow_until_every_device_has_all(algorithm):
     schedule = plan(algorithm, 5, 10)
