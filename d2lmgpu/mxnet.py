@@ -36,11 +36,11 @@ from d2lmgpu.runs import Run
 from d2lmgpu.timing import Accumulator, Timer
 
 __all__ = [
-    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "balance",
-    "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
-    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist", "load_data_mnist",
-    "num_gpus", "overlap", "parallel", "profile", "resnet18", "seed", "sgd", "shard_sizes",
-    "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
+    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "array",
+    "balance", "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
+    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist",
+    "load_data_mnist", "num_gpus", "overlap", "parallel", "profile", "resnet18", "seed", "sgd",
+    "shard_sizes", "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
 ]  # fmt: skip
 
 npx.set_np()
@@ -117,8 +117,9 @@ def profile():
     return _profiles.profile(num_gpus())
 
 
-def _to_array(batch):
-    return np.array(batch, dtype=batch.dtype, ctx=cpu())
+def array(x):
+    """The NumPy array ``x`` as MXNet's own on the CPU, of the same type."""
+    return np.array(x, dtype=x.dtype, ctx=cpu())
 
 
 def load_data_fashion_mnist(batch_size, resize=None):
@@ -130,7 +131,7 @@ def load_data_fashion_mnist(batch_size, resize=None):
     """
     p = profile()
     data = fashion_mnist(p.num_train, p.num_test)
-    return iterators(data, p, batch_size, resize, _to_array)
+    return iterators(data, p, batch_size, resize, array)
 
 
 def load_data_mnist(batch_size, resize=None):
@@ -138,7 +139,7 @@ def load_data_mnist(batch_size, resize=None):
 
     The profile gives the most images that are used; the digits are fewer than that.
     """
-    return iterators(mnist(), profile(), batch_size, resize, _to_array)
+    return iterators(mnist(), profile(), batch_size, resize, array)
 
 
 # Data parallelism from scratch
@@ -234,8 +235,7 @@ def train_batch(X, y, device_params, devices, lr):
     parallel(forward_backward, X_shards, y_shards, device_params)
     for i in range(len(device_params[0])):
         allreduce([params[i].grad for params in device_params])
-    for params in device_params:
-        sgd(params, lr, len(y))
+    parallel(lambda params: sgd(params, lr, len(y)), device_params)
 
 
 def balance(fn, X, y, params, devices, *per_device_args, weights=None):

@@ -28,11 +28,11 @@ from d2lmgpu.runs import Run
 from d2lmgpu.timing import Accumulator, Timer
 
 __all__ = [
-    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "balance",
-    "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
-    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist", "load_data_mnist",
-    "num_gpus", "overlap", "parallel", "profile", "resnet18", "seed", "sgd", "shard_sizes",
-    "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
+    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "array",
+    "balance", "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
+    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist",
+    "load_data_mnist", "num_gpus", "overlap", "parallel", "profile", "resnet18", "seed", "sgd",
+    "shard_sizes", "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
 ]  # fmt: skip
 
 if not torch.cuda.is_available():
@@ -111,6 +111,11 @@ def profile():
     return _profiles.profile(num_gpus())
 
 
+def array(x):
+    """The NumPy array ``x`` as a tensor on the CPU, of the same type."""
+    return torch.from_numpy(x)
+
+
 def load_data_fashion_mnist(batch_size, resize=None):
     """Fashion-MNIST, as much of it as the profile says, as ``(train_iter, test_iter)``.
 
@@ -120,7 +125,7 @@ def load_data_fashion_mnist(batch_size, resize=None):
     """
     p = profile()
     data = fashion_mnist(p.num_train, p.num_test)
-    return iterators(data, p, batch_size, resize, torch.from_numpy)
+    return iterators(data, p, batch_size, resize, array)
 
 
 def load_data_mnist(batch_size, resize=None):
@@ -128,7 +133,7 @@ def load_data_mnist(batch_size, resize=None):
 
     The profile gives the most images that are used; the digits are fewer than that.
     """
-    return iterators(mnist(), profile(), batch_size, resize, torch.from_numpy)
+    return iterators(mnist(), profile(), batch_size, resize, array)
 
 
 # Data parallelism from scratch
@@ -223,8 +228,7 @@ def train_batch(X, y, device_params, devices, lr):
     with torch.no_grad():
         for i in range(len(device_params[0])):
             allreduce([params[i].grad for params in device_params])
-    for params in device_params:
-        sgd(params, lr, len(y))
+    parallel(lambda params: sgd(params, lr, len(y)), device_params)
 
 
 def balance(fn, X, y, params, devices, *per_device_args, weights=None):
