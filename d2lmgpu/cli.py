@@ -1,6 +1,7 @@
 """``python -m d2lmgpu COMMAND``."""
 
 import argparse
+import sys
 
 
 def main(arguments=None) -> int:
@@ -10,6 +11,9 @@ def main(arguments=None) -> int:
     commands.add_parser("doctor", help="what this machine has, and what it lacks for the course")
     record = commands.add_parser("record", help="run a chapter's train and write what it did")
     record.add_argument("chapter", help="the chapter's notebook; one a call: one framework each")
+    check = commands.add_parser("gpu-check", help="check and record every GPU in both frameworks")
+    for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
+        check.add_argument(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
     chosen = parser.parse_args(arguments)
 
     if chosen.command == "record":
@@ -17,6 +21,11 @@ def main(arguments=None) -> int:
 
         print("Written to", records.record_chapter(chosen.chapter))
         return 0
+
+    if chosen.command == "gpu-check":
+        from d2lmgpu import gpucheck
+
+        return gpucheck.main({"torch": chosen.torch, "mxnet": chosen.mxnet})
 
     from d2lmgpu import doctor
 
