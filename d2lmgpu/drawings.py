@@ -66,7 +66,7 @@ def holdings(schedule) -> Chart:
 
     One panel for the start and one a round; rows are the nodes, columns the numbers they hold.
     """
-    pictures = list(_holdings(schedule))
+    pictures = list(sums_after_rounds(schedule))
     k, last = schedule.num_devices, pictures[-1]
     chart = Chart(
         f"{schedule.algorithm} allreduce over {k} devices in {schedule.num_rounds} rounds. At the "
@@ -93,8 +93,11 @@ def holdings(schedule) -> Chart:
     return chart
 
 
-def _holdings(schedule):
-    """After each round: how many devices' values are in what each node holds."""
+def sums_after_rounds(schedule):
+    """At the start and after each round: from how many devices is what each node holds a sum?
+
+    Arrays of whole numbers (num_nodes, size).
+    """
     held = np.zeros((schedule.num_nodes, schedule.size), int)
     held[: schedule.num_devices] = 1
     yield held.copy()

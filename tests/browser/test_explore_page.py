@@ -4,6 +4,7 @@ import nbformat
 import pytest
 from pages import open_notebook, run_all
 
+from d2lmgpu import explorers
 from d2lmgpu.explore import Explorer
 
 
@@ -110,3 +111,26 @@ def test_an_explorer_answers_in_a_notebook_too(server, page):
     page.locator(".explore-answer", has_text="2 links").wait_for()
     page.locator(".explore select").select_option("2")
     page.locator(".explore-answer", has_text="4 links").wait_for()
+
+
+def test_the_chapters_explorers_answer_with_the_network_cut(shown, tmp_path):
+    """The numbers that the page shows are those that the package computes."""
+    file = tmp_path / "chapters.html"
+    file.write_text(f"<title>x</title>{explorers.cost().html}{explorers.allreduce().html}")
+    shown.goto(file.as_uri())
+    choose = {"Machine": "RTX 4090", "Network": "ResNet-18 at 64x64, DDP", "GPUs": "4",
+              "Batch": "256 on each GPU"}  # fmt: skip
+    for label, value in choose.items():
+        shown.get_by_role("combobox", name=label, exact=True).select_option(value)
+    published = 6924 / 2107  # images a second on four GPUs and on one, smolix/d2l-neu
+    assert f"{published:.3g} on 4 GPUs" in shown.get_by_role("status").first.inner_text()
+
+    shown.get_by_role("combobox", name="Algorithm").select_option("tree")
+    shown.get_by_role("combobox", name="Devices").select_option("8")
+    for _ in range(6):
+        shown.get_by_role("button", name="Next").last.press("Enter")
+    picture = shown.get_by_role("img").last
+    assert picture.get_attribute("aria-label").endswith("64 of 64 numbers on the devices are sums"
+                                                        " of all 8.")  # fmt: skip
+    shown.set_viewport_size({"width": 360, "height": 800})
+    assert shown.evaluate("document.documentElement.scrollWidth") <= 360

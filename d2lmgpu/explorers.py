@@ -1,0 +1,167 @@
+"""The explorers of the chapters on scaling: what they offer, and what they answer."""
+
+from dataclasses import replace
+from functools import cache
+
+from d2lmgpu import svg
+from d2lmgpu.costmodel import PRESETS, Link, Work, schedule_seconds, step
+from d2lmgpu.drawings import sums_after_rounds
+from d2lmgpu.explore import Explorer
+from d2lmgpu.machines import NETWORKS
+from d2lmgpu.predictions import GRADIENTS, MACHINES, fit_small
+from d2lmgpu.published import rows
+from d2lmgpu.schedules import ALGORITHMS, plan
+
+COUNTS = [2**i for i in range(11)]
+LINK = Link(latency=10e-6, bandwidth=12.5e9)  # the one of chapters/scaling/allreduce
+
+
+def cost() -> Explorer:
+    """Machine, network, batch and number of GPUs -> the modelled step and how it scales.
+
+    A network's device time is that of a published run on one GPU; on other machines it is scaled
+    by the peak of their data sheets. Published points of the same choice are drawn beside.
+    """
+
+    @cache
+    def curve(name, between, network, batch):
+        table, model = network
+        machine, home = PRESETS[name], PRESETS[MACHINES[table]]
+        if between:
+            machine = replace(machine, network=NETWORKS[between])
+        work = _work(table, model)
+        work = replace(work, example=work.example * home.flops / machine.flops)
+        size, of_each = batch
+        counts = [c for c in COUNTS if c <= machine.devices] if work.one_process else COUNTS
+        return {c: step(work, machine, c, size * c if of_each else size) for c in counts}
+
+    def answer(name, between, network, batch, k):
+        table, model = network
+        steps = curve(name, between, network, batch)
+        if k not in steps:
+            return (
+                f"<p>This training loop is one process, and drives the {max(steps)} GPUs of "
+                "one machine at most.\nChoose fewer.</p>"
+            )
+        modelled = {c: s.samples_per_second / steps[1].samples_per_second for c, s in steps.items()}
+        alone = next(row.rate for row in rows(table) if row.model == model and row.k == 1)
+        measured = {
+            row.k: row.rate / alone
+            for row in rows(table)
+            if (row.model, MACHINES[table]) == (model, name) and not between
+            and row.batch_size == steps[row.k].batch_size
+        }  # fmt: skip
+        chart = svg.scaling(
+            measured, modelled, k, "Speedup over the number of GPUs. The text says its numbers."
+        )
+        return "\n".join([*_step_in_words(steps[k], modelled, measured), chart])
+
+    networks = {
+        "LeNet, D2L's loop in MXNet": ("MXNet 2019", "lenet"),
+        "ResNet-18, D2L's loop in MXNet": ("MXNet 2019", "resnet18"),
+        "ResNet-18 at 64x64, DDP": ("d2l-neu weak", "resnet18"),
+        "ResNet-152": ("MXNet EC2", "resnet-152"),
+        "AlexNet": ("MXNet EC2", "alexnet"),
+    }
+    batches = {f"{n} on each GPU": (n, True) for n in (32, 256, 512)}
+    batches |= {f"{n:,} in all": (n, False) for n in (256, 4096)}
+    between = {"the machine's own": None}
+    between |= {name: name for name in ("10 Gb Ethernet", "400 Gb Ethernet")}
+    return Explorer(
+        answer,
+        {
+            "Machine": ["V100 NVLink", "RTX 4090", "H100", "K80 x16"],
+            "Cluster link": between,
+            "Network": networks,
+            "Batch": batches,
+            "GPUs": [k for k in COUNTS if k not in (32, 128, 512)],
+        },
+    )
+
+
+def _work(table, model) -> Work:
+    """What a step has to do, fitted on the published run on one GPU."""
+    if table == "MXNet EC2":
+        alone = next(row for row in rows(table) if row.model == model and row.k == 1)
+        return Work(GRADIENTS[model], example=1 / alone.rate)
+    return fit_small(table)[model]
+
+
+def _step_in_words(s, modelled, measured):
+    yield "<p>Modelled: a step takes"
+    yield f"<b>{_time(s.seconds)}</b>."
+    yield "Of these the devices spend"
+    yield f"<b>{s.communication_share:.0%}</b>"
+    yield "on exchange that is not hidden."
+    yield f"They compute for {_time(s.compute)},"
+    yield f"the whole exchange takes {_time(s.exchange)}."
+    if s.issue:  # known for loops of one process only
+        yield f"The host loads for {_time(s.load)}"
+        yield f"and issues for {_time(s.issue)}."
+    yield f"Speedup: <b>{modelled[s.k]:.3g}</b>."
+    best = max(modelled, key=modelled.get)
+    yield f"The most is {modelled[best]:.3g}, with {best:,} GPUs.</p>"
+    told = ", ".join(f"{value:.3g} on {k} GPUs" for k, value in measured.items() if k > 1)
+    if told:
+        yield f"<p>Measured and published: {told}.</p>"
+
+
+def allreduce() -> Explorer:
+    """Algorithm, number of devices and size of the gradient -> its rounds, one by one."""
+
+    def answer(algorithm, k, num_bytes):
+        names = {name: {"per_machine": 2} if name == "hierarchical" else {} for name in ALGORITHMS}
+        plans = {name: plan(name, k, num_bytes // 4, **how) for name, how in names.items()}
+        seconds = {name: schedule_seconds(p, LINK) for name, p in plans.items()}
+        schedule, drawn = plans[algorithm], plan(algorithm, k, k, **names[algorithm])
+        about = _schedule_in_words(schedule, num_bytes, seconds)
+        ports = [0, *schedule.busiest_port()]
+        frames = []
+        for number, held in enumerate(sums_after_rounds(drawn)):
+            sends = drawn.rounds[number - 1] if number else ()
+            done = int((held[:k] == k).sum())
+            said = (
+                f"Round {number} of {len(drawn.rounds)}: {len(sends)} messages at once, "
+                f"{_size(ports[number])} through the busiest device."
+                if number else f"At the start each of {k} devices holds its own numbers."
+            )  # fmt: skip
+            alt = f"{said} {done} of {k * k} numbers on the devices are sums of all {k}."
+            pairs = sorted({(send.source, send.target) for send in sends})
+            frames.append(f"<p>{said}</p>\n{svg.messages(held, k, pairs, alt)}\n{about}")
+        return frames
+
+    gradients = {"4 kB": 4000, "516 kB (LeNet)": 516_272, "45 MB (ResNet-18)": 44_700_000}
+    return Explorer(
+        answer,
+        {"Algorithm": list(ALGORITHMS), "Devices": [2, 3, 4, 5, 8], "Gradient": gradients},
+    )
+
+
+def _schedule_in_words(schedule, num_bytes, seconds) -> str:
+    links = schedule.bytes_per_link()
+    k = schedule.num_devices
+    by_time = sorted(seconds, key=seconds.get)
+    first = "tree" if seconds["tree"] < seconds["ring"] else "ring"
+    return (
+        f"<p>In all: {schedule.num_rounds} rounds;\n{len(links)} links in use, "
+        f"{_size(max(links.values()))} over the busiest of them.\n"
+        f"The busiest node sends {_size(max(schedule.bytes_sent()))}; the least possible, without "
+        f"a host, is {_size(2 * (k - 1) / k * num_bytes)}.</p>\n"
+        f"<p>Modelled for links with 10 µs and 12.5 GB/s: "
+        + ", ".join(f"{name} {_time(seconds[name])}" for name in by_time)
+        + f".\nBetween tree and ring, the {first} is faster here.</p>"
+    )
+
+
+def _time(seconds: float) -> str:
+    for unit, scale in (("s", 1), ("ms", 1e-3)):
+        if seconds >= scale:
+            return f"{seconds / scale:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
+
+
+def _size(num_bytes: float) -> str:
+    for unit, scale in (("MB", 1e6), ("kB", 1e3)):
+        if num_bytes >= scale:
+            return f"{num_bytes / scale:.3g} {unit}"
+    return f"{num_bytes:.0f} bytes"
