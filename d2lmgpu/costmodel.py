@@ -105,7 +105,8 @@ def wait_samples(k: int, mean_delay: float, num_steps: int, seed: int = 0) -> np
 class Work:
     """What one training step has to do.
 
-    num_bytes: of all gradients. example: device time per example. load: host time per example.
+    num_bytes: of all gradients, exchanged in so many messages. example: device time per example;
+    fixed: device time per step, whatever the batch. load: host time per example.
     issue: host time per device and step to launch its operations; exchange_issue: the same for the
     exchange, per further device. one_process: one Python process drives all devices, so these host
     times add up; otherwise each device has a process and a loader of its own. mean_delay: see
@@ -122,11 +123,15 @@ class Work:
     algorithm: str = "ring"
     backward: float = 2 / 3
     bucket: float = 25 * 2**20
+    fixed: float = 0.0
+    messages: int = 1
 
     def __post_init__(self):
-        for name in ("num_bytes", "example", "load", "issue", "exchange_issue", "mean_delay"):
+        times = ("example", "fixed", "load", "issue", "exchange_issue", "mean_delay")
+        for name in ("num_bytes", *times):
             check(name, getattr(self, name), True, "bytes or seconds")
         check("bucket", self.bucket, False, "bytes")
+        check("messages", self.messages, False, "a step")
         if not 0 <= self.backward <= 1:
             raise CostError(f"backward is {self.backward!r}; it must be a share from 0 to 1.")
 
@@ -165,8 +170,10 @@ def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
     if index(batch_size) < 1:
         raise CostError(f"batch_size is {batch_size}; it must be at least 1.")
     largest = shard_sizes(batch_size, k)[0]
-    compute = work.example * largest
-    exchange = machine_seconds(machine, k, work.num_bytes, work.algorithm)
+    slow_fixed, slow_example = machine.slowed(k)
+    compute = work.fixed * slow_fixed + work.example * slow_example * largest
+    message = work.num_bytes / work.messages
+    exchange = work.messages * machine_seconds(machine, k, message, work.algorithm)
     num_buckets = max(1, math.ceil(work.num_bytes / work.bucket))
     exposed = exposed_seconds(exchange, work.backward * compute, num_buckets, machine.overlap)
     return Step(

@@ -8,6 +8,8 @@ src/graph/tuning.cc at 01afd20, protocol Simple): NVLink 3.4, PCIe 5.7, network 
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 
 class CostError(ValueError):
     """The cost model was given something that no machine or run can have."""
@@ -55,7 +57,9 @@ class Machine:
 
     flops: peak per device in float32, per second; matrix_flops: in the fastest dense 16-bit format.
     shared: the devices share one path of that bandwidth (PCIe through the host) instead of having a
-    link each. overlap: whether sending can go on while the backward pass runs.
+    link each. overlap: whether sending can go on while the backward pass runs. slowdown: how much
+    longer devices take when k of them compute at once, as measured points (k, of what a step costs
+    whatever its batch, of what an example costs) with k rising from 1.
     """
 
     name: str
@@ -67,11 +71,21 @@ class Machine:
     source: str
     shared: bool = False
     overlap: bool = True
+    slowdown: tuple[tuple[int, float, float], ...] = ((1, 1.0, 1.0),)
+
+    def slowed(self, k: int) -> tuple[float, float]:
+        """The two slowdowns for k devices, linear between the measured points."""
+        counts, *factors = zip(*self.slowdown, strict=True)
+        fixed, example = (float(np.interp(k, counts, factor)) for factor in factors)
+        return fixed, example
 
     def __post_init__(self):
         check("devices", self.devices, False, "in one machine")
         check("flops", self.flops, False, "per second")
         check("matrix_flops", self.matrix_flops, False, "per second")
+        for _, fixed, example in self.slowdown:
+            check("slowdown", fixed, False, "times as long")
+            check("slowdown", example, False, "times as long")
 
 
 _ETH10, _ETH25 = NETWORKS["10 Gb Ethernet"], NETWORKS["25 Gb Ethernet"]

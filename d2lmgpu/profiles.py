@@ -2,17 +2,19 @@
 
 ``D2LMGPU_PROFILE`` chooses: ``auto`` (``full`` with a GPU, else ``quick``), ``quick``, ``full``
 (the recipe that Dive into Deep Learning published) or ``test`` (just enough to run every line).
+``D2LMGPU_IMAGES=n`` caps the training images of any profile at n, and the test images at n/6:
+calibration needs a few steps, not a result.
 """
 
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-VARIABLE = "D2LMGPU_PROFILE"
+VARIABLE, CAP = "D2LMGPU_PROFILE", "D2LMGPU_IMAGES"
 
 
 class ProfileError(ValueError):
-    """``D2LMGPU_PROFILE`` names no profile."""
+    """``D2LMGPU_PROFILE`` names no profile, or ``D2LMGPU_IMAGES`` is no number of images."""
 
 
 @dataclass(frozen=True)
@@ -66,4 +68,12 @@ def profile(gpus: int = 0) -> Profile:
         name = "full" if gpus else "quick"
     if name not in PROFILES:
         raise ProfileError(f"{VARIABLE}={name!r} is unknown. Allowed: auto, {', '.join(PROFILES)}.")
-    return PROFILES[name]
+    chosen, cap = PROFILES[name], os.environ.get(CAP)
+    if cap is None:
+        return chosen
+    if not cap.isdecimal() or int(cap) < 1:
+        raise ProfileError(f"{CAP}={cap!r}: give a whole number of images from 1 up.")
+    num_test = max(1, int(cap) // 6)
+    return replace(
+        chosen, num_train=min(chosen.num_train, int(cap)), num_test=min(chosen.num_test, num_test)
+    )

@@ -1,7 +1,7 @@
 """How much data and how many epochs: chosen by a variable, said in a sentence."""
 
 import math
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 
 import pytest
 
@@ -67,3 +67,21 @@ def test_the_sentence_of_the_full_profile_says_that_it_is_the_recipe():
 def test_a_profile_cannot_be_changed():
     with pytest.raises(FrozenInstanceError):
         PROFILES["quick"].num_train = 1
+
+
+def test_a_cap_on_the_images_changes_nothing_else(monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PROFILE", "quick")
+    monkeypatch.setenv("D2LMGPU_IMAGES", "600")
+    assert profile() == replace(PROFILES["quick"], num_train=600, num_test=100)
+    monkeypatch.setenv("D2LMGPU_IMAGES", "100000")
+    assert profile() == PROFILES["quick"]
+    monkeypatch.setenv("D2LMGPU_IMAGES", "1")
+    assert profile() == replace(PROFILES["quick"], num_train=1, num_test=1)
+
+
+@pytest.mark.parametrize("cap", ["", "0", "-1", "many", "1.5"])
+def test_a_cap_that_is_no_number_is_refused(monkeypatch, cap):
+    monkeypatch.setenv("D2LMGPU_IMAGES", cap)
+    with pytest.raises(ProfileError, match=r"D2LMGPU_IMAGES.*from 1 up") as refused:
+        profile()
+    assert repr(cap) in str(refused.value)

@@ -1,0 +1,145 @@
+"""Forecasts: what they rest on, when a kept measurement counts, and what they say."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from d2lmgpu import forecasts
+from d2lmgpu.calibration import Calibration
+from d2lmgpu.costmodel import CostError, Work
+from d2lmgpu.forecasts import few_images, forecast, measure, predict, step_seconds, training_of
+from d2lmgpu.profiles import profile
+from d2lmgpu.runs import Run
+
+TWO_CORES = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
+                        ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0)  # fmt: skip
+CASE = ("lenet", "torch")
+
+
+class Train:
+    """A ``train`` whose steps cost 3 ms and an image 0.5 ms on one device; the first epoch more."""
+
+    def __init__(self):
+        self.calls = []
+
+    def __call__(self, num_gpus, batch_size, lr, num_epochs=None):
+        images = profile().num_train
+        self.calls.append((num_gpus, batch_size, images))
+        print("epoch 1")
+        epoch = -(-images // batch_size) * 3e-3 + images * 5e-4
+        seconds = [epoch + 7.0] + [epoch] * (num_epochs - 1)
+        return Run(num_gpus, batch_size, lr, images, "one device", [0.5] * num_epochs, seconds)
+
+
+@pytest.fixture
+def train(monkeypatch, tmp_path):
+    """A machine with known devices and a known ``train``; nothing is measured."""
+    train = Train()
+    backend = type("Backend", (), {"profile": staticmethod(profile)})
+    monkeypatch.setattr(forecasts.chapters, "load", lambda path: {"train": train, "d2l": backend})
+    monkeypatch.setattr(forecasts, "calibrate", lambda framework, how: TWO_CORES)
+    monkeypatch.setenv("D2LMGPU_CACHE", str(tmp_path / "cache"))
+    return train
+
+
+def test_the_work_of_a_training_is_found_again(train, capsys):
+    calibration, work = measure(*CASE)
+    assert calibration == TWO_CORES and capsys.readouterr().out == ""
+    assert (work.fixed, work.example) == pytest.approx((3e-3, 5e-4))
+    assert work.num_bytes == 4 * 129_068 and work.messages == 8 and work.algorithm == "naive"
+
+
+def test_only_runs_on_one_device_feed_a_forecast(train):
+    measure("resnet18", "mxnet")
+    assert [call[0] for call in train.calls] == [1] * len(forecasts.BATCH_SIZES)
+    assert all(images % batch == 0 for _, batch, images in train.calls)
+    assert "D2LMGPU_IMAGES" not in os.environ
+
+
+def test_a_forecast_by_hand(train):
+    measure(*CASE)
+    said = forecast(*CASE, num_gpus=2, batch_size=100)
+    exchange = 8 * (2 * 1e-4 + 2 * 64_534 / 1e9)
+    assert said.step.compute == pytest.approx(2.0 * 3e-3 + 1.1 * 50 * 5e-4)
+    assert said.step.seconds == pytest.approx(said.step.compute + exchange)
+    assert said.step.communication_share == pytest.approx(exchange / said.step.seconds)
+    assert said.best_num_gpus == 2 and not said.simulated
+    assert said.misfit == pytest.approx(0.03)
+    small = forecast(*CASE, num_gpus=1, batch_size=4)
+    assert small.step.seconds == pytest.approx(3e-3 + 4 * 5e-4) and small.best_num_gpus == 1
+
+
+def test_simulated_devices_take_turns():
+    work = Work(1000, 1e-3, fixed=1e-3, algorithm="naive")
+    two, six = (predict(TWO_CORES, work, k, 60) for k in (2, 6))
+    assert six.simulated and not two.simulated
+    assert six.step.compute == pytest.approx(3 * (2.0 * 1e-3 + 1.1 * 10 * 1e-3))
+    assert six.best_num_gpus == two.best_num_gpus == 2  # never more than there are
+    assert predict(TWO_CORES, work, 1, 1).best_num_gpus == 1
+
+
+def test_no_measurement_no_forecast(train):
+    assert forecast(*CASE, 1, 256) is None
+
+
+@pytest.mark.parametrize("change", [
+    lambda patch, folder: patch.setenv("D2LMGPU_DEVICES", "cpu:7"),
+    lambda patch, folder: patch.setenv("D2LMGPU_PROFILE", "test"),
+    lambda patch, folder: patch.setattr(forecasts.devices, "num_cores", lambda: 64),
+    lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").write_text("edited"),
+    lambda patch, folder: forecasts._file(*CASE).write_text("{"),
+    lambda patch, folder: forecasts._file(*CASE).write_text("{}"),
+])  # fmt: skip
+def test_a_measurement_counts_only_for_what_was_measured(train, monkeypatch, tmp_path, change):
+    monkeypatch.setattr(forecasts, "CHAPTERS", tmp_path)
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch" / "pytorch.ipynb").write_text("a chapter")
+    measure(*CASE)
+    assert forecast(*CASE, 1, 256) is not None
+    change(monkeypatch, tmp_path)
+    assert forecast(*CASE, 1, 256) is None
+
+
+def test_the_first_epoch_does_not_count_and_a_ragged_batch_is_a_step(train):
+    with few_images(100):
+        assert step_seconds(train, 1, 30) == pytest.approx((4 * 3e-3 + 100 * 5e-4) / 4)
+
+
+def test_the_cap_on_images_ends_with_its_block(monkeypatch):
+    monkeypatch.setenv("D2LMGPU_IMAGES", "5")
+    with pytest.raises(ZeroDivisionError), few_images(7):
+        assert profile().num_train == 7
+        1 / 0  # noqa: B018
+    assert profile().num_train == 5
+
+
+def test_which_training_a_notebook_is():
+    assert training_of("../scratch/mxnet.ipynb") == ("lenet", "mxnet")
+    assert training_of("/x/chapters/concise/pytorch.ipynb") == ("resnet18", "torch")
+    assert training_of("chapters/lab/gluon-mnist.ipynb") is None
+    assert all(training.path.exists() for training in forecasts.TRAININGS.values())
+
+
+@pytest.mark.parametrize("ask", [
+    lambda: forecast("vgg", "torch", 1, 256),
+    lambda: measure("lenet", "jax"),
+])  # fmt: skip
+def test_unknown_trainings_are_named(ask):
+    with pytest.raises(CostError, match=r"No forecast for .*lenet with torch"):
+        ask()
+
+
+@pytest.mark.parametrize(("num_gpus", "batch_size", "message"), [
+    (0, 256, "k = 0"), (1, 0, "batch_size is 0"), (3, -1, "batch_size is -1"),
+])  # fmt: skip
+def test_bad_numbers_are_named(num_gpus, batch_size, message):
+    with pytest.raises(CostError, match=message):
+        predict(TWO_CORES, Work(1, 1), num_gpus, batch_size)
+
+
+def test_reading_a_forecast_needs_no_framework():
+    code = "import sys, d2lmgpu.forecasts; print({'torch', 'mxnet'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
