@@ -22,7 +22,7 @@ export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export MXNET_HOME := $(CACHE)/mxnet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test soak bench record test-gpu-requirements clean
+.PHONY: help setup book serve lab lab-app hub run test soak bench record gpu-check test-gpu-requirements clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -59,10 +59,12 @@ test: setup  ## everything, fast things first
 	$(MAKE) book
 	$(PYTHON) -m pytest tests/book
 
-soak: setup  ## the checked cells and the browser tests twenty times in a row, then random interruptions
+soak: setup  ## the checked cells and the browser tests twenty times, then interruptions and a class of ten
 	for i in $$(seq 20); do $(PYTHON) -m pytest -q --nbval chapters || exit 1; done
 	for i in $$(seq 20); do $(PYTHON) -m pytest -q tests/browser || exit 1; done
+	for i in $$(seq 20); do $(PYTHON) -m pytest -q tests/hub/test_launch_links.py || exit 1; done
 	$(PYTHON) -m pytest -q tests/browser/interruptions.py
+	$(PYTHON) -m pytest -q -s tests/hub/ten_learners.py
 
 bench: setup  ## our training loops beside D2L's own
 	$(PYTHON) -m benchmarks
@@ -70,6 +72,9 @@ bench: setup  ## our training loops beside D2L's own
 record: setup  ## the full recipe of the chapters from scratch, written to records/
 	for name in mxnet pytorch; do \
 	    D2LMGPU_PROFILE=full $(PYTHON) -m d2lmgpu record chapters/scratch/$$name.ipynb || exit 1; done
+
+gpu-check: setup  ## every GPU of this machine in both frameworks, checked and written to records/
+	@$(PYTHON) -m d2lmgpu gpu-check
 
 test-gpu-requirements: setup  ## install requirements-gpu.txt into a fresh environment and use it without a GPU
 	D2LMGPU_TEST_GPU_REQUIREMENTS=1 $(PYTHON) -m pytest tests/hub/test_requirements_gpu.py
