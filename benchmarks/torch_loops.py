@@ -6,7 +6,8 @@ import io
 import torch
 from torch import nn
 
-from benchmarks.measure import BATCHES, SHAPES, Timed, pairs
+from benchmarks.measure import SHAPES, Timed, pairs
+from benchmarks.parts import where_time_goes
 from d2lmgpu import torch as d2l
 
 LENET_FLOP = 13.5e6  # forward and backward, a 28x28 image
@@ -104,40 +105,6 @@ def matrix_peak(dtype, n=2048):
     return 2 * n**3 / min(timer.times)
 
 
-def where_time_goes(num_gpus=2, batch_size=256):
-    """Share of each part of an update, timed one after another."""
-    devices, timers = d2l.devices(num_gpus), {}
-    device_params = [d2l.get_params(lenet_params(), device) for device in devices]
-    train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-
-    def part(name, fn, *args):
-        timer = timers.setdefault(name, d2l.Timer())
-        timer.start()
-        result = fn(*args)
-        d2l.synchronize()
-        timer.stop()
-        return result
-
-    def allreduce_all():
-        for i in range(len(SHAPES)):
-            d2l.allreduce([params[i].grad for params in device_params])
-
-    def step_all(batch_size):
-        for params in device_params:
-            d2l.sgd(params, 0.1, batch_size)
-
-    batches = iter(train_iter)
-    for _ in range(BATCHES):
-        X, y = part("load", next, batches)
-        shards = part("split", d2l.split_batch, X, y, devices)
-        part("forward and backward", d2l.parallel, d2l.forward_backward, *shards, device_params)
-        with torch.no_grad():
-            part("allreduce", allreduce_all)
-        part("step", step_all, len(y))
-    total = sum(t.sum() for t in timers.values())
-    return {name: round(t.sum() / total, 4) for name, t in timers.items()}
-
-
 def ddp_rate(width=8, batch_size=256, batches=8):
     """Samples/s of one rank's DistributedDataParallel loop; runs inside ``launch``."""
     import torch.distributed as dist
@@ -195,5 +162,5 @@ def two_devices():
             "LeNet from scratch": pairs(lambda: ours(1), lambda: ours(2)),
             "ResNet-18 (width 8), DDP": pairs(lambda: ddp(1), lambda: ddp(2)),
         },
-        "time of an update, two devices": where_time_goes(),
+        "time of an update, two devices": where_time_goes(d2l, lenet_params()),
     }
