@@ -93,6 +93,40 @@ def holdings(schedule) -> Chart:
     return chart
 
 
+def traffic(schedules) -> Chart:
+    """Bytes over each link, a panel a schedule: from the node of the row to that of the column.
+
+    schedules: allreduces over the same devices, with the same number of elements. Numbers are
+    thousands of bytes, for elements of 4 bytes.
+    """
+    links = [schedule.bytes_per_link() for schedule in schedules]
+    said = [
+        f"{schedule.algorithm}: {len(sizes)} links, {max(sizes.values()) / 1000:g} kB over the "
+        "busiest"
+        for schedule, sizes in zip(schedules, links, strict=True)
+    ]
+    alt = f"Traffic on the links of {schedules[0].num_devices} devices. {'. '.join(said)}."
+    chart = Chart(alt, 2.3 * len(links), 2.5)
+    most = max(max(sizes.values()) for sizes in links)
+    with matplotlib.rc_context(STYLE):
+        panels = chart.subplots(1, len(links), squeeze=False)[0]
+        for axes, schedule, sizes in zip(panels, schedules, links, strict=True):
+            matrix = np.zeros((schedule.num_nodes, schedule.num_nodes))
+            matrix[tuple(zip(*sizes, strict=True))] = list(sizes.values())
+            axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1.2 * most)
+            for (source, target), size in sizes.items():
+                color = "white" if size > most / 2 else INK
+                text = dict(ha="center", va="center", color=color, fontsize=8)
+                axes.text(target, source, f"{size / 1000:g}", **text)
+            names = [*range(schedule.num_devices), *["host"] * (schedule.algorithm == "host")]
+            axes.set_xticks(range(len(names)), names)
+            axes.set_yticks(range(len(names)), names)
+            axes.grid(False)
+            axes.set_title(schedule.algorithm)
+            axes.set(xlabel="to", ylabel="from")
+    return chart
+
+
 def sums_after_rounds(schedule):
     """At the start and after each round: from how many devices is what each node holds a sum?
 

@@ -20,6 +20,7 @@ MAKE = {
     "scaling": lambda: charts.scaling(MEASURED, MODELLED, "Small models stop scaling early"),
     "costs": lambda: charts.costs({"tree": {1: 2, 9: 3}, "ring": {9: 1, 1: 4}}, "P", "bytes", "s"),
     "holdings": lambda: drawings.holdings(plan("ring", 3, 6)),
+    "traffic": lambda: drawings.traffic([plan("ring", 3, 6), plan("host", 3, 6)]),
     "timeline": lambda: charts.timeline({"GPU 0": [(0, 2.5, "compute"), (3, 4, "send")]}, "P"),
     "bars": lambda: charts.bars({"a": 1.5}, {"a": 2, "b": 3}, 'Two "GPUs" < one', "s"),
 }
@@ -159,3 +160,15 @@ def test_a_timeline_says_what_was_when_and_whether_it_was_measured(kind, style):
     assert {bar.get_linestyle() for bar in bars} <= {style, "solid" if style == "-" else style}
     legend = [text.get_text() for text in chart.axes[0].get_legend().get_texts()]
     assert legend == ["compute", "send"]
+
+
+def test_traffic_shows_the_bytes_of_every_link_and_names_the_busiest():
+    chart = MAKE["traffic"]()
+    ring, host = (axes.images[0].get_array() for axes in chart.axes)
+    # In 4 rounds each device of the ring passes on a part: 2 elements of 4 bytes.
+    assert ring.tolist() == [[0, 32, 0], [0, 0, 32], [32, 0, 0]]
+    assert host.tolist() == [[0, 0, 0, 24]] * 3 + [[24, 24, 24, 0]]
+    assert chart.alt == (
+        "Traffic on the links of 3 devices. ring: 3 links, 0.032 kB over the busiest. "
+        "host: 6 links, 0.024 kB over the busiest."
+    )
