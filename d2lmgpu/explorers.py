@@ -3,8 +3,8 @@
 from dataclasses import replace
 from functools import cache
 
-from d2lmgpu import svg
-from d2lmgpu.costmodel import PRESETS, Link, Work, schedule_seconds, step
+from d2lmgpu import costmodel, svg
+from d2lmgpu.costmodel import PRESETS, Link, Work
 from d2lmgpu.drawings import sums_after_rounds
 from d2lmgpu.explore import Explorer
 from d2lmgpu.machines import NETWORKS
@@ -33,7 +33,7 @@ def cost() -> Explorer:
         work = replace(work, example=work.example * home.flops / machine.flops)
         size, of_each = batch
         counts = [c for c in COUNTS if c <= machine.devices] if work.one_process else COUNTS
-        return {c: step(work, machine, c, size * c if of_each else size) for c in counts}
+        return {c: costmodel.step(work, machine, c, size * c if of_each else size) for c in counts}
 
     def answer(name, between, network, batch, k):
         table, model = network
@@ -112,7 +112,7 @@ def allreduce() -> Explorer:
     def answer(algorithm, k, num_bytes):
         names = {name: {"per_machine": 2} if name == "hierarchical" else {} for name in ALGORITHMS}
         plans = {name: plan(name, k, num_bytes // 4, **how) for name, how in names.items()}
-        seconds = {name: schedule_seconds(p, LINK) for name, p in plans.items()}
+        seconds = {name: costmodel.schedule_seconds(p, LINK) for name, p in plans.items()}
         schedule, drawn = plans[algorithm], plan(algorithm, k, k, **names[algorithm])
         about = _schedule_in_words(schedule, num_bytes, seconds)
         ports = [0, *schedule.busiest_port()]
@@ -151,6 +151,50 @@ def _schedule_in_words(schedule, num_bytes, seconds) -> str:
         + ", ".join(f"{name} {_time(seconds[name])}" for name in by_time)
         + f".\nBetween tree and ring, the {first} is faster here.</p>"
     )
+
+
+def overlap() -> Explorer:
+    """Gradient, backward pass, GPUs, link and bucket -> how much of the exchange shows."""
+
+    def answer(num_bytes, backward, k, link, bucket):
+        num_buckets = max(1, round(num_bytes / bucket)) if bucket else 1
+        one = costmodel.exchange_seconds("ring", k, num_bytes / num_buckets, link)
+        sends = bucket_sends(one, backward / 2, backward, num_buckets)
+        exchange = one * num_buckets
+        exposed = costmodel.exposed_seconds(exchange, backward, num_buckets)
+        hidden = 1 - exposed / exchange
+        alt = f"The device computes while the network sends; {_time(exposed)} stick out."
+        return (
+            f"<p>Modelled: the exchange takes {_time(exchange)}\nin {num_buckets} "
+            f"{'bucket' if num_buckets == 1 else 'buckets'}.\n<b>{_time(exposed)}</b> of it come "
+            f"after the backward pass;\n{hidden:.0%} are hidden.</p>\n"
+            + svg.overlap(backward / 2, backward, sends, alt)
+        )
+
+    gradients = {"102 MB (ResNet-50)": 102.4e6, "554 MB (VGG-16)": 553.6e6}
+    gradients |= {"45 MB (ResNet-18)": 44.7e6, "0.5 MB (LeNet)": 516_272}
+    links = {"NVLink, 150 GB/s": PRESETS["V100 NVLink"].link}
+    links |= {name: NETWORKS[name] for name in (f"{n} Gb Ethernet" for n in (400, 100, 10))}
+    buckets = {f"{n} MB": n * 1e6 for n in (25, 5, 100)} | {"all in one": None}
+    return Explorer(
+        answer,
+        {
+            "Gradient": gradients,
+            "Backward pass": {f"{n} ms": n / 1000 for n in (40, 10, 160)},
+            "GPUs": [8, 512],
+            "Link": links,
+            "Bucket": buckets,
+        },
+    )
+
+
+def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) -> list:
+    """(start, end) of each bucket's exchange, of `one` seconds: see costmodel.exposed_seconds."""
+    sends = [(0.0, 0.0)]
+    for bucket in range(1, num_buckets + 1):
+        start = max(sends[-1][1], forward + backward * bucket / num_buckets)
+        sends.append((start, start + one))
+    return sends[1:]
 
 
 def _time(seconds: float) -> str:

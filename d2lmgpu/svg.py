@@ -114,3 +114,32 @@ def _message(source, target):
     )
     yield f'<circle class="moves" r="5" fill="{ORANGE}">'
     yield f'<animateMotion dur="0.8s" path="{shaft}" fill="freeze"/></circle>'
+
+
+def overlap(forward: float, backward: float, sends, alt: str) -> str:
+    """A modelled step, dashed: a device computes, and beside it the network sends.
+
+    forward, backward: how long these passes take; sends: [(start, end)] of the buckets, from the
+    start of the step; all in seconds.
+    """
+    left, right, high = 62, 400, 26
+    end = max(forward + backward, sends[-1][1])
+
+    def box(start, stop, y, color):
+        x, width = left + start / end * (right - left), (stop - start) / end * (right - left)
+        shape = f'<rect x="{x:.1f}" y="{y}" width="{width:.1f}" height="{high}" fill="{color}"'
+        return f'{shape} fill-opacity="0.6" stroke="currentColor" stroke-dasharray="3 2"/>'
+
+    lines = [
+        f'<text x="{left - 6}" y="22" text-anchor="end" {TEXT}>GPU</text>',
+        f'<text x="{left - 6}" y="57" text-anchor="end" {TEXT}>network</text>',
+        box(0, forward, 5, BLUE),
+        box(forward, forward + backward, 5, DEVICE_COLORS[2]),
+        *(box(start, stop, 40, ORANGE) for start, stop in sends),
+        f'<text x="{left}" y="82" {TEXT}>0</text>',
+        f'<text x="{right}" y="82" text-anchor="end" {TEXT}>{1000 * end:.3g} ms, modelled</text>',
+    ]
+    for text, start in (("forward", 0), ("backward", forward)):
+        x = left + start / end * (right - left) + 4
+        lines.append(f'<text x="{x:.1f}" y="22" {TEXT}>{text}</text>')
+    return picture(410, 88, alt, lines)

@@ -8,6 +8,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from d2lmgpu import explorers, svg
+from d2lmgpu.costmodel import exposed_seconds
 
 
 class Page:
@@ -132,6 +133,33 @@ def test_the_tree_is_faster_for_short_messages_and_the_ring_for_long_ones(allred
                    ("4 kB", "45 MB (ResNet-18)"))  # fmt: skip
     assert "Between tree and ring, the tree is faster here." in short
     assert "Between tree and ring, the ring is faster here." in long
+
+
+def test_what_of_the_exchange_shows_is_what_sticks_out_of_the_backward_pass():
+    page = Page(explorers.overlap())
+    (answer,) = page.ask("554 MB (VGG-16)", "160 ms", "8", "100 Gb Ethernet", "all in one")
+    seconds = 14 * (9.6e-6 + 553.6e6 / 8 / 12.5e9)  # a ring of 8 over 12.5 GB/s
+    assert number(words(answer), r"takes ([\d.]+) ms") == pytest.approx(1000 * seconds, rel=5e-3)
+    assert "1 bucket." in words(answer) and "0% are hidden" in words(answer)
+    (answer,) = page.ask("554 MB (VGG-16)", "160 ms", "8", "100 Gb Ethernet", "25 MB")
+    assert "in 22 buckets." in words(answer)
+    boxes = answer.select("rect")
+    ends = [float(box["x"]) + float(box["width"]) for box in boxes]
+    backward, last = ends[1], ends[-1]
+    shown = number(words(answer), r"([\d.]+) ms of it come after")
+    whole = 80 + 160 + shown  # the forward pass takes half as long as the backward pass
+    assert (last - backward) / (last - float(boxes[0]["x"])) == pytest.approx(
+        shown / whole, rel=0.02
+    )
+    assert all(box["stroke-dasharray"] for box in boxes), "modelled"
+
+
+@pytest.mark.parametrize("num_buckets", [1, 3, 22])
+@pytest.mark.parametrize("one", [0.001, 0.5])
+def test_drawn_buckets_end_when_the_cost_model_says(one, num_buckets):
+    sends = explorers.bucket_sends(one, 0.5, 1.0, num_buckets)
+    assert sends[-1][1] - 1.5 == pytest.approx(exposed_seconds(one * num_buckets, 1.0, num_buckets))
+    assert all(stop - start == pytest.approx(one) for start, stop in sends)
 
 
 def test_measured_is_solid_and_modelled_is_dashed():
