@@ -1,0 +1,78 @@
+"""Our allreduces on 64 MB: ``python -m benchmarks.allreduce`` on a machine at rest.
+
+Between processes, the ring of `d2lmgpu.processes` against gloo's own. In one process, the ring of
+`d2lmgpu.collectives` against copying as many bytes as it sends. Ratios of times, by turns.
+"""
+
+import sys
+import time
+from statistics import median
+
+import numpy as np
+
+from d2lmgpu.collectives import carry_out
+from d2lmgpu.launch import launch
+from d2lmgpu.schedules import plan
+
+ELEMENTS, REPEATS = 2**24, 7
+
+
+def between_processes():
+    """[(ours, gloo's)] in seconds; runs inside ``launch``."""
+    import torch
+    import torch.distributed as dist
+
+    from d2lmgpu.processes import ring_allreduce
+
+    def timed(allreduce):
+        data = torch.ones(ELEMENTS)
+        dist.barrier()
+        start = time.perf_counter()
+        allreduce(data)
+        dist.barrier()
+        return time.perf_counter() - start
+
+    return [(timed(ring_allreduce), timed(dist.all_reduce)) for _ in range(REPEATS + 1)][1:]
+
+
+def in_one_process(k):
+    """[(ring over k arrays, copying the bytes that it sends)] in seconds."""
+    arrays = [np.ones(ELEMENTS, "float32") for _ in range(k)]
+    schedule, (source, target) = plan("ring", k, ELEMENTS), np.ones((2, ELEMENTS), "float32")
+    elements = sum(schedule.bytes_sent(1))
+
+    def timed(fn):
+        start = time.perf_counter()
+        fn()
+        return time.perf_counter() - start
+
+    def copy():
+        for left in range(elements, 0, -ELEMENTS):
+            np.copyto(target[:left], source[:left])
+
+    return [(timed(lambda: carry_out(schedule, arrays)), timed(copy)) for _ in range(REPEATS)]
+
+
+def line(name, pairs, limit):
+    """Print one ratio with its spread; whether it is within its limit."""
+    ratios = [ours / theirs for ours, theirs in pairs]
+    ours, theirs = (1000 * median(side) for side in zip(*pairs, strict=True))
+    good = median(ratios) <= limit
+    spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
+    print(f"{name}: {ours:.0f} and {theirs:.0f} ms, ratio {median(ratios):.2f} ({spread}; at most "
+          f"{limit:g}) {'ok' if good else 'TOO MUCH'}", flush=True)  # fmt: skip
+    return good
+
+
+def main():
+    """Measure everything; returns the number of results beyond their limits."""
+    pairs = launch(between_processes, num_processes=2)[0]
+    good = [line("ring between 2 processes, and gloo's", pairs, 2.0)]
+    for k in (2, 4, 8):
+        pairs = in_one_process(k)
+        good.append(line(f"ring over {k} arrays, and copying its bytes", pairs, 1.3))
+    return good.count(False)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
