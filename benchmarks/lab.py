@@ -18,6 +18,7 @@ from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.view import LabView
 
 REPEATS, PAIRS = 5, 5
+SETTLE = 5  # seconds after which a spare has nothing left to import
 SETTINGS = {"num_gpus": 2, "batch_size": 256, "lr": 0.2}
 CHAPTERS = {
     "PyTorch, LeNet": ("chapters/scratch/pytorch.ipynb", 1.5),
@@ -49,8 +50,9 @@ class Bench:
     def warm(self):
         """Wait until there is a spare worker that has everything imported."""
         ready = threading.Event()
-        runner.warm(self.model.function.framework, lambda event: ready.set())
+        runner.warm(self.model.function.modules, lambda event: ready.set())
         ready.wait()
+        time.sleep(SETTLE)
 
     def click_and_stop(self):
         """Seconds to the first point, from Stop to idle, and the longest wait of this thread."""

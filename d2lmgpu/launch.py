@@ -3,13 +3,14 @@
 ``launch(fn, *args, num_processes=k)`` runs ``fn(*args)`` in k processes that can talk through
 ``torch.distributed``. Three kinds of process take part, each of them started by the one before:
 
-    the caller (a notebook's kernel) → a supervisor with torch's elastic launcher → the workers
+    the caller (a notebook's kernel) → a supervisor with PyTorch imported → the workers, forked
 
-The launcher replaces signal handlers, so it must not run in a kernel. Each process holds a pipe
+A kernel must not be forked: it has threads, and may have talked to a GPU. Each process holds a pipe
 to the one before it and ends when that pipe does: by an interrupt, a crash or ``kill -9``.
 This file is the caller's part and imports no framework; ``workers`` is the other two's.
 """
 
+import contextlib
 import json
 import numbers
 import os
@@ -23,7 +24,8 @@ from pathlib import Path
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 _SECONDS_TO_END = 10
-_ENDED_BY_OTHERS = {-signal.SIGTERM, -signal.SIGABRT}  # the launcher's, and NCCL's own watchdog's
+_ENDED_BY_OTHERS = {-signal.SIGTERM, -signal.SIGABRT}  # the supervisor's, and NCCL's own watchdog's
+_prepared = None
 
 
 class LaunchError(RuntimeError):
@@ -43,17 +45,22 @@ def launch(fn, *args, num_processes):
     process, and LaunchError if a worker raises, is killed or ends without a result. However it
     ends, no process, port or file is left behind.
     """
+    global _prepared
     whole = isinstance(num_processes, numbers.Integral) and not isinstance(num_processes, bool)
     if not whole or num_processes < 1:
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
     task = _pickle(fn, args)
     with tempfile.TemporaryDirectory(prefix="d2lmgpu-", ignore_cleanup_errors=True) as folder:
         Path(folder, "task").write_bytes(task)
-        exit_code = _run_supervisor(folder, num_processes)
+        supervisor, _prepared = _prepared or _Supervisor("torch"), None
+        try:
+            exit_code = supervisor.run(folder, num_processes)
+        finally:
+            supervisor.end()
         results = [Path(folder, f"result-{rank}") for rank in range(num_processes)]
         if exit_code == 0 and all(result.exists() for result in results):
             return [pickle.loads(result.read_bytes()) for result in results]
-        raise LaunchError(_what_happened(Path(folder), num_processes, exit_code))
+        raise LaunchError(_what_happened(Path(folder), num_processes, exit_code, supervisor.said()))
 
 
 def _pickle(fn, args):
@@ -75,52 +82,72 @@ def _pickle(fn, args):
         raise
 
 
-def _run_supervisor(folder, num_processes):
-    """Run the supervisor to its end, showing what rank 0 prints; return its exit code."""
-    search_path = os.pathsep.join(path for path in sys.path if path)
-    # Loopback only: neither the workers nor the launcher's own store may be seen from outside.
-    settings = {
-        "PYTHONPATH": search_path,
-        "OMP_NUM_THREADS": "1",
-        "GLOO_SOCKET_IFNAME": _LOOPBACK,
-        "NCCL_SOCKET_IFNAME": _LOOPBACK,
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-    }
-    theirs, ours = os.pipe()
-    supervisor = None
-    try:
-        with open(Path(folder, "log"), "wb") as log:
-            supervisor = subprocess.Popen(
-                [sys.executable, "-m", "d2lmgpu.workers", "supervise", folder, str(num_processes)],
-                env=os.environ | settings,
-                stdin=theirs,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                text=True,
-                errors="replace",
-                start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-            )
-        for line in supervisor.stdout:
+def prepare():
+    """Let the processes of the next ``launch`` import PyTorch already now.
+
+    What was prepared ends with this process.
+    """
+    global _prepared
+    _prepared = _Supervisor("torch", "torch._dynamo")  # the first optimiser imports the latter
+
+
+class _Supervisor:
+    """A process that has imported ``modules`` and waits for a task."""
+
+    def __init__(self, *modules):
+        # Loopback only: neither the workers nor a store of theirs may be seen from outside.
+        self.settings = {
+            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "OMP_NUM_THREADS": "1",
+            "GLOO_SOCKET_IFNAME": _LOOPBACK,
+            "NCCL_SOCKET_IFNAME": _LOOPBACK,
+        }
+        self.log = tempfile.TemporaryFile()  # noqa: SIM115
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "d2lmgpu.workers", *modules],
+            env=os.environ | self.settings,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            errors="replace",
+            start_new_session=True,  # a notebook's interrupt reaches the kernel alone
+        )
+
+    def run(self, folder, num_processes):
+        """Give it the task in ``folder`` and show what rank 0 prints; its exit code."""
+        task = {"folder": folder, "num_processes": num_processes, "path": sys.path,
+                "environ": os.environ | self.settings}  # fmt: skip
+        with contextlib.suppress(BrokenPipeError):  # it has ended: its exit code says so
+            self.process.stdin.write(json.dumps(task) + "\n")
+            self.process.stdin.flush()
+        for line in self.process.stdout:
             print(line, end="", flush=True)
-        return supervisor.wait()
-    finally:
-        os.close(ours)  # this ends them all, even where no supervisor was assigned yet
-        os.close(theirs)
-        if supervisor is not None:
-            try:
-                supervisor.wait(_SECONDS_TO_END)
-            except subprocess.TimeoutExpired:
-                supervisor.kill()
-                supervisor.wait()
-            supervisor.stdout.close()
+        return self.process.wait()
+
+    def end(self):
+        """End it and all workers."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(_SECONDS_TO_END)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.process.stdout.close()
+
+    def said(self):
+        """What it has written to its log."""
+        self.log.seek(0)
+        return self.log.read().decode(errors="replace")
 
 
-def _what_happened(folder, num_processes, exit_code):
+def _what_happened(folder, num_processes, exit_code, said):
     """What went wrong first, in words: once one worker has gone, its peers mostly fail, too."""
     no_result = [r for r in range(num_processes) if not (folder / f"result-{r}").exists()]
     exit_codes = _read_json(folder / "exit-codes") or {}
     if exit_code != 0 and not exit_codes:
-        return f"The supervisor of the workers ended with {exit_code}.{_tail(folder / 'log')}"
+        return f"The supervisor of the workers ended with {exit_code}.{_tail(said)}"
     exit_codes = dict.fromkeys(no_result, 0) | {int(r): code for r, code in exit_codes.items()}
     raised = {r: e for r in exit_codes if (e := _read_json(folder / f"error-{r}"))}
 
@@ -142,13 +169,17 @@ def _what_happened(folder, num_processes, exit_code):
             what += " (by the system, if memory ran out)"
     else:
         what = f"ended without a result (exit code {exit_codes[rank]})"
-    return f"Worker {rank} of {num_processes} {what.rstrip()}{_tail(folder / f'log-{rank}')}"
+    return f"Worker {rank} of {num_processes} {what.rstrip()}{_tail(_read(folder / f'log-{rank}'))}"
 
 
 def _read_json(file):
     return json.loads(file.read_text()) if file.exists() else None
 
 
-def _tail(log, lines=15):
-    text = log.read_text(errors="replace").rstrip() if log.exists() else ""
+def _read(log):
+    return log.read_text(errors="replace") if log.exists() else ""
+
+
+def _tail(text, lines=15):
+    text = text.rstrip()
     return "\n\nThe end of its output:\n" + "\n".join(text.splitlines()[-lines:]) if text else ""

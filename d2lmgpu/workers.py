@@ -1,94 +1,81 @@
-"""The processes behind ``launch``: ``python -m d2lmgpu.workers``.
+"""The processes behind ``launch``: ``python -m d2lmgpu.workers MODULE...``.
 
-The supervisor runs torch's elastic launcher, which starts the workers. Nothing listens but the
-workers, on the loopback interface; all of them meet through files in one folder:
+The supervisor imports the modules once, waits for one task, and forks a worker for each device, so
+that no worker waits for imports of its own. It never computes, and it has no other thread, when it
+forks. Nothing listens but the workers, on the loopback interface; all of them meet through files
+in one folder:
 
     task                    the pickled function and its arguments
     result-R, error-R       what worker R returned, pickled, or raised, as JSON
-    log, log-R              the output of the supervisor and of worker R
+    log-R                   the output of worker R
     exit-codes              the workers' exit codes, as JSON, if one failed
-    pid-R.P                 empty: worker R is process P
-    rendezvous, store       where the launcher and torch.distributed meet
+    store                   where torch.distributed meets
 """
 
 import contextlib
+import importlib
 import json
+import multiprocessing
 import os
 import pickle
+import select
 import shutil
 import signal
 import sys
-import threading
 import time
 import traceback
 from pathlib import Path
 
+GRACE = 0.5  # seconds that the workers have to end by themselves, once one of them has failed
 
-def _supervise(folder, num_processes):
-    """Start the workers with torch's elastic launcher and see them to their end."""
-    folder = Path(folder)
-    caller_ended = threading.Event()
 
-    def end_workers():
-        for file in folder.glob("pid-*"):
-            # The launcher made each worker the leader of a group of processes.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(int(file.suffix[1:]), signal.SIGKILL)
-
-    def end_with_caller(pipe):
-        _wait_for_end(pipe)
-        caller_ended.set()
-        end_workers()
-        shutil.rmtree(folder, ignore_errors=True)  # here, too: the main thread may be anywhere
-        os.kill(os.getpid(), signal.SIGTERM)  # the launcher's handler, once set, reaps them
-
-    try:
-        signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-        threading.Thread(target=end_with_caller, args=(os.dup(0),), daemon=True).start()
-        workers_end, _held_open = os.pipe()
-        os.dup2(workers_end, 0)  # what the workers get as standard input
-        _elastic_launch(folder, num_processes)
-    finally:
-        end_workers()  # and what they may have started themselves
-        if caller_ended.is_set():
+def supervise(folder, num_processes):
+    """Fork the workers and see them to their end; 1 if one failed, else 0."""
+    pipe = os.pipe()  # the workers' guards notice when this process has ended
+    fork = multiprocessing.get_context("fork")
+    workers = [
+        fork.Process(target=_work, args=(rank, folder, num_processes, pipe))
+        for rank in range(num_processes)
+    ]
+    for worker in workers:
+        worker.start()
+    codes = [None]
+    while None in codes and not any(codes):
+        if select.select([0], [], [], 0.05)[0]:  # the caller has gone
+            _end(workers)
             shutil.rmtree(folder, ignore_errors=True)
+            return 1
+        codes = [worker.exitcode for worker in workers]
+    if any(codes):
+        deadline = time.monotonic() + GRACE
+        for worker in workers:
+            worker.join(max(0, deadline - time.monotonic()))
+        codes = [worker.exitcode for worker in workers]
+        told = {r: -signal.SIGTERM if c is None else c for r, c in enumerate(codes) if c != 0}
+        (folder / "exit-codes").write_text(json.dumps(told))
+    _end(workers)  # and what they may have started themselves
+    return int(any(codes))
 
 
-def _elastic_launch(folder, num_processes):
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
-
-    config = LaunchConfig(
-        min_nodes=1,
-        max_nodes=1,
-        nproc_per_node=num_processes,
-        run_id=folder.name,
-        rdzv_backend="c10d",
-        rdzv_endpoint=str(folder / "rendezvous"),
-        rdzv_configs={"store_type": "file"},
-        local_addr="localhost",
-        max_restarts=0,
-        monitor_interval=0.1,
-    )
-    workers = elastic_launch(config, sys.executable)
-    try:
-        workers("-u", "-m", "d2lmgpu.workers", "work", str(folder))
-    except ChildFailedError as error:
-        codes = {rank: failure.exitcode for rank, failure in error.failures.items()}
-        (folder / "exit-codes").write_text(json.dumps(codes))
-        sys.exit(1)
+def _end(workers):
+    for worker in workers:
+        worker.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker.pid, signal.SIGKILL)
 
 
-def _work(folder):
+def _work(rank, folder, world_size, pipe):
     """One worker: run the task, leave its result or its error in ``folder``."""
-    folder, rank = Path(folder), int(os.environ["RANK"])
-    guard = _start_guard(folder)
-    (folder / f"pid-{rank}.{os.getpid()}").touch()
+    os.setsid()
+    supervisor_ends, held_open = pipe
+    os.close(held_open)
+    guard = _start_guard(folder, supervisor_ends)
     log = os.open(folder / f"log-{rank}", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for stream in (2,) if rank == 0 else (1, 2):
         os.dup2(log, stream)
+    os.environ.update(RANK=str(rank), LOCAL_RANK=str(rank), WORLD_SIZE=str(world_size))
     try:
-        name, content = f"result-{rank}", _run_task(folder, rank)
+        name, content = f"result-{rank}", _run_task(folder, rank, world_size)
     except BaseException as error:
         frames = traceback.extract_tb(error.__traceback__)
         report = {
@@ -97,7 +84,7 @@ def _work(folder):
             "frames": [(f.filename, f.lineno, f.name, None) for f in frames[2:] or frames],
         }
         name, content = f"error-{rank}", json.dumps(report).encode()
-    unfinished = folder / f"{name}.part"  # the launcher may end this worker while it writes
+    unfinished = folder / f"{name}.part"  # the supervisor may end this worker while it writes
     unfinished.write_bytes(content)
     unfinished.rename(folder / name)
     sys.stdout.flush()
@@ -106,37 +93,34 @@ def _work(folder):
     os._exit(name.startswith("error"))  # at once: a clean exit can wait for a peer that waits
 
 
-def _start_guard(folder):
+def _start_guard(folder, supervisor_ends):
     """Fork a process that ends this worker, and what it started, when the supervisor has ended.
 
     A process because a thread may never get its turn beside a long call of C code.
     """
     guard = os.fork()
     null = os.open(os.devnull, os.O_RDWR)
+    os.dup2(null, 0)
     if guard:
-        os.dup2(null, 0)
         return guard
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.dup2(null, 1)
     os.dup2(null, 2)
-    _wait_for_end(0)
+    while os.read(supervisor_ends, 1):
+        pass
     shutil.rmtree(folder, ignore_errors=True)  # in case the caller was killed, too
     os.killpg(0, signal.SIGKILL)
 
 
-def _wait_for_end(pipe):
-    while os.read(pipe, 1):
-        pass
-
-
-def _run_task(folder, rank):
+def _run_task(folder, rank, world_size):
     import cloudpickle
+    import numpy as np
     import torch
     from torch import distributed as dist
 
     from d2lmgpu.devices import check_count
 
-    world_size = int(os.environ["WORLD_SIZE"])
+    np.random.seed()  # not the numbers that the other workers draw
     kind = check_count(world_size, torch.cuda.device_count())
     if kind == "gpu":
         torch.cuda.set_device(rank)
@@ -148,15 +132,26 @@ def _run_task(folder, rank):
         rank=rank,
         world_size=world_size,
     )
+    dist.barrier()  # a worker that is done at once must not leave while another one connects
     fn, args = pickle.loads((folder / "task").read_bytes())
     result = cloudpickle.dumps(fn(*args))
     dist.destroy_process_group()
     return result
 
 
+def main(*modules):
+    """Import ``modules`` and wait for a task: a line of JSON on standard input."""
+    for name in modules:
+        importlib.import_module(name)
+    line = sys.stdin.readline()
+    if not line:
+        return 0  # the caller has gone without one
+    task = json.loads(line)
+    os.environ.clear()
+    os.environ.update(task["environ"])
+    sys.path[:] = task["path"]
+    return supervise(Path(task["folder"]), task["num_processes"])
+
+
 if __name__ == "__main__":
-    role, *arguments = sys.argv[1:]
-    if role == "supervise":
-        _supervise(arguments[0], int(arguments[1]))
-    else:
-        _work(*arguments)
+    os._exit(main(*sys.argv[1:]))  # the caller need not wait until PyTorch is taken down

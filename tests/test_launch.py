@@ -20,7 +20,7 @@ import psutil
 import pytest
 from jupyter_client.manager import KernelManager
 
-from d2lmgpu.launch import LaunchError, launch
+from d2lmgpu.launch import LaunchError, launch, prepare
 
 CHAPTER = Path(__file__).parents[1] / "chapters" / "concise"
 
@@ -36,11 +36,21 @@ class Traces:
         for process in psutil.process_iter():
             try:
                 marked = process.environ().get("D2LMGPU_TEST") == self.mark
-                if marked and role in [*process.cmdline(), ""]:
+                if marked and role in ("", self.role(process)):
                     found.append(process)
-            except psutil.Error:
+            except (psutil.Error, ProcessLookupError):
                 pass
         return found
+
+    @staticmethod
+    def role(process):
+        """'supervisor', or 'worker' for what it has forked and has become a group of its own."""
+        if "d2lmgpu.workers" not in process.cmdline():
+            return "other"
+        forked = "d2lmgpu.workers" in process.parent().cmdline()
+        if not forked:
+            return "supervisor"
+        return "worker" if os.getpgid(process.pid) == process.pid else "guard"
 
     def folders(self):
         return list(self.folder.glob("d2lmgpu-*"))
@@ -221,10 +231,39 @@ def test_worker_that_exits_without_a_result_is_an_error(traces, exit_code):
         if dist.get_rank() == 1:
             os._exit(exit_code)
         elif exit_code:
-            time.sleep(1000)  # the launcher ends it by SIGTERM, which is not the cause
+            time.sleep(1000)  # the supervisor ends it, which is not the cause
 
     with pytest.raises(LaunchError, match=rf"^Worker 1 of 2 ended .*exit code {exit_code}\)"):
         launch(worker, num_processes=2)
+    traces.assert_none(seconds=0.1)
+
+
+def test_what_was_prepared_is_used_once_and_in_the_settings_of_the_launch(traces, monkeypatch):
+    prepare()
+    (prepared,) = traces.processes("supervisor")
+    monkeypatch.setenv("SETTING", "later")
+
+    def worker():
+        import os
+
+        import numpy as np
+
+        return os.getppid(), os.environ["SETTING"], np.random.rand()
+
+    (one, two), third = launch(worker, num_processes=2), launch(worker, num_processes=1)[0]
+    assert one[0] == two[0] == prepared.pid != third[0]
+    assert {setting for _, setting, _ in (one, two, third)} == {"later"}
+    assert one[2] != two[2], "every worker draws its own numbers"
+    traces.assert_none(seconds=0.1)
+
+
+def test_a_prepared_supervisor_that_was_killed_is_told(traces):
+    prepare()
+    (prepared,) = traces.processes("supervisor")
+    prepared.kill()
+    assert until(lambda: prepared.status() == psutil.STATUS_ZOMBIE)
+    with pytest.raises(LaunchError, match="The supervisor of the workers ended with -9"):
+        launch(print, num_processes=1)
     traces.assert_none(seconds=0.1)
 
 
@@ -305,12 +344,12 @@ def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
     program = textwrap.dedent(CALLER).replace("FOLDER", repr(str(tmp_path)))
     caller = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
     reached = {
-        "supervisor starts": lambda: traces.processes("supervise"),
-        "workers start": lambda: traces.processes("work"),
+        "supervisor starts": lambda: traces.processes("supervisor"),
+        "workers start": lambda: traces.processes("worker"),
         "workers run": lambda: len(list(tmp_path.glob("ready-*"))) == 2,
     }
     assert until(reached[moment], seconds=60), caller.stderr
-    doomed = traces.processes("supervise") if "supervisor" in victims else []
+    doomed = traces.processes("supervisor") if "supervisor" in victims else []
     if "caller" in victims:
         caller.kill()
     for process in doomed:
@@ -405,6 +444,6 @@ def test_killed_kernel_leaves_nothing(traces, kernel):
     manager, client = kernel
     run_cell(client, DEFINE)
     client.execute("launch(worker, 1000, num_processes=2)")
-    assert until(lambda: len(traces.processes("work")) == 2, seconds=60)
+    assert until(lambda: len(traces.processes("worker")) == 2, seconds=60)
     os.kill(manager.provisioner.pid, signal.SIGKILL)
     traces.assert_none(but=[manager.provisioner.pid])

@@ -4,6 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from d2lmgpu import chapters
+from d2lmgpu.lab.job import TITLES
 
 
 class ChapterTrain:
@@ -16,8 +17,9 @@ class ChapterTrain:
     def __init__(self, path, name="train"):
         self.path, self.__name__ = Path(path).resolve(), name
         text = self.path.read_text()
-        found = [f for f in ("torch", "mxnet") if f"from d2lmgpu import {f} as d2l" in text]
-        self.framework = found[0] if found else None
+        self.modules = tuple(f for f in TITLES if f"from d2lmgpu import {f} as d2l" in text)
+        if "from d2lmgpu.launch import" in text:
+            self.modules += ("launch",)
 
     def __call__(self, num_gpus, batch_size, lr, num_epochs=None):
         train = chapters.load(self.path)[self.__name__]

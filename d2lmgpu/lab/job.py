@@ -38,13 +38,19 @@ def check_call(fn, arguments=NEEDED):
     return signature.parameters
 
 
+def modules_of(fn):
+    """Those of 'torch', 'mxnet' and 'launch' that the notebook of ``fn`` uses of this package."""
+    if hasattr(fn, "modules"):
+        return fn.modules
+    values = globals_of(fn).values()
+    used = {getattr(value, "__module__", None) for value in values}
+    used |= {value.__name__ for value in values if isinstance(value, types.ModuleType)}
+    return tuple(name for name in (*TITLES, "launch") if f"d2lmgpu.{name}" in used)
+
+
 def framework_of(fn):
     """'torch' or 'mxnet': the backend that the notebook of ``fn`` uses; None for neither."""
-    if hasattr(fn, "framework"):
-        return fn.framework
-    values = globals_of(fn).values()
-    used = [value.__name__ for value in values if isinstance(value, types.ModuleType)]
-    return next((name for name in TITLES if f"d2lmgpu.{name}" in used), None)
+    return next((name for name in modules_of(fn) if name in TITLES), None)
 
 
 def make_job(fn, arguments):

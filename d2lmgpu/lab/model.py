@@ -9,7 +9,7 @@ from traitlets import Bool, Enum, Float, HasTraits, Int, List, Unicode, observe
 from d2lmgpu import records
 from d2lmgpu.devices import check_run
 from d2lmgpu.lab import table
-from d2lmgpu.lab.job import JobError, check_call, framework_of, latest, version
+from d2lmgpu.lab.job import JobError, check_call, latest, modules_of, version
 from d2lmgpu.lab.live import Live
 from d2lmgpu.lab.runner import Runner, warm
 from d2lmgpu.profiles import profile
@@ -68,7 +68,7 @@ class LabModel(HasTraits):
         """Start a spare worker, which also learns which devices there are; not during a run."""
         threading.Thread(target=_provenance, daemon=True).start()  # it asks git and the driver
         if self.status == "idle":
-            warm(framework_of(self.function), self._on_event)
+            warm(modules_of(self.function), self._on_event)
 
     def run(self):
         """Start a run with the present settings; what is wrong with them goes to ``message``."""
@@ -88,7 +88,7 @@ class LabModel(HasTraits):
             **{name: arguments.get(name) for name in CONTROLS},
         }
         self.status, self.message, self.details = "running", "Starting.", ""
-        self.runner.start(fn, framework_of(fn), **arguments)
+        self.runner.start(fn, modules_of(fn), **arguments)
 
     def stop(self):
         """Stop the run, if there is one."""

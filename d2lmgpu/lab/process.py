@@ -16,19 +16,19 @@ LOG_SIZE = 20_000  # bytes of the log that are kept
 
 
 class WorkerProcess:
-    """A worker with ``framework`` imported (or none), which waits for one job.
+    """A worker with some ``modules`` of this package imported, which waits for one job.
 
     The last of its events is ``{"event": "exit", "code": n}`` with the exit code of the worker, or
     None where the supervisor itself was killed. By then no process and no file of it is left.
     """
 
-    def __init__(self, framework):
-        self.framework, self.log, self.ended = framework, b"", False
+    def __init__(self, modules):
+        self.modules, self.log, self.ended = modules, b"", False
         self._events_seen, self._listener, self._listening = [], None, threading.Lock()
         self.folder = tempfile.mkdtemp(prefix="d2lmgpu-lab-")
         pipes = life, job, events, log = [os.pipe() for _ in range(4)]
         supervise = [sys.executable, "-S", "-E", SUPERVISOR, job[0], events[1], self.folder]
-        work = [sys.executable, "-u", "-m", "d2lmgpu.lab.worker", *filter(None, [framework])]
+        work = [sys.executable, "-u", "-m", "d2lmgpu.lab.worker", *modules]
         self._process = subprocess.Popen(
             [*map(str, supervise), *work],
             stdin=life[0],

@@ -18,14 +18,14 @@ class BusyError(RuntimeError):
     """A run was started while another one of the same lab was going on."""
 
 
-def warm(framework, on_event=lambda event: None):
-    """Have a spare worker with ``framework`` imported; ``on_event`` gets its ``ready``."""
+def warm(modules, on_event=lambda event: None):
+    """Have a spare worker with ``modules`` imported; ``on_event`` gets its ``ready``."""
     global _spare
     with _lock:
-        if _spare is None or _spare.framework != framework or _spare.ended:
+        if _spare is None or _spare.modules != modules or _spare.ended:
             if _spare is not None:
                 _spare.kill()
-            _spare = WorkerProcess(framework)
+            _spare = WorkerProcess(modules)
         _spare.listen(on_event)
 
 
@@ -39,15 +39,15 @@ def cool():
         spare.thread.join()
 
 
-def _take_spare(framework):
+def _take_spare(modules):
     global _spare
     with _lock:
         spare, _spare = _spare, None
     if spare is not None:
-        if spare.framework == framework and not spare.ended:
+        if spare.modules == modules and not spare.ended:
             return spare
         spare.kill()
-    return WorkerProcess(framework)
+    return WorkerProcess(modules)
 
 
 class Runner:
@@ -63,8 +63,8 @@ class Runner:
         self.running = False
         self._thread, self._over, self._why = None, threading.Event(), ""
 
-    def start(self, fn, framework=None, **arguments):
-        """Run ``fn(**arguments)`` in a worker that has ``framework`` imported.
+    def start(self, fn, modules=(), **arguments):
+        """Run ``fn(**arguments)`` in a worker that has ``modules`` imported.
 
         Raises BusyError while a run of this runner is going on.
         """
@@ -72,7 +72,7 @@ class Runner:
             raise BusyError("A run is going on: stop it or wait for its end.")
         self.running, self._over, self._why = True, threading.Event(), ""
         self._thread = threading.Thread(
-            target=self._run, args=(fn, framework, arguments), daemon=True, name="lab-run"
+            target=self._run, args=(fn, modules, arguments), daemon=True, name="lab-run"
         )
         self._thread.start()
 
@@ -88,22 +88,22 @@ class Runner:
             self._thread.join(timeout)
         return not self.running
 
-    def _run(self, fn, framework, arguments):
+    def _run(self, fn, modules, arguments):
         global _running
         if (other := _running) is not None:
             other.stop("Stopped, because another lab of this notebook started a run.")
         with _turn:
             _running = self
             try:
-                outcome = self._supervise(make_job(fn, arguments), framework)
+                outcome = self._supervise(make_job(fn, arguments), modules)
             except Exception as error:
                 outcome = Outcome("failed", str(error))
             _running, self.running = None, False
         self.on_end(outcome)
         if not self.running:
-            warm(framework)  # only now: its imports must not take time from a run
+            warm(modules)  # only now: its imports must not take time from a run
 
-    def _supervise(self, job, framework):
+    def _supervise(self, job, modules):
         events, over = {}, self._over
 
         def on_event(event):
@@ -113,7 +113,7 @@ class Runner:
             else:
                 self.on_event(event)
 
-        worker = _take_spare(framework)
+        worker = _take_spare(modules)
         worker.listen(on_event)
         worker.send(job)
         if not over.wait(self.time_limit):

@@ -1,6 +1,6 @@
 """The process in which a run happens: imports, waits for one job, trains, says how it went.
 
-python -m d2lmgpu.lab.worker [torch|mxnet]
+python -m d2lmgpu.lab.worker [torch|mxnet] [launch]
 """
 
 import faulthandler
@@ -12,18 +12,18 @@ import traceback
 
 import cloudpickle
 
-from d2lmgpu import datafiles, devices
+from d2lmgpu import datafiles, devices, launch
 from d2lmgpu.events import VARIABLE, report
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
 
 
-def main(framework):
+def main(*modules):
     faulthandler.enable()
     # Stop is SIGINT, which this process ignores by inheritance if Jupyter runs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        backend = load_backend(framework)
+        backend = load(modules)
     except Exception as error:
         report("outcome", **failure(error, "The worker could not start:"))
         sys.exit(1)
@@ -40,9 +40,12 @@ def main(framework):
     report("outcome", **outcome)
 
 
-def load_backend(framework):
-    """Import the framework before it is needed; say which devices it has."""
-    backend = importlib.import_module(f"d2lmgpu.{framework}") if framework else None
+def load(modules):
+    """Import what the run will need; say which devices there are."""
+    if "launch" in modules:
+        launch.prepare()  # imports in parallel
+    backends = [name for name in modules if name != "launch"]
+    backend = importlib.import_module(f"d2lmgpu.{backends[0]}") if backends else None
     kind, count = devices.available(backend.num_gpus() if backend else 0)
     report("ready", kind=kind, devices=count, cores=devices.num_cores())
     if backend and datafiles.locate(
@@ -88,5 +91,5 @@ def failure(error, what):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2] or [None])
+    main(*sys.argv[1:])
     os._exit(0)  # threads of the framework may still be busy with a run that was stopped

@@ -3,6 +3,7 @@
 Each leaves no process but the spare, no listening port, no temporary file, and a lab that runs.
 """
 
+import os
 import random
 import time
 
@@ -28,7 +29,7 @@ def kill_the_worker(desk):
 
 
 def kill_a_rank(desk):
-    random.choice(desk.processes("d2lmgpu.workers", "work")).kill()
+    random.choice(desk.ranks()).kill()
     desk.lab.expect(".lab-message", "was killed by SIGKILL")
 
 
@@ -79,6 +80,12 @@ class Desk:
             except psutil.NoSuchProcess:
                 continue
         return found
+
+    def ranks(self):
+        """The workers of a run in processes: forked, and leaders of groups of their own."""
+        processes = self.processes("d2lmgpu.workers")
+        pids = [p.pid for p in processes]
+        return [p for p in processes if p.ppid() in pids and os.getpgid(p.pid) == p.pid]
 
     def run(self, epochs, train="plain"):
         self.lab.train.select_option(train)

@@ -23,9 +23,9 @@ class Recorder:
             self.events.append(event)
             self._heard.notify_all()
 
-    def start(self, fn, framework=None, **arguments):
+    def start(self, fn, *modules, **arguments):
         arguments = {"num_gpus": 1, "batch_size": 8, "lr": 0.1} | arguments
-        self.runner.start(fn, framework, **arguments)
+        self.runner.start(fn, modules, **arguments)
 
     def until(self, name):
         """Wait for an event called ``name``; it."""
@@ -41,8 +41,8 @@ class Recorder:
         assert self.runner.wait(SECONDS), "the run has not ended"
         return self.outcomes[-1]
 
-    def run(self, fn, framework=None, **arguments):
-        self.start(fn, framework, **arguments)
+    def run(self, fn, *modules, **arguments):
+        self.start(fn, *modules, **arguments)
         return self.end()
 
 

@@ -21,7 +21,7 @@ def little_data(monkeypatch):
 @pytest.mark.parametrize("framework, chapter", [("torch", "pytorch"), ("mxnet", "mxnet")])
 def test_a_chapter_trains_in_the_lab(recorder, framework, chapter):
     train = ChapterTrain(CHAPTERS / "scratch" / f"{chapter}.ipynb")
-    assert train.framework == framework and len(train.version()) == 8
+    assert train.modules == (framework,) and len(train.version()) == 8
     outcome = recorder.run(train, framework, num_gpus=2, batch_size=64, lr=0.1, num_epochs=2)
     assert outcome.status == "finished", outcome
     assert outcome.result["num_samples"] == 512 and len(outcome.result["accuracies"]) == 2

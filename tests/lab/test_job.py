@@ -3,12 +3,23 @@
 import sys
 import threading
 import types
+from pathlib import Path
 
 import cloudpickle
 import pytest
 import trains
 
-from d2lmgpu.lab.job import JobError, check_call, framework_of, latest, make_job, version
+from d2lmgpu.lab.chapter import ChapterTrain
+from d2lmgpu.lab.job import (
+    JobError,
+    check_call,
+    framework_of,
+    latest,
+    make_job,
+    modules_of,
+    version,
+)
+from d2lmgpu.launch import launch
 
 CELL = """
 rate = 2
@@ -54,6 +65,15 @@ def test_the_framework_is_that_of_the_notebook():
     d2l = types.ModuleType("d2lmgpu.mxnet")
     assert framework_of(notebook(d2l=d2l).train) == "mxnet"
     assert framework_of(notebook(torch=types.ModuleType("torch")).train) is None
+
+
+def test_a_worker_prepares_for_processes_where_the_notebook_has_launch():
+    d2l = types.ModuleType("d2lmgpu.torch")
+    assert modules_of(notebook(d2l=d2l, run=launch).train) == ("torch", "launch")
+    assert modules_of(notebook(d2l=d2l).train) == ("torch",)
+    chapters = Path(__file__).resolve().parents[2] / "chapters"
+    assert ChapterTrain(chapters / "concise" / "pytorch.ipynb").modules == ("torch", "launch")
+    assert ChapterTrain(chapters / "concise" / "mxnet.ipynb").modules == ("mxnet",)
 
 
 def test_a_job_carries_the_settings_of_the_notebook(monkeypatch):

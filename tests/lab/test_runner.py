@@ -49,7 +49,7 @@ def test_what_train_returned_comes_back(recorder):
 def test_the_second_run_uses_the_spare(recorder):
     recorder.run(finishes)
     spare, ready = runner._spare, threading.Event()
-    runner.warm(None, lambda event: ready.set())
+    runner.warm((), lambda event: ready.set())
     assert ready.wait(SECONDS) and spare is runner._spare
     recorder.events.clear()
     recorder.run(finishes)
@@ -59,13 +59,13 @@ def test_the_second_run_uses_the_spare(recorder):
 
 def test_a_spare_of_another_framework_or_a_dead_one_is_not_used(recorder, mark):
     heard = threading.Event()
-    runner.warm(None, lambda event: heard.set())
+    runner.warm((), lambda event: heard.set())
     assert heard.wait(SECONDS)
     spare = runner._spare
     psutil.Process(spare.pid).children()[0].kill()
     spare.thread.join(SECONDS)
     assert recorder.run(finishes).status == "finished"
-    runner.warm("no-such-framework")
+    runner.warm(("no-such-framework",))
     outcome = recorder.run(finishes, "no-such-framework")
     assert outcome.status == "failed"
     assert "could not start" in outcome.message and "no-such-framework" in outcome.message
