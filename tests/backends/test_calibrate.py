@@ -1,0 +1,35 @@
+"""Calibration of real devices, and what the forecasts take for granted about the networks."""
+
+import math
+
+import pytest
+
+from d2lmgpu import calibration, forecasts
+
+
+def test_two_real_devices(framework, monkeypatch):
+    monkeypatch.setattr(calibration, "REPEATS", 2)
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
+    found = calibration.calibrate(framework)
+    assert found.framework == framework and found.devices == 2
+    assert found.flops > 0 and found.bandwidth > 0 and found.latency >= 0 and found.seconds > 0
+    assert [k for k, _, _ in found.slowdown] == [1, 2] and found.slowdown[0] == (1, 1, 1)
+    assert all(factor >= 1 for point in found.slowdown for factor in point[1:])
+    assert math.isfinite(found.misfit) and math.isfinite(found.spread)
+    assert found.machine.devices == 2
+
+
+@pytest.mark.parametrize("width", [4, 8])
+def test_the_parameters_of_resnet18(d2l, framework, width):
+    net = d2l.resnet18(10, width=width)
+    if framework == "mxnet":
+        from mxnet import np
+
+        net.initialize()
+        net(np.zeros((1, 1, 28, 28)))
+        learned = [p.shape for p in net.collect_params().values() if p.grad_req != "null"]
+    else:
+        learned = [tuple(p.shape) for p in net.parameters()]
+    assert sum(map(math.prod, learned)) == forecasts.resnet18_parameters(width)
+    if framework == "mxnet":  # DDP puts them all in one bucket
+        assert len(learned) == forecasts.TRAININGS["resnet18", "mxnet"].messages
