@@ -143,3 +143,38 @@ def overlap(forward: float, backward: float, sends, alt: str) -> str:
         x = left + start / end * (right - left) + 4
         lines.append(f'<text x="{x:.1f}" y="22" {TEXT}>{text}</text>')
     return picture(410, 88, alt, lines)
+
+
+def shares(modelled: dict, chosen: float, best: float, alt: str) -> str:
+    """Step time over the fast device's part of the batch, {part: time}, modelled and so dashed.
+
+    Parts go from 0 to 1; times are relative to the fast device alone and are drawn up to 4. The
+    `chosen` part and the `best` one, both in `modelled`, are marked.
+    """
+    left, right, top, floor, most = 40, 400, 12, 226, 4
+
+    def place(part, seconds):
+        up = min(seconds, most) / most
+        return f"{left + part * (right - left):.0f}", f"{floor - up * (floor - top):.0f}"
+
+    line = " ".join(",".join(place(*point)) for point in sorted(modelled.items()))
+    lines = [
+        f'<path d="M{left},{top}V{floor}H{right}" fill="none" stroke="currentColor"/>',
+        f'<text x="{left + 8}" y="{top + 6}" {TEXT}>- - step time, modelled (fast one alone: 1)',
+        f'</text><text x="{(left + right) / 2}" y="{floor + 30}" text-anchor="middle" {TEXT}>',
+        "part of the batch for the fast device</text>",
+        f'<polyline points="{line}" fill="none" stroke="{BLUE}" stroke-width="2" '
+        'stroke-dasharray="6 4"/>',
+    ]
+    for tick in range(5):
+        x, y = place(tick / 4, tick)
+        lines.append(f'<text x="{x}" y="{floor + 15}" text-anchor="middle" {TEXT}>{25 * tick} %')
+        lines.append(f'</text><text x="{left - 5}" y="{y}" text-anchor="end" {TEXT}>{tick}</text>')
+    for name, part, look in (
+        ("best", best, f'r="8" fill="none" stroke="{ORANGE}" stroke-width="2"'),
+        ("chosen", chosen, f'r="4" fill="{BLUE}"'),
+    ):
+        x, y = place(part, modelled[part])
+        lines.append(f'<circle cx="{x}" cy="{y}" {look}>')
+        lines.append(f"<title>{name}: {part:.0%}, {modelled[part]:.2f}</title></circle>")
+    return picture(410, 262, alt, lines)
