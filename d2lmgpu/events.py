@@ -12,8 +12,9 @@ _last = {}
 def report(event: str, every: float = 0.0, **fields) -> None:
     """Write ``event`` with its ``fields`` to the lab; does nothing outside of one.
 
-    With ``every``, events of this name that follow within so many seconds are left out. Of several
-    processes that train together only rank 0 reports.
+    With ``every``, events of this name that follow within so many seconds are left out. A field may
+    be a function: it is called only for an event that is written. Of several processes that train
+    together only rank 0 reports.
     """
     path = os.environ.get(VARIABLE)
     if path is None or os.environ.get("RANK", "0") != "0":
@@ -22,6 +23,7 @@ def report(event: str, every: float = 0.0, **fields) -> None:
     if now - _last.get(event, -every) < every:
         return
     _last[event] = now
+    fields = {name: value() if callable(value) else value for name, value in fields.items()}
     os.write(_open(path), json.dumps({"event": event, "time": now, **fields}).encode() + b"\n")
 
 

@@ -49,9 +49,19 @@ class DataIter:
             self.epoch += 1
         for start in range(0, self.num_samples, self.batch_size):
             rows = order[start : start + self.batch_size]
+            self._rows, self._done = len(rows), start + len(rows)
             yield self.convert(self.X[rows]), self.convert(self.y[rows])
             if self.shuffle:  # a training batch is done
-                report("batch", every=0.05, epoch=self.epoch, done=start + len(rows), of=len(order))
+                report("batch", every=0.1, epoch=self.epoch, done=start + len(rows), of=len(order))
+
+    def report_loss(self, losses):
+        """Tell the lab the loss of the present batch: ``losses`` has one sum for each shard.
+
+        They are read only where a lab listens, and five times a second at most: to read a number
+        is to wait for its device.
+        """
+        rows, x = self._rows, self.epoch - 1 + self._done / self.num_samples
+        report("loss", every=0.2, x=x, loss=lambda: sum(map(float, losses)) / rows)
 
 
 def iterators(dataset, profile, batch_size, resize, convert):

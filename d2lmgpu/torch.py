@@ -221,14 +221,15 @@ def train_batch(X, y, device_params, devices, lr):
     """One update of LeNet's replicas ``device_params`` (one list a device) on a global batch.
 
     ``X`` (n, 1, 28, 28) and ``y`` (n,) are on the CPU; ``lr`` scales the mean gradient of the n.
-    Defined in chapters/scratch/pytorch.
+    Returns the losses, summed over each shard. Defined in chapters/scratch/pytorch.
     """
     X_shards, y_shards = split_batch(X, y, devices)
-    parallel(forward_backward, X_shards, y_shards, device_params)
+    losses = parallel(forward_backward, X_shards, y_shards, device_params)
     with torch.no_grad():
         for i in range(len(device_params[0])):
             allreduce([params[i].grad for params in device_params])
     parallel(lambda params: sgd(params, lr, len(y)), device_params)
+    return losses
 
 
 def balance(fn, X, y, params, devices, *per_device_args, weights=None):
@@ -242,6 +243,7 @@ def balance(fn, X, y, params, devices, *per_device_args, weights=None):
     The batch is split by ``weights`` (None: evenly). A step has costs that do not shrink with the
     shard, so start with None and give the answer back once or twice. Raises ValueError where a
     device would have no example, else as ``split_batch``.
+    Defined in chapters/scaling/unequal-devices.
     """
     X_shards, y_shards = split_batch(X, y, devices, weights)
     if not all(len(shard) for shard in y_shards):

@@ -24,6 +24,8 @@ class Live:
         match event["event"]:
             case "started":
                 self.overlap = event["overlap"]
+            case "loss":
+                self._add("train loss", event["x"], event["loss"])
             case "point":
                 self._add_points(event)
             case "batch":
