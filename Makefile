@@ -69,7 +69,9 @@ soak: setup  ## the checked cells and the browser tests twenty times, then inter
 bench: setup  ## our training loops beside D2L's own
 	$(PYTHON) -m benchmarks
 
-record: setup  ## the full recipe of the chapters from scratch, written to records/
+record: setup  ## what the labs of the built pages show, and the full recipe from scratch, to records/
+	for name in scratch/mxnet scratch/pytorch concise/mxnet concise/pytorch lab/gluon-mnist; do \
+	    D2LMGPU_PROFILE=quick $(PYTHON) -m d2lmgpu record chapters/$$name.ipynb || exit 1; done
 	for name in mxnet pytorch; do \
 	    D2LMGPU_PROFILE=full $(PYTHON) -m d2lmgpu record chapters/scratch/$$name.ipynb || exit 1; done
 

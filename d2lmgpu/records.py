@@ -10,7 +10,7 @@ A record is one JSON file, ``records/<machine>-<chapter>.json``:
     date       in UTC
     profile    the profile's name and sentence
     runs       [{"num_gpus", "batch_size", "lr", "num_samples", "overlap", "accuracies",
-               "seconds", "seed", "kind": "measured"}]
+               "seconds", "seed", "kind": "measured" or "simulated"}]
 """
 
 import json
@@ -25,10 +25,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from d2lmgpu import chapters
-from d2lmgpu.devices import num_cores
+from d2lmgpu.devices import VARIABLE, available, num_cores
 
 PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
-RECIPE = [(1, 256, 0.2), (2, 256, 0.2)]
+RECIPE = [(1, 256, 0.2, None), (2, 256, 0.2, None)]  # num_gpus, batch_size, lr, num_epochs
+DEVICES, BATCH_SIZES = (1, 2, 4), (128, 256, 512)
+TRAININGS = {  # the learning rate at a batch of 256, and what the profile calls the epochs
+    "scratch": (0.2, "lenet_epochs"),
+    "concise": (0.1, "resnet_epochs"),
+    "lab": (0.6, "mnist_epochs"),
+}
 
 
 class RecordError(ValueError):
@@ -111,18 +117,44 @@ def read(path) -> dict:
     return record
 
 
-def record_chapter(path, folder="records", runs=RECIPE) -> Path:
-    """Run a chapter's own ``train`` once for each ``(num_gpus, batch_size, lr)`` and record it.
+def record_chapter(path, folder="records") -> Path:
+    """Run a chapter's own ``train`` with several settings and record it.
 
-    How much data and how many epochs: as the profile says (``D2LMGPU_PROFILE``).
+    In the full profile (see ``D2LMGPU_PROFILE``) these are `RECIPE`, in the others `grid`. All runs
+    start from seed 0. Raises RecordError for a notebook that is none of the chapters that train.
     """
+    part = Path(path).parent.name
+    if part not in TRAININGS:
+        raise RecordError(f"{path}: only chapters in {', '.join(TRAININGS)} can be recorded.")
     namespace = chapters.load(path)
-    profile = namespace["d2l"].profile()
+    d2l, train = namespace["d2l"], namespace.get("train") or namespace["run"]
+    profile, kind = d2l.profile(), available(d2l.num_gpus())[0]
+    if kind == "cpu":  # those past the cores are simulated, and say so
+        os.environ.setdefault(VARIABLE, f"cpu:{DEVICES[-1]}")
+    runs = RECIPE if profile.name == "full" else grid(part, profile, *available(d2l.num_gpus()))
     stem = "-".join(Path(path).with_suffix("").parts[-2:])
     command = f"D2LMGPU_PROFILE={profile.name} {Path(sys.executable).name} -m d2lmgpu record {path}"
     record = provenance(command) | {"profile": f"{profile.name}: {profile}", "runs": []}
-    for num_gpus, batch_size, lr in runs:
-        run = namespace["train"](num_gpus, batch_size, lr)
+    for num_gpus, batch_size, lr, num_epochs in runs:
+        d2l.seed(0)
+        run = train(num_gpus, batch_size, lr, num_epochs)
         print(run, flush=True)
-        record["runs"].append(asdict(run) | {"seed": 0, "kind": "measured"})
+        kind = "simulated" if run.overlap == "simulated" else "measured"
+        record["runs"].append(asdict(run) | {"seed": 0, "kind": kind})
     return write(folder, f"{stem}-{profile.name}", record)
+
+
+def grid(part, profile, kind, count) -> list:
+    """``[(num_gpus, batch_size, lr, num_epochs)]`` for the chapters in ``part``.
+
+    There are ``count`` devices of this ``kind``. The learning rate follows the batch; a run has
+    half of the profile's epochs.
+    """
+    rate, epochs = TRAININGS[part]
+    num_epochs = -(-getattr(profile, epochs) // 2)
+    return [
+        (num_gpus, batch_size, rate * batch_size / 256, num_epochs)
+        for num_gpus in DEVICES
+        if kind == "cpu" or num_gpus <= count
+        for batch_size in BATCH_SIZES
+    ]

@@ -5,18 +5,22 @@ import json
 import pytest
 
 from d2lmgpu import cli, records
+from d2lmgpu.lab.page import page
+from d2lmgpu.profiles import PROFILES
 from d2lmgpu.runs import Run
 
 CHAPTER = """
 class d2l:
-    @staticmethod
-    def profile():
-        from d2lmgpu.profiles import PROFILES
-        return PROFILES["test"]
+    from d2lmgpu.profiles import profile
+    num_gpus = lambda: 0
+    seed = print
 
+from d2lmgpu.devices import check_count, overlap
 from d2lmgpu.runs import Run
-def train(num_gpus, batch_size, lr):
-    return Run(num_gpus, batch_size, lr, 512, "one device", [0.5], [2.0])
+def train(num_gpus, batch_size, lr, num_epochs):
+    check_count(num_gpus, 0)
+    n = num_epochs or 10
+    return Run(num_gpus, batch_size, lr, 512, overlap(num_gpus, 0), [0.5] * n, [2.0] * n)
 """
 
 
@@ -29,15 +33,51 @@ def chapter(tmp_path):
     return path
 
 
-def test_a_recorded_run_says_what_where_and_how(chapter, tmp_path):
-    path = records.record_chapter(chapter, tmp_path / "records", [(1, 256, 0.2)])
+@pytest.fixture(autouse=True)
+def two_cores(monkeypatch):
+    monkeypatch.setattr("d2lmgpu.devices.num_cores", lambda: 2)
+    monkeypatch.setenv("D2LMGPU_DEVICES", "restored afterwards")
+    monkeypatch.delenv("D2LMGPU_DEVICES")
+
+
+def test_a_recorded_run_says_what_where_and_how(chapter, tmp_path, monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PROFILE", "full")
+    path = records.record_chapter(chapter, tmp_path / "records")
     record = records.read(path)
-    assert path.name == f"{records.name(records.machine())}-scratch-toy-test.json"
+    assert path.name == f"{records.name(records.machine())}-scratch-toy-full.json"
     assert record["machine"]["cores"] >= 1 and record["machine"]["cpu"]
     assert record["versions"]["numpy"] and record["commit"]
+    assert record["command"].startswith("D2LMGPU_PROFILE=full ")
     assert record["command"].endswith(f"-m d2lmgpu record {chapter}")
-    (run,) = record["runs"]
-    assert run["kind"] == "measured" and run["accuracies"] == [0.5] and run["batch_size"] == 256
+    one, two = record["runs"]
+    assert one["kind"] == two["kind"] == "measured" and len(one["accuracies"]) == 10
+    assert (one["num_gpus"], two["num_gpus"], two["batch_size"], two["lr"]) == (1, 2, 256, 0.2)
+
+
+@pytest.mark.parametrize("profile, epochs", [("quick", 6), ("test", 1)])
+def test_the_grid_says_what_was_simulated(chapter, tmp_path, monkeypatch, profile, epochs):
+    monkeypatch.setenv("D2LMGPU_PROFILE", profile)
+    path = records.record_chapter(chapter, tmp_path / "records")
+    assert path.stem.endswith(f"-scratch-toy-{profile}")
+    runs = records.read(path)["runs"]
+    settings = [(r["num_gpus"], r["batch_size"], r["lr"], r["kind"]) for r in runs]
+    assert settings == [
+        (k, batch, lr, "simulated" if k == 4 else "measured")
+        for k in (1, 2, 4)
+        for batch, lr in ((128, 0.1), (256, 0.2), (512, 0.4))
+    ]
+    assert {len(run["seconds"]) for run in runs} == {epochs}
+    assert "simulated" in page("scratch-toy", path.parent)
+
+
+def test_on_gpus_nothing_is_simulated():
+    runs = records.grid("concise", PROFILES["quick"], "gpu", 2)
+    assert {num_gpus for num_gpus, *_ in runs} == {1, 2} and len(runs) == 6
+
+
+def test_only_what_trains_is_recorded(tmp_path):
+    with pytest.raises(records.RecordError, match="only chapters in scratch, concise, lab"):
+        records.record_chapter(tmp_path / "scaling" / "cost-model.ipynb")
 
 
 def test_machines_are_named_by_gpus_or_cores():
@@ -72,4 +112,4 @@ def test_the_command_writes_a_record(chapter, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["record", str(chapter)]) == 0
     written = capsys.readouterr().out.splitlines()[-1].removeprefix("Written to ")
-    assert [run["num_gpus"] for run in records.read(written)["runs"]] == [1, 2]
+    assert [run["num_gpus"] for run in records.read(written)["runs"]] == [1] * 3 + [2] * 3 + [4] * 3
