@@ -4,6 +4,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from d2lmgpu import chapters
+from d2lmgpu.forecasts import training_of
 from d2lmgpu.lab.job import TITLES
 
 
@@ -16,7 +17,7 @@ class ChapterTrain:
 
     def __init__(self, path, name="train"):
         self.path, self.__name__ = Path(path).resolve(), name
-        text = self.path.read_text()
+        text, self.training = self.path.read_text(), training_of(path)
         self.modules = tuple(f for f in TITLES if f"from d2lmgpu import {f} as d2l" in text)
         if "from d2lmgpu.launch import" in text:
             self.modules += ("launch",)

@@ -8,19 +8,23 @@ MOST = 150  # points a curve
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 
 
-def curves_svg(curves, xlabel, x_end=None, dots=False):
+def curves_svg(curves, xlabel, x_end=None, dots=False, modelled=None):
     """An SVG picture of ``curves`` (label to ``(xs, ys)``): side by side, each with its own scale.
 
     ``x_end`` is how far the x axis goes at least. Numbers that are not finite leave a gap and are
-    told in words. With ``dots`` each point says its numbers when it is pointed at.
+    told in words. With ``dots`` each point says its numbers when it is pointed at. ``modelled``
+    maps labels to a level that was forecast: dashed, beneath the curve.
     """
+    modelled = modelled or {}
     curves = {label: points for label, points in curves.items() if points[0]}
     panels = [
-        panel(i, label, xs, ys, xlabel, x_end, dots)
+        panel(i, label, xs, ys, xlabel, x_end, dots, modelled.get(label))
         for i, (label, (xs, ys)) in enumerate(curves.items())
     ]
     said = "; ".join(
-        f"{label} {number(ys[-1])} at {number(xs[-1])}" for label, (xs, ys) in curves.items()
+        f"{label} {number(ys[-1])} at {number(xs[-1])}"
+        + (f", modelled {number(modelled[label])}" if label in modelled else "")
+        for label, (xs, ys) in curves.items()
     )
     each = f"width:{WIDTH}px;max-width:100%;height:auto"
     pictures = "".join(
@@ -31,14 +35,15 @@ def curves_svg(curves, xlabel, x_end=None, dots=False):
     return f'<div role="img" aria-label="{label}">{pictures}</div>'
 
 
-def panel(i, label, xs, ys, xlabel, x_end, dots):
+def panel(i, label, xs, ys, xlabel, x_end, dots, modelled=None):
     """One curve with its axes, as the inside of an ``svg`` element."""
     finite = [(x, y) for x, y in zip(xs, ys, strict=True) if isfinite(y)]
     if len(finite) < len(ys):
         first = next(x for x, y in zip(xs, ys) if not isfinite(y))
         label += f" (not finite from {xlabel} {number(first)})"
     low_x, high_x = min(xs), max(max(xs), x_end or 0)
-    low, high = min((0, *(y for _, y in finite))), max((y for _, y in finite), default=1)
+    shown = [y for _, y in finite] + [modelled] * (modelled is not None)
+    low, high = min((0, *shown)), max(shown, default=1)
     right, floor = WIDTH - 12, HEIGHT - BOTTOM
 
     def at(x, y):
@@ -53,9 +58,18 @@ def panel(i, label, xs, ys, xlabel, x_end, dots):
         f"<title>{escape(label)} {number(y)} at {escape(xlabel)} {number(x)}</title></circle>"
         for x, y in (finite if dots else finite[-1:])
     )
-    return (
+    forecast = ""
+    if modelled is not None:
+        y = at(low_x, modelled)[1]
+        forecast = (
+            f'<path d="M{LEFT},{y}H{right}" stroke="currentColor" stroke-dasharray="5 4"/>'
+            f'<text x="{right}" y="12" text-anchor="end" {text}>dashed: modelled</text>'
+        )
+    axes = (
         f'<path d="M{LEFT},{TOP}V{floor}H{right}" fill="none" stroke="currentColor" opacity=".5"/>'
-        f'<text x="{LEFT}" y="12" {text} font-weight="bold">{escape(label)}</text>'
+    )
+    return (
+        f'{axes}{forecast}<text x="{LEFT}" y="12" {text} font-weight="bold">{escape(label)}</text>'
         f'<text x="{LEFT - 4}" y="{TOP + 8}" text-anchor="end" {text}>{number(high)}</text>'
         f'<text x="{LEFT - 4}" y="{floor}" text-anchor="end" {text}>{number(low)}</text>'
         f'<text x="{LEFT}" y="{HEIGHT - 14}" {text}>{number(low_x)}</text>'

@@ -10,12 +10,14 @@ SPEED = "samples/s"
 class Live:
     """Made from the events of one run; see ``hear``.
 
-    ``curves`` maps each label to its points ``(xs, ys)``, ``progress`` is the done share of the
-    run (None where the number of epochs is not known), ``speed`` is in samples a second.
+    ``curves`` maps each label to its points ``(xs, ys)``, ``modelled`` those labels for which there
+    is a forecast to it; ``progress`` is the done share of the run (None where the number of epochs
+    is not known), ``speed`` is in samples a second, as is the forecast ``modelled_speed``.
     """
 
-    def __init__(self, num_epochs=None):
+    def __init__(self, num_epochs=None, modelled_speed=None):
         self.num_epochs, self.epoch, self.overlap = num_epochs, 0, None
+        self.modelled = {SPEED: modelled_speed} if modelled_speed else {}
         self.curves, self.xlabel, self.progress, self.speed = {}, "epoch", None, None
         self.elapsed, self._first, self._speeds = 0.0, None, {}
 

@@ -8,6 +8,7 @@ from traitlets import Bool, Enum, Float, HasTraits, Int, List, Unicode, observe
 
 from d2lmgpu import records
 from d2lmgpu.devices import check_run
+from d2lmgpu.forecasts import forecast
 from d2lmgpu.lab import table
 from d2lmgpu.lab.job import JobError, check_call, latest, modules_of, version
 from d2lmgpu.lab.live import Live
@@ -22,8 +23,9 @@ class LabModel(HasTraits):
     """One lab. ``run``, ``stop`` and ``reset`` are the buttons; the rest is read or observed.
 
     ``trains`` maps the name of each choice to a function ``train(num_gpus, batch_size, lr)``;
-    ``fixed`` holds further arguments of theirs. ``live`` is the present or last run (None before
-    the first), ``beat`` changes with every event of it.
+    ``fixed`` holds further arguments of theirs; ``training`` is what there may be a forecast of,
+    ``(network, framework)``, for those that do not know it themselves. ``live`` is the present or
+    last run (None before the first), ``beat`` changes with every event of it.
     """
 
     train = Unicode(help="name of the function that runs next")
@@ -42,8 +44,8 @@ class LabModel(HasTraits):
     runs = List()
     baseline = Int(None, allow_none=True, help="number of the table's row; None: the lab chooses")
 
-    def __init__(self, trains, fixed=None, time_limit=3600, **settings):
-        self.trains, self.fixed = dict(trains), dict(fixed or {})
+    def __init__(self, trains, fixed=None, time_limit=3600, training=None, **settings):
+        self.trains, self.fixed, self._training = dict(trains), dict(fixed or {}), training
         for fn in self.trains.values():
             check_call(fn, ["num_gpus", "batch_size", "lr", *self.fixed])
         self.live, self._first, self._reset_at_end = None, {}, False
@@ -59,6 +61,17 @@ class LabModel(HasTraits):
     def takes(self, name):
         """Whether the function that runs next has a parameter ``name``."""
         return name in check_call(self.function)
+
+    @property
+    def training(self):
+        """``(network, framework)`` of the function that runs next, see ``forecasts``; or None."""
+        return getattr(self.function, "training", self._training)
+
+    def forecast(self):
+        """What the present settings should give: a ``Forecast``; None where nothing is known."""
+        if self.training is None or not 1 <= self.num_gpus <= min(self.batch_size, MAX_DEVICES):
+            return None
+        return forecast(*self.training, self.num_gpus, self.batch_size)
 
     def simulated(self, num_gpus):
         """Whether a run on ``num_gpus`` devices would be simulated; False while that is unknown."""
@@ -80,7 +93,8 @@ class LabModel(HasTraits):
         except (ValueError, JobError) as error:
             self.message = str(error)
             return
-        self.live = Live(self.num_epochs)
+        modelled = self.forecast()
+        self.live = Live(self.num_epochs, modelled and modelled.step.samples_per_second)
         self._run = {
             "train": self.train,
             "version": version(fn),

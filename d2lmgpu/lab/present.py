@@ -41,6 +41,27 @@ def hint(num_gpus, measured, most):
     return f"The next run is {'measured' if num_gpus <= measured else 'simulated'}."
 
 
+def forecast(found, training):
+    """What the next run should take, in words; how to know, where nothing is known of `training`.
+
+    Empty where there can be no forecast.
+    """
+    if training is None:
+        return ""
+    if found is None:
+        return (
+            "No forecast for these settings. Half a minute of measuring gives one: "
+            f"python -m d2lmgpu.forecasts {' '.join(training)}"
+        )
+    step, best = found.step, found.best_num_gpus
+    return (
+        f"Forecast (modelled, from measurements of this machine): {1000 * step.seconds:.1f} ms a "
+        f"step, {number(step.samples_per_second)} samples/s, {step.communication_share:.1%} of the "
+        f"step communication. For this batch the step is shortest on {best} "
+        f"device{'s' * (best != 1)}."
+    )
+
+
 def progress(live):
     """How far a run is: a bar, the time left, the speed."""
     said = []

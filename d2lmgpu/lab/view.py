@@ -8,13 +8,14 @@ from html import escape
 import ipywidgets as widgets
 from traitlets import link
 
+from d2lmgpu.forecasts import training_of
 from d2lmgpu.lab import present
 from d2lmgpu.lab.curve import curves_svg
 from d2lmgpu.lab.job import TITLES, framework_of
 from d2lmgpu.lab.model import MAX_DEVICES, LabModel
 
 BOOK = "D2LMGPU_BOOK"  # set while the book is built
-REDRAW = 0.1  # seconds between two pictures
+REDRAW = 0.2  # seconds between two pictures
 OWN = 0  # in a field for a number: no choice of the reader's
 
 
@@ -25,13 +26,15 @@ class TrainingLab:
     next run is of the edited one. It may also take ``num_epochs=None``; ``fixed`` holds the values
     of further parameters. ``settings`` are the values at the start: ``num_gpus``, ``batch_size``,
     ``lr``. A run is ended after ``time_limit`` seconds. In a built page the recorded runs are shown
-    whose names contain ``records``. Raises JobError for another signature.
+    whose names contain ``records``, as in 'scratch-pytorch'; that also says which forecast is
+    shown before a run. Raises JobError for another signature.
     """
 
     def __init__(self, train, fixed=None, time_limit=3600, records="", **settings):
         if not isinstance(train, dict):
             train = {TITLES.get(framework_of(train), "Training"): train}
-        self.model = LabModel(train, fixed, time_limit, **settings)
+        training = training_of(records.replace("-", "/", 1)) if records else None
+        self.model = LabModel(train, fixed, time_limit, training, **settings)
         self.view, self.records = None, records
 
     def _repr_mimebundle_(self, **kwargs):
@@ -66,7 +69,8 @@ class LabView:
         )  # fmt: skip
         self.box.add_class("lab")
         model.observe(self._draw_live, "beat")
-        model.observe(self._draw_state, ["status", "message", "details", "num_devices", "num_gpus"])
+        model.observe(self._draw_state, ["status", "message", "details", "num_devices"])
+        model.observe(self._draw_state, ["num_gpus", "batch_size", "train"])
         model.observe(self._draw_table, ["runs", "baseline"])
         self._draw_state()
         self._draw_table()
@@ -125,7 +129,9 @@ class LabView:
         if live is None:
             self.curves.value = ""
         elif live.curves:
-            self.curves.value = curves_svg(dict(live.curves), live.xlabel, live.num_epochs)
+            self.curves.value = curves_svg(
+                dict(live.curves), live.xlabel, live.num_epochs, modelled=live.modelled
+            )
 
     def _draw_state(self, change=None):
         model = self.model
@@ -136,7 +142,9 @@ class LabView:
         self.note.value = escape(
             present.devices_note(model.device_kind, model.num_devices, MAX_DEVICES)
         )
-        self.hint.value = escape(present.hint(model.num_gpus, model.num_devices, MAX_DEVICES))
+        said = present.hint(model.num_gpus, model.num_devices, MAX_DEVICES)
+        forecast = present.forecast(model.forecast(), model.training)
+        self.hint.value = escape(f"{said} {forecast}")
 
     def _draw_table(self, change=None):
         rows = self.model.table()

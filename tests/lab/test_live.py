@@ -86,6 +86,17 @@ def test_the_last_point_is_always_drawn():
     assert 'aria-label="Curves over epoch: acc 1 at 1,000."' in svg
 
 
+def test_a_forecast_is_dashed_and_said():
+    curves = {"loss": ([1, 2], [0.5, 0.4]), "speed": ([1, 2], [50.0, 60.0])}
+    svg = curves_svg(curves, "epoch", modelled={"speed": 80.0})
+    loss, speed = svg.split("</svg>")[:2]
+    assert "stroke-dasharray" in speed and "dashed: modelled" in speed
+    assert "stroke-dasharray" not in loss
+    assert "speed 60 at 2, modelled 80." in svg
+    heights = {y for _, y in re.findall(r'd="M([\d.]+),([\d.]+)H288"', speed)}
+    assert heights == {"22.0"}, "the highest that is drawn: at the top"
+
+
 def test_what_is_not_finite_is_said():
     assert "not finite from epoch 2" in curves_svg({"loss": ([1, 2], [0.5, float("nan")])}, "epoch")
 

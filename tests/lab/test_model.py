@@ -1,13 +1,20 @@
 """The model: what the reader may choose, and what a run leaves in the table. No widgets."""
 
 import threading
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import trains
 from recording import SECONDS
 
+from d2lmgpu.lab import TrainingLab, present
+from d2lmgpu.lab.chapter import ChapterTrain
 from d2lmgpu.lab.job import JobError
+from d2lmgpu.lab.live import SPEED
 from d2lmgpu.lab.model import LabModel
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 
 
 def trains_a_little(num_gpus, batch_size, lr, num_epochs=None, accuracy=0.5):
@@ -156,3 +163,53 @@ def test_reset_forgets_everything_even_in_a_run(lab):
     waiting.reset()
     assert waiting.runner.wait(SECONDS)
     assert (waiting.status, waiting.runs, waiting.message) == ("idle", [], "Ready.")
+
+
+@pytest.fixture
+def forecasts(monkeypatch):
+    """What is asked of the forecasts; k devices take k milliseconds for a step of LeNet."""
+    asked = []
+
+    def forecast(network, framework, num_gpus, batch_size):
+        asked.append((network, framework, num_gpus, batch_size))
+        if network != "lenet":
+            return None
+        step = SimpleNamespace(
+            seconds=num_gpus / 1000,
+            samples_per_second=1000 * batch_size / num_gpus,
+            communication_share=0.25,
+        )
+        return SimpleNamespace(step=step, best_num_gpus=1)
+
+    monkeypatch.setattr("d2lmgpu.lab.model.forecast", forecast)
+    return asked
+
+
+def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
+    lab = LabModel(
+        {"Python": trains_a_little}, training=("lenet", "torch"), num_gpus=2, batch_size=64
+    )
+    assert lab.forecast().step.seconds == 0.002
+    assert forecasts == [("lenet", "torch", 2, 64)]
+    said = present.forecast(lab.forecast(), lab.training)
+    assert "(modelled" in said and "2.0 ms a step, 32,000 samples/s, 25.0% of" in said
+    assert said.endswith("shortest on 1 device.")
+    lab.run()
+    idle(lab)
+    assert lab.live.modelled == {SPEED: 32_000}
+    lab.num_gpus = 65
+    assert lab.forecast() is None
+    lab.num_gpus, lab.batch_size = 2, 0
+    assert lab.forecast() is None
+
+
+def test_without_measurements_the_lab_says_how_to_get_a_forecast(forecasts, lab):
+    assert lab.training is None and lab.forecast() is None and forecasts == []
+    assert present.forecast(None, None) == ""
+    chapter = ChapterTrain(CHAPTERS / "concise" / "pytorch.ipynb")
+    lab = LabModel({"chapter": chapter}, num_gpus=2, batch_size=64)
+    assert lab.training == ("resnet18", "torch") and lab.forecast() is None
+    assert "d2lmgpu.forecasts resnet18 torch" in present.forecast(None, lab.training)
+    lab = TrainingLab(trains_a_little, records="scratch-mxnet")
+    assert lab.model.training == ("lenet", "mxnet")
+    assert TrainingLab(trains_a_little).model.training is None
