@@ -10,7 +10,8 @@ A record is one JSON file, ``records/<machine>-<chapter>.json``:
     date       in UTC
     profile    the profile's name and sentence
     runs       [{"num_gpus", "batch_size", "lr", "num_samples", "overlap", "accuracies",
-               "seconds", "seed", "kind": "measured" or "simulated"}]
+               "seconds", "seed", "kind": "measured" or "simulated",
+               "modelled_samples_per_second": if there was a forecast}]
 """
 
 import json
@@ -120,8 +121,9 @@ def read(path) -> dict:
 def record_chapter(path, folder="records") -> Path:
     """Run a chapter's own ``train`` with several settings and record it.
 
-    In the full profile (see ``D2LMGPU_PROFILE``) these are `RECIPE`, in the others `grid`. All runs
-    start from seed 0. Raises RecordError for a notebook that is none of the chapters that train.
+    In the full profile (see ``D2LMGPU_PROFILE``) these are `RECIPE`, in the others `grid`, each
+    with its forecast where there are forecasts of that chapter. All runs start from seed 0. Raises
+    RecordError for a notebook that is none of the chapters that train.
     """
     part = Path(path).parent.name
     if part not in TRAININGS:
@@ -131,7 +133,10 @@ def record_chapter(path, folder="records") -> Path:
     profile, kind = d2l.profile(), available(d2l.num_gpus())[0]
     if kind == "cpu":  # those past the cores are simulated, and say so
         os.environ.setdefault(VARIABLE, f"cpu:{DEVICES[-1]}")
-    runs = RECIPE if profile.name == "full" else grid(part, profile, *available(d2l.num_gpus()))
+    runs, forecast = RECIPE, lambda *settings: {}
+    if profile.name != "full":
+        runs = grid(part, profile, *available(d2l.num_gpus()))
+        forecast = forecasts_of(path)
     stem = "-".join(Path(path).with_suffix("").parts[-2:])
     command = f"D2LMGPU_PROFILE={profile.name} {Path(sys.executable).name} -m d2lmgpu record {path}"
     record = provenance(command) | {"profile": f"{profile.name}: {profile}", "runs": []}
@@ -140,8 +145,28 @@ def record_chapter(path, folder="records") -> Path:
         run = train(num_gpus, batch_size, lr, num_epochs)
         print(run, flush=True)
         kind = "simulated" if run.overlap == "simulated" else "measured"
-        record["runs"].append(asdict(run) | {"seed": 0, "kind": kind})
+        about = {"seed": 0, "kind": kind} | forecast(num_gpus, batch_size)
+        record["runs"].append(asdict(run) | about)
     return write(folder, f"{stem}-{profile.name}", record)
+
+
+def forecasts_of(path):
+    """Measure what the forecasts of a chapter rest on; a function from settings to what is said.
+
+    That is ``{"modelled_samples_per_second": …}``, or nothing if there are none of this chapter.
+    """
+    from d2lmgpu import forecasts
+
+    training = forecasts.training_of(path)
+    if training is None:
+        return lambda num_gpus, batch_size: {}
+    calibration, work = forecasts.measure(*training)
+
+    def forecast(num_gpus, batch_size):
+        found = forecasts.predict(calibration, work, num_gpus, batch_size)
+        return {"modelled_samples_per_second": found.step.samples_per_second}
+
+    return forecast
 
 
 def grid(part, profile, kind, count) -> list:

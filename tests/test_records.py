@@ -1,6 +1,7 @@
 """Records: written with their provenance, read back, and refused if they are none."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
@@ -68,6 +69,18 @@ def test_the_grid_says_what_was_simulated(chapter, tmp_path, monkeypatch, profil
     ]
     assert {len(run["seconds"]) for run in runs} == {epochs}
     assert "simulated" in page("scratch-toy", path.parent)
+
+
+def test_runs_of_a_chapter_have_their_forecasts(chapter, tmp_path, monkeypatch):
+    step = SimpleNamespace(samples_per_second=125.0)
+    monkeypatch.setattr("d2lmgpu.forecasts.training_of", lambda path: ("lenet", "torch"))
+    monkeypatch.setattr("d2lmgpu.forecasts.measure", lambda *training: training)
+    monkeypatch.setattr("d2lmgpu.forecasts.predict", lambda *settings: SimpleNamespace(step=step))
+    path = records.record_chapter(chapter, tmp_path / "records")
+    runs = records.read(path)["runs"]
+    assert {run["modelled_samples_per_second"] for run in runs} == {125.0}
+    shown = page("scratch-toy", path.parent)
+    assert shown.count("125 had been modelled") == shown.count("dashed: modelled") == len(runs)
 
 
 def test_on_gpus_nothing_is_simulated():

@@ -75,13 +75,14 @@ def one_record(number, record):
     rows = table.rows(runs)
     settings = [(number, str(r.num_gpus), str(r.batch_size), f"{r.lr:g}") for r in runs]
     figures = {}
-    for setting, run in zip(settings, runs):
+    for setting, run, recorded in zip(settings, runs, record["runs"]):
+        modelled = recorded.get("modelled_samples_per_second")
         row = next(row for row in rows if row.run.settings == run.settings)
         hidden = "hidden" if figures or number != "0" else ""
         figures.setdefault(
             setting,
-            f'<figure data-run="{escape(" ".join(setting))}" {hidden}>{picture(run)}'
-            f"<figcaption>{escape(sentence(row))}</figcaption></figure>",
+            f'<figure data-run="{escape(" ".join(setting))}" {hidden}>{picture(run, modelled)}'
+            f"<figcaption>{escape(sentence(row, modelled))}</figcaption></figure>",
         )
     provenance = (
         f"{title('', record)}. {record.get('profile', '')} Recorded {record['date']} at commit "
@@ -112,19 +113,18 @@ def as_run(run):
     )
 
 
-def picture(run):
-    """Accuracy and speed by epoch."""
+def picture(run, modelled):
+    """Accuracy and speed by epoch, and how fast the run was modelled to be, if it was."""
     epochs = list(range(1, len(run.seconds) + 1))
     speeds = [run.num_samples / seconds for seconds in run.seconds]
     timing = present.TIMING[run.overlap]
-    curves = {
-        "test accuracy": (epochs, list(run.accuracies)),
-        f"samples/s ({timing})": (epochs, speeds),
-    }
-    return curves_svg(curves, "epoch", dots=True)
+    speed = f"samples/s ({timing})"
+    curves = {"test accuracy": (epochs, list(run.accuracies)), speed: (epochs, speeds)}
+    forecast = {speed: modelled} if modelled else {}
+    return curves_svg(curves, "epoch", dots=True, modelled=forecast)
 
 
-def sentence(row):
+def sentence(row, modelled):
     """What a row says, for those who do not look at the picture."""
     run, speed = row.run, present.spread(row.samples_per_second, present.number)
     devices = "1 device" if run.num_gpus == 1 else f"{run.num_gpus} devices"
@@ -135,6 +135,8 @@ def sentence(row):
         said += " (measured)"
         if row.speedup != 1:
             said += f", {row.speedup:.2f} times the baseline in the table"
+    if modelled:
+        said += f"; {present.number(modelled)} had been modelled"
     accuracy = present.spread(row.accuracy, lambda x: f"{x:.3f}")
     return f"{said}, test accuracy {accuracy} after {run.num_epochs} epochs."
 
