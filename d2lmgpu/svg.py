@@ -151,7 +151,7 @@ def shares(modelled: dict, chosen: float, best: float, alt: str) -> str:
     Parts go from 0 to 1; times are relative to the fast device alone and are drawn up to 4. The
     `chosen` part and the `best` one, both in `modelled`, are marked.
     """
-    left, right, top, floor, most = 40, 400, 12, 226, 4
+    left, right, top, floor, most = 40, 390, 12, 226, 4
 
     def place(part, seconds):
         up = min(seconds, most) / most
