@@ -112,6 +112,24 @@ def test_expected_waits_are_the_mean_of_simulated_ones(k):
     assert not np.array_equal(samples, wait_samples(k, 0.01, 40_000, seed=k + 1))
 
 
+@given(st.integers(1, 300), st.floats(1e-6, 10), st.integers(0, 9))
+def test_more_devices_wait_longer_and_never_less_than_one(k, mean_delay, seed):
+    assert wait_seconds(k, mean_delay) < wait_seconds(k + 1, mean_delay)
+    assert wait_seconds(k, 2 * mean_delay) == pytest.approx(2 * wait_seconds(k, mean_delay))
+    assert wait_seconds(1, mean_delay) == mean_delay
+    assert mean_delay * np.log(k) < wait_seconds(k, mean_delay) <= mean_delay * (np.log(k) + 1)
+    assert (wait_samples(k, mean_delay, 5, seed) > 0).all()
+
+
+@given(st.integers(1, 64), st.integers(1, 500), st.integers(0, 9))
+def test_without_jitter_every_step_takes_the_same_time(k, batch_size, seed):
+    assert wait_seconds(k, 0) == 0 and not wait_samples(k, 0, 20, seed).any()
+    work, jitter = Work(1 * MB, 1 * MS), Work(1 * MB, 1 * MS, mean_delay=2 * MS)
+    calm, late = (step(w, PRESETS["A100"], k, batch_size) for w in (work, jitter))
+    assert calm.wait == 0 and calm.seconds == pytest.approx(calm.compute + calm.exposed)
+    assert late.seconds == pytest.approx(calm.seconds + wait_seconds(k, 2 * MS))
+
+
 def test_large_clusters_lose_efficiency_by_waiting_alone():
     work = Work(num_bytes=0, example=1e-3, mean_delay=2e-3)
     steps = weak_scaling(work, PRESETS["H100"], 32, [1, 8, 64, 1024])
