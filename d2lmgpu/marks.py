@@ -3,6 +3,8 @@
 import contextlib
 import time
 
+LEAST_WAIT = 0.1  # milliseconds: shorter pauses are those of the marks themselves
+
 
 class Marks:
     """Spans of time, each of a lane: what was done from when to when."""
@@ -33,7 +35,7 @@ class Marks:
             start, end = 1000 * (start - zero), 1000 * (end - zero)
             if spans and spans[-1][2] == what:
                 start = spans.pop()[0]
-            elif spans and spans[-1][1] < start:
+            elif spans and start - spans[-1][1] > LEAST_WAIT:
                 spans.append((spans[-1][1], start, "wait"))
             spans.append((start, end, what))
         return lanes

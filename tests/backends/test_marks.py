@@ -60,12 +60,13 @@ def test_lanes_merge_neighbours_and_show_waits():
     for lane in "ab":
         seen.add(lane, "exchange", 10.5, 10.6)
         seen.add(lane, "exchange", 10.6, 10.8)
+        seen.add(lane, "update", 10.80001, 10.9)  # a pause too short to be a wait
     rounded = {
         lane: [(round(start), round(end), what) for start, end, what in spans]
         for lane, spans in seen.lanes().items()
     }
     assert rounded == {
-        "a": [(0, 500, "compute"), (500, 800, "exchange")],
-        "b": [(0, 200, "compute"), (200, 500, "wait"), (500, 800, "exchange")],
+        "a": [(0, 500, "compute"), (500, 800, "exchange"), (800, 900, "update")],
+        "b": [(0, 200, "compute"), (200, 500, "wait"), (500, 800, "exchange"), (800, 900, "update")],
     }
     assert marks.Marks().lanes() == {}
