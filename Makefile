@@ -22,7 +22,7 @@ export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export MXNET_HOME := $(CACHE)/mxnet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test soak bench record gpu-check test-gpu-requirements clean
+.PHONY: help setup book serve lab lab-app hub run test soak bench predict record gpu-check test-gpu-requirements clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -66,8 +66,12 @@ soak: setup  ## the checked cells and the browser tests twenty times, then inter
 	$(PYTHON) -m pytest -q tests/browser/interruptions.py
 	$(PYTHON) -m pytest -q -s tests/hub/ten_learners.py
 
-bench: setup  ## our training loops beside D2L's own
+bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo's and a copy
 	$(PYTHON) -m benchmarks
+	$(PYTHON) -m benchmarks.allreduce
+
+predict: setup  ## step times predicted for this machine beside measured ones
+	$(PYTHON) -m benchmarks.predictions
 
 record: setup  ## what the labs of the built pages show, and the full recipe from scratch, to records/
 	for name in scratch/mxnet scratch/pytorch concise/mxnet concise/pytorch lab/gluon-mnist; do \
