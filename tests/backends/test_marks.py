@@ -67,6 +67,11 @@ def test_lanes_merge_neighbours_and_show_waits():
     }
     assert rounded == {
         "a": [(0, 500, "compute"), (500, 800, "exchange"), (800, 900, "update")],
-        "b": [(0, 200, "compute"), (200, 500, "wait"), (500, 800, "exchange"), (800, 900, "update")],
+        "b": [
+            (0, 200, "compute"),
+            (200, 500, "wait"),
+            (500, 800, "exchange"),
+            (800, 900, "update"),
+        ],
     }
     assert marks.Marks().lanes() == {}
