@@ -130,13 +130,12 @@ def record_chapter(path, folder="records") -> Path:
         raise RecordError(f"{path}: only chapters in {', '.join(TRAININGS)} can be recorded.")
     namespace = chapters.load(path)
     d2l, train = namespace["d2l"], namespace.get("train") or namespace["run"]
-    profile, kind = d2l.profile(), available(d2l.num_gpus())[0]
-    if kind == "cpu":  # those past the cores are simulated, and say so
-        os.environ.setdefault(VARIABLE, f"cpu:{DEVICES[-1]}")
+    profile, (kind, count) = d2l.profile(), available(d2l.num_gpus())
     runs, forecast = RECIPE, lambda *settings: {}
     if profile.name != "full":
-        runs = grid(part, profile, *available(d2l.num_gpus()))
-        forecast = forecasts_of(path)
+        runs, forecast = grid(part, profile, kind, count), forecasts_of(path)
+    if kind == "cpu":  # after calibrating: devices past the cores are simulated, and say so
+        os.environ.setdefault(VARIABLE, f"cpu:{DEVICES[-1]}")
     stem = "-".join(Path(path).with_suffix("").parts[-2:])
     command = f"D2LMGPU_PROFILE={profile.name} {Path(sys.executable).name} -m d2lmgpu record {path}"
     record = provenance(command) | {"profile": f"{profile.name}: {profile}", "runs": []}

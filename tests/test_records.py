@@ -1,6 +1,7 @@
 """Records: written with their provenance, read back, and refused if they are none."""
 
 import json
+import os
 from types import SimpleNamespace
 
 import pytest
@@ -73,8 +74,13 @@ def test_the_grid_says_what_was_simulated(chapter, tmp_path, monkeypatch, profil
 
 def test_runs_of_a_chapter_have_their_forecasts(chapter, tmp_path, monkeypatch):
     step = SimpleNamespace(samples_per_second=125.0)
+
+    def measure(*training):
+        assert "D2LMGPU_DEVICES" not in os.environ, "simulated devices must not be calibrated"
+        return training
+
     monkeypatch.setattr("d2lmgpu.forecasts.training_of", lambda path: ("lenet", "torch"))
-    monkeypatch.setattr("d2lmgpu.forecasts.measure", lambda *training: training)
+    monkeypatch.setattr("d2lmgpu.forecasts.measure", measure)
     monkeypatch.setattr("d2lmgpu.forecasts.predict", lambda *settings: SimpleNamespace(step=step))
     path = records.record_chapter(chapter, tmp_path / "records")
     runs = records.read(path)["runs"]
