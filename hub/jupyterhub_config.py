@@ -83,6 +83,8 @@ c.Spawner.cmd = [settings.python, "-m", "jupyterhub.singleuser"]
 c.Spawner.default_url = "/lab"
 # What learners open is theirs: the hub's log gets the servers' warnings only.
 c.Spawner.args = ["--log-level=WARN"]
+# Deleting makes room in a home that is full: the trash would be in the same home.
+c.Spawner.args.append("--FileContentsManager.delete_to_trash=False")
 if not own and os.geteuid() == 0:
     c.Spawner.args.append("--allow-root")  # asked for by HUB_ACCOUNTS=one; loopback only
 # What a server takes from the hub's environment: nothing secret. LD_LIBRARY_PATH is where some

@@ -5,13 +5,10 @@ Unix account; ``OneAccountGpuSpawner`` runs all under the hub's, for a hub on lo
 """
 
 import asyncio
-import grp
 import os
-import pwd
-import re
-import subprocess
 from html import escape
 
+import accounts
 import gpu_slots
 import limits
 import psutil
@@ -38,6 +35,7 @@ class GpuLease(LocalProcessSpawner):
     no_limits = Unicode("", config=True, help="Why no limit can be set, for the form.")
     gpus = ()  # the ids of the lease
     wanted = 0  # what the start options asked for
+    runtime = ""  # the folder of what the server writes for itself
 
     @default("options_form")
     def _options_form(self):
@@ -70,10 +68,12 @@ class GpuLease(LocalProcessSpawner):
             self.gpus = SLOTS.lease(self._log_name, self.wanted, present, self.most_gpus)
         except Refused as refusal:
             raise refused(refusal) from None
+        self.runtime = accounts.runtime_folder(self.account)
         return await super().start()
 
     def get_env(self):
         env = super().get_env()
+        env["JUPYTER_RUNTIME_DIR"] = self.runtime
         env.update(gpu_slots.environment(self.gpus, bool(self.simulated_gpus)))
         env[MARK] = self.mark
         return env
@@ -96,12 +96,16 @@ class GpuLease(LocalProcessSpawner):
         return preexec
 
     def get_state(self):
-        return (
-            {**super().get_state(), "gpus": list(self.gpus)} if self.gpus else super().get_state()
-        )
+        state = super().get_state()
+        if self.gpus:
+            state["gpus"] = list(self.gpus)
+        if self.runtime:
+            state["runtime"] = self.runtime
+        return state
 
     def load_state(self, state):
         super().load_state(state)
+        self.runtime = state.get("runtime", "")
         if self.server:  # else the hub died while it wrote down that this server is gone
             self.gpus = tuple(state.get("gpus", ()))
             SLOTS.restore(self._log_name, self.gpus)
@@ -110,8 +114,9 @@ class GpuLease(LocalProcessSpawner):
         """JupyterHub calls this when the server is gone, however it went: the GPUs come back."""
         super().clear_state()
         self.end_leftovers()
+        accounts.remove(self.runtime)
         SLOTS.free(self._log_name)
-        self.gpus = ()
+        self.gpus, self.runtime = (), ""
 
     def end_leftovers(self):
         """Kill what the server left running: kernels and workers that still hold a GPU."""
@@ -128,6 +133,11 @@ class GpuLease(LocalProcessSpawner):
 class OneAccountGpuSpawner(GpuLease, SimpleLocalProcessSpawner):
     """Every server runs under the hub's own Unix account: learners are not kept apart."""
 
+    account = None
+
+    def home(self):
+        return self.home_dir
+
 
 class GpuSpawner(GpuLease):
     """Every server runs under its learner's own Unix account, which must be in ``group``."""
@@ -135,35 +145,19 @@ class GpuSpawner(GpuLease):
     group = Unicode("learners", config=True, help="The Unix group of those who get a server.")
     create_accounts = Bool(False, config=True, help="Create a missing account at first start.")
 
+    @property
+    def account(self):
+        return self.user.name
+
+    def home(self):
+        return os.path.expanduser(f"~{self.user.name}")
+
     async def start(self):
         try:
-            ensure_account(self.user.name, self.group, self.create_accounts)
+            accounts.ensure(self.user.name, self.group, self.create_accounts)
         except Refused as refusal:
             raise refused(refusal) from None
         return await super().start()
-
-
-def ensure_account(name, group, create):
-    """Check that ``name`` is a Unix account of ``group``; create it if it is missing and allowed.
-
-    A login from outside must never start a server as root or as an administrator who happens to
-    have that name: hence the group. Raises ``Refused`` (403).
-    """
-    try:
-        account = pwd.getpwnam(name)
-    except KeyError:
-        if not create:
-            raise Refused(403, "no-account", f"{name} has no account on this machine.") from None
-        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", name):
-            message = f"{name!r} cannot be the name of a Unix account."
-            raise Refused(403, "no-account", message) from None
-        command = ["useradd", "--create-home", "--shell", "/bin/bash", "--groups", group, name]
-        subprocess.run(command, check=True, capture_output=True)
-        os.chmod(pwd.getpwnam(name).pw_dir, 0o700)  # whatever the system's default is
-        return
-    if grp.getgrnam(group).gr_gid not in os.getgrouplist(name, account.pw_gid):
-        message = f"The account {name} is not in the group {group}: ask your instructor."
-        raise Refused(403, "not-a-learner", message)
 
 
 def refused(refusal):
@@ -201,8 +195,7 @@ async def gpu_form(spawner):
     )
     kind = "simulated GPUs (shares of the CPU)" if spawner.simulated_gpus else "GPUs"
     notes = [f"{free} of {len(present)} {kind} are free now. With 0, chapters use the CPU's cores."]
-    if trouble:
-        notes.insert(0, trouble)
+    notes[:0] = filter(None, [trouble, accounts.little_room(spawner.home())])
     if spawner.no_limits:
         notes.append(f"Memory and CPU are not limited here: {spawner.no_limits}.")
     paragraphs = "".join(f"<p>{escape(note)}</p>" for note in notes)

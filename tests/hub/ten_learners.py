@@ -6,7 +6,6 @@ training, all at the same time. Prints the peak memory of a learner, which hub/R
 
 import json
 import shutil
-import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from statistics import median
 
@@ -14,6 +13,7 @@ import nbformat
 import psutil
 import pytest
 import requests
+from learner import publish
 from running_hub import ROOT, RunningHub, wait_until
 from websocket import create_connection
 
@@ -29,9 +29,7 @@ def course(tmp_path):
     folder = tmp_path / "course"
     (folder / CHAPTER).parent.mkdir(parents=True)
     shutil.copy(ROOT / CHAPTER, folder / CHAPTER)
-    git = ["git", "-c", "user.name=Course", "-c", "user.email=course@example.org"]
-    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "One"]):
-        subprocess.run([*git, *arguments], cwd=folder, check=True)
+    publish(folder)
     return folder.as_uri()
 
 

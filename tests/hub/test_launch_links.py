@@ -1,27 +1,20 @@
 """From a built page to a finished run: rocket, login, GPU choice, clone, JupyterLab, lab, Stop."""
 
-import json
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
-from running_hub import PASSWORD, ROOT, RunningHub
+from learner import ADA, choose, lab_hub, log_in, publish, wait_for_notebook, write_notebook
+from running_hub import ROOT
 
 sys.path.append(str(ROOT / "tests/browser"))  # the lab's notebook and the steps of its reader
 
 from lab_notebook import CELLS
-from pages import READY, Lab, run_all
-from servers import LAB_SETTINGS, SECONDS
-
-
-def git(*arguments, cwd):
-    identity = ["-c", "user.name=Course", "-c", "user.email=course@example.org"]
-    subprocess.run(["git", *identity, *map(str, arguments)], cwd=cwd, check=True)
-
+from pages import Lab, run_all
+from servers import SECONDS
 
 CHAPTER, REFERENCE = "chapters/lab/training-lab.ipynb", "chapters/reference/devices.md"
 
@@ -33,43 +26,19 @@ def course(tmp_path_factory):
     folder = tmp_path_factory.mktemp("org") / "course"
     for path in (CHAPTER, REFERENCE):
         (folder / path).parent.mkdir(parents=True)
-    cells = [nbformat.v4.new_markdown_cell("# A chapter")]
-    cells += [nbformat.v4.new_code_cell(source) for source in CELLS]
-    kernel = {
-        "kernelspec": {"name": "python3", "display_name": "Python 3"},
-        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
-    }
-    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), folder / CHAPTER)
+    write_notebook(folder / CHAPTER, CELLS)
     shutil.copy(ROOT / REFERENCE, folder / REFERENCE)
     shutil.copy(ROOT / "_config.yml", folder)
-    (folder / "_toc.yml").write_text(
-        yaml.safe_dump({
-            "format": "jb-book",
-            "root": CHAPTER.removesuffix(".ipynb"),
-            "chapters": [{"file": REFERENCE.removesuffix(".md")}],
-        })
-    )  # fmt: skip
-    git("init", "-q", "-b", "main", cwd=folder)
-    git("add", ".", cwd=folder)
-    git("commit", "-q", "-m", "Two chapters", cwd=folder)
+    second = {"file": REFERENCE.removesuffix(".md")}
+    toc = {"format": "jb-book", "root": CHAPTER.removesuffix(".ipynb"), "chapters": [second]}
+    (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
+    publish(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
-    """A hub with four simulated GPUs, whose JupyterLab lets a test wait for it."""
-    folder = tmp_path_factory.mktemp("hub")
-    lab_settings = folder / "jupyter" / "labconfig"
-    lab_settings.mkdir(parents=True)
-    for name, content in LAB_SETTINGS.items():
-        (lab_settings / name).write_text(json.dumps(content))
-    more = (
-        f"c.Spawner.environment['JUPYTER_CONFIG_PATH'] += ':' + {str(lab_settings.parent)!r}\n"
-        "c.Spawner.args.append('--LabApp.expose_app_in_browser=True')\n"
-    )
-    with RunningHub(
-        folder, more, HUB_ACCOUNTS="one", HUB_SIMULATED_GPUS="4", HUB_USERS="ada"
-    ) as running:
+    with lab_hub(tmp_path_factory.mktemp("hub"), HUB_SIMULATED_GPUS="4") as running:
         yield running
 
 
@@ -110,35 +79,15 @@ def press_the_rocket(context, built, path):
     return opened.value
 
 
-def log_in_and_choose(page, gpus):
-    page.fill("#username_input", "ada")
-    page.fill("#password_input", PASSWORD)
-    page.click("#login_submit")
-    assert "4 of 4 simulated GPUs" in page.locator("#spawn_form").text_content()
-    page.select_option("#gpus", str(gpus))
-    page.click("#spawn_form [type=submit]")
-
-
-def wait_for_notebook(page, path):
-    """nbgitpuller clones, then opens the chapter: as a notebook, which is what has cells."""
-    page.wait_for_function(
-        """path => {
-            const panel = window.jupyterapp?.shell.currentWidget;
-            return panel?.context?.path === path && panel.content?.widgets !== undefined;
-        }""",
-        arg=f"course/{path}",
-    )
-    page.evaluate(READY)
-
-
 def test_from_the_rocket_to_a_stopped_run(html, hub, context):
     page = press_the_rocket(context, html, CHAPTER)
-    log_in_and_choose(page, gpus=2)
-    wait_for_notebook(page, CHAPTER)
+    log_in(page)
+    assert "4 of 4 simulated GPUs" in choose(page, gpus=2)
+    wait_for_notebook(page, f"course/{CHAPTER}")
     run_all(page)
     lab = Lab(page)
     lab.wait_until_ready()
-    assert hub.process_of("ada").environ()["D2LMGPU_DEVICES"] == "cpu:2"
+    assert hub.process_of(ADA).environ()["D2LMGPU_DEVICES"] == "cpu:2"
 
     lab.devices.focus()
     lab.devices.press("ArrowUp")
@@ -150,12 +99,9 @@ def test_from_the_rocket_to_a_stopped_run(html, hub, context):
     lab.wait_for_points("train loss", 4)  # the run before had three
     lab.stop.click()
     lab.expect(".lab-message", "Stopped.")
-    hub.stop_server("ada")
-    assert hub.leases() == {}
 
-
-def test_a_chapter_that_is_a_markdown_file_opens_as_a_notebook(html, hub, context):
+    # The next chapter, which is a Markdown file: no login and no choice any more.
     page = press_the_rocket(context, html, REFERENCE)
-    log_in_and_choose(page, gpus=0)
-    wait_for_notebook(page, REFERENCE)
-    hub.stop_server("ada")
+    wait_for_notebook(page, f"course/{REFERENCE}")
+    hub.stop_server(ADA)
+    assert hub.leases() == {}

@@ -121,9 +121,9 @@ def test_a_name_that_unix_would_not_have_is_refused(hub):
 
 
 def test_without_permission_no_account_is_made():
+    import accounts
     from gpu_slots import Refused
-    from spawner import ensure_account
 
     with pytest.raises(Refused, match="has no account") as refusal:
-        ensure_account(MEI, GROUP, create=False)
+        accounts.ensure(MEI, GROUP, create=False)
     assert refusal.value.status == 403

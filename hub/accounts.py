@@ -1,0 +1,72 @@
+"""The accounts that servers run under: who gets one, and a folder for the server's own files."""
+
+import grp
+import os
+import pwd
+import re
+import shutil
+import subprocess
+import tempfile
+
+from gpu_slots import Refused
+
+ROOM = 100 * 2**20  # bytes; the course itself and some notebooks with pictures
+
+
+def ensure(name, group, create):
+    """Check that ``name`` is a Unix account of ``group``; create it if it is missing and allowed.
+
+    A login from outside must never start a server as root or as an administrator who happens to
+    have that name: hence the group. Raises ``Refused`` (403).
+    """
+    try:
+        account = pwd.getpwnam(name)
+    except KeyError:
+        if not create:
+            raise Refused(403, "no-account", f"{name} has no account on this machine.") from None
+        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", name):
+            message = f"{name!r} cannot be the name of a Unix account."
+            raise Refused(403, "no-account", message) from None
+        command = ["useradd", "--create-home", "--shell", "/bin/bash", "--groups", group, name]
+        subprocess.run(command, check=True, capture_output=True)
+        os.chmod(pwd.getpwnam(name).pw_dir, 0o700)  # whatever the system's default is
+        return
+    if grp.getgrnam(group).gr_gid not in os.getgrouplist(name, account.pw_gid):
+        message = f"The account {name} is not in the group {group}: ask your instructor."
+        raise Refused(403, "not-a-learner", message)
+
+
+def runtime_folder(account: str | None) -> str:
+    """A new folder that only ``account`` can read (None: the hub's own); returns its path.
+
+    A server keeps its kernels' keys there and cannot start without. In the learner's home a full
+    disk would stop the only server in which the learner can make room.
+    """
+    folder = tempfile.mkdtemp(prefix="d2lmgpu-server-")
+    if account:
+        entry = pwd.getpwnam(account)
+        os.chown(folder, entry.pw_uid, entry.pw_gid)
+    return folder
+
+
+def remove(folder: str) -> None:
+    """Remove a runtime folder with all that is in it; nothing if it is gone or there was none."""
+    if folder:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def little_room(home: str) -> str:
+    """What to tell a learner whose ``home`` is on a nearly full disk; "" while there is room.
+
+    The page that brings a chapter says only that something failed.
+    """
+    if not os.path.isdir(home):
+        return ""  # the first start makes it
+    free = shutil.disk_usage(home).free
+    if free >= ROOM:
+        return ""
+    return (
+        f"Your home folder has only {free // 2**20} MiB left, too little to bring a chapter or to"
+        " save your work: start with 0 GPUs, delete what you do not need in JupyterLab's list of"
+        " files, and open the chapter again."
+    )

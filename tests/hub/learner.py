@@ -1,0 +1,72 @@
+"""What a learner does in a browser, from the login to an open notebook, as steps of a test."""
+
+import json
+import subprocess
+import sys
+
+import nbformat
+from running_hub import PASSWORD, ROOT, RunningHub
+
+sys.path.append(str(ROOT / "tests/browser"))  # the steps of a reader in JupyterLab
+
+from pages import READY
+from servers import LAB_SETTINGS
+
+ADA = "ada"
+
+
+def lab_hub(folder, **settings):
+    """A hub for ``ADA`` alone, whose JupyterLab lets a test wait for it: a ``RunningHub``."""
+    lab_settings = folder / "jupyter" / "labconfig"
+    lab_settings.mkdir(parents=True)
+    for name, content in LAB_SETTINGS.items():
+        (lab_settings / name).write_text(json.dumps(content))
+    more = (
+        f"c.Spawner.environment['JUPYTER_CONFIG_PATH'] += ':' + {str(lab_settings.parent)!r}\n"
+        "c.Spawner.args.append('--LabApp.expose_app_in_browser=True')\n"
+    )
+    return RunningHub(folder, more, HUB_ACCOUNTS="one", HUB_USERS=ADA, **settings)
+
+
+def write_notebook(path, sources):
+    """A notebook with a title and these code cells."""
+    cells = [nbformat.v4.new_markdown_cell("# A chapter")]
+    cells += [nbformat.v4.new_code_cell(source) for source in sources]
+    metadata = {
+        "kernelspec": {"name": "python3", "display_name": "Python 3"},
+        "language_info": {"name": "python", "pygments_lexer": "ipython3"},
+    }
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=metadata), path)
+
+
+def publish(folder):
+    """Make ``folder`` the repository of a course."""
+    git = ["git", "-c", "user.name=Course", "-c", "user.email=course@example.org"]
+    for arguments in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "All"]):
+        subprocess.run([*git, *arguments], cwd=folder, check=True)
+
+
+def log_in(page):
+    page.fill("#username_input", ADA)
+    page.fill("#password_input", PASSWORD)
+    page.click("#login_submit")
+
+
+def choose(page, gpus):
+    """Choose so many GPUs in the form; returns what the form said before."""
+    said = page.locator("#spawn_form").text_content()
+    page.select_option("#gpus", str(gpus))
+    page.click("#spawn_form [type=submit]")
+    return said
+
+
+def wait_for_notebook(page, path):
+    """Wait until this file is open as a notebook, which is what has cells, with its kernel."""
+    page.wait_for_function(
+        """path => {
+            const panel = window.jupyterapp?.shell.currentWidget;
+            return panel?.context?.path === path && panel.content?.widgets !== undefined;
+        }""",
+        arg=path,
+    )
+    page.evaluate(READY)
