@@ -18,14 +18,20 @@ def little_data(monkeypatch):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
 
 
-@pytest.mark.parametrize("framework, chapter", [("torch", "pytorch"), ("mxnet", "mxnet")])
-def test_a_chapter_trains_in_the_lab(recorder, framework, chapter):
-    train = ChapterTrain(CHAPTERS / "scratch" / f"{chapter}.ipynb")
-    assert train.modules == (framework,) and len(train.version()) == 8
-    outcome = recorder.run(train, framework, num_gpus=2, batch_size=64, lr=0.1, num_epochs=2)
+@pytest.mark.parametrize("chapter, modules", [
+    ("scratch/pytorch", ("torch",)),
+    ("scratch/mxnet", ("mxnet",)),
+    ("concise/pytorch", ("torch", "launch")),
+])  # fmt: skip
+def test_a_chapter_trains_in_the_lab(recorder, chapter, modules):
+    train = ChapterTrain(CHAPTERS / f"{chapter}.ipynb")
+    assert train.modules == modules and len(train.version()) == 8
+    outcome = recorder.run(train, *modules, num_gpus=2, batch_size=64, lr=0.1, num_epochs=2)
     assert outcome.status == "finished", outcome
     assert outcome.result["num_samples"] == 512 and len(outcome.result["accuracies"]) == 2
-    assert {event["epoch"] for event in recorder.named("batch")} == {1, 2}
+    batch, loss = recorder.named("batch")[0], recorder.named("loss")[0]
+    assert (batch["epoch"], batch["done"], batch["of"]) == (1, 64, 512)
+    assert loss["x"] == 64 / 512 and 1 < loss["loss"] < 10, "ten classes, untrained: some log(10)"
     assert recorder.named("point")[-1]["points"][0][1] == 2
 
 
