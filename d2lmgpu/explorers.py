@@ -98,10 +98,10 @@ def _step_in_words(s, modelled, measured):
     if s.issue:  # known for loops of one process only
         yield f"The host loads for {_time(s.load)}"
         yield f"and issues for {_time(s.issue)}."
-    yield f"Speedup: <b>{modelled[s.k]:.3g}</b>."
+    yield f"Speedup: <b>{svg.number(modelled[s.k])}</b>."
     best = max(modelled, key=modelled.get)
-    yield f"The most is {modelled[best]:.3g}, with {best:,} GPUs.</p>"
-    told = ", ".join(f"{value:.3g} on {k} GPUs" for k, value in measured.items() if k > 1)
+    yield f"The most is {svg.number(modelled[best])}, with {best:,} GPUs.</p>"
+    told = ", ".join(f"{svg.number(value)} on {k} GPUs" for k, value in measured.items() if k > 1)
     if told:
         yield f"<p>Measured and published: {told}.</p>"
 
@@ -200,12 +200,12 @@ def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) 
 def _time(seconds: float) -> str:
     for unit, scale in (("s", 1), ("ms", 1e-3)):
         if seconds >= scale:
-            return f"{seconds / scale:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"
+            return f"{svg.number(seconds / scale)} {unit}"
+    return f"{svg.number(seconds / 1e-6)} µs"
 
 
 def _size(num_bytes: float) -> str:
     for unit, scale in (("MB", 1e6), ("kB", 1e3)):
         if num_bytes >= scale:
-            return f"{num_bytes / scale:.3g} {unit}"
+            return f"{svg.number(num_bytes / scale)} {unit}"
     return f"{num_bytes:.0f} bytes"

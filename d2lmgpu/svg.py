@@ -20,14 +20,19 @@ def picture(width: int, height: int, alt: str, lines) -> str:
     return "\n".join([f"<svg {size}", f'role="img" aria-label="{escape(alt)}">', *lines, "</svg>"])
 
 
+def number(value: float) -> str:
+    """Three digits, or all of those before the point."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
 def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
     """Speedup over devices, both {devices: speedup}: measured solid, modelled dashed.
 
     `at` is the number of devices that is marked. Both axes are logarithmic, from 1 to 1,024 devices
-    and from 1/2 to 1,024; the ideal is drawn dotted.
+    from a speedup of 1/16 to 1,024; the ideal is drawn dotted.
     """
     left, right, top, floor = 40, 400, 12, 226
-    low, high = -1, log2(MOST_DEVICES)
+    low, high = -4, log2(MOST_DEVICES)
 
     def place(k, speedup):
         across = log2(k) / high
@@ -59,7 +64,7 @@ def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
         for k, value in points.items():
             if value is not None:
                 x, y = place(k, value).split(",")
-                told = f"{k} GPUs, {kind}: {value:.3g}"
+                told = f"{k:,} GPUs, {kind}: {number(value)}"
                 lines.append(f'<circle cx="{x}" cy="{y}" r="4" fill="{color}">')
                 lines.append(f"<title>{told}</title></circle>")
     return picture(410, 262, alt, lines)
@@ -137,7 +142,7 @@ def overlap(forward: float, backward: float, sends, alt: str) -> str:
         box(forward, forward + backward, 5, DEVICE_COLORS[2]),
         *(box(start, stop, 40, ORANGE) for start, stop in sends),
         f'<text x="{left}" y="82" {TEXT}>0</text>',
-        f'<text x="{right}" y="82" text-anchor="end" {TEXT}>{1000 * end:.3g} ms, modelled</text>',
+        f'<text x="{right}" y="82" text-anchor="end" {TEXT}>{number(1000 * end)} ms, modelled</text>',
     ]
     for text, start in (("forward", 0), ("backward", forward)):
         x = left + start / end * (right - left) + 4

@@ -99,6 +99,12 @@ def test_one_process_does_not_drive_several_machines(cost):
     assert "drives the 4 GPUs of one machine at most" in words(answer)
 
 
+@pytest.mark.parametrize("explorer", [explorers.cost, explorers.allreduce, explorers.overlap])
+def test_numbers_are_written_for_readers(explorer):
+    said = BeautifulSoup(" ".join(Page(explorer()).lines), "html.parser").get_text()
+    assert not re.search(r"\d\.?e[+-]\d|nan|inf\b", said)
+
+
 ROUNDS = {
     "naive": lambda k: 2, "host": lambda k: 2, "sharded": lambda k: 2,
     "tree": lambda k: 2 * ceil(log2(k)), "ring": lambda k: 2 * (k - 1),
