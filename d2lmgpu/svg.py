@@ -129,6 +129,7 @@ def overlap(forward: float, backward: float, sends, alt: str) -> str:
     """
     left, right, high = 62, 400, 26
     end = max(forward + backward, sends[-1][1])
+    told = f"{number(1000 * end)} ms, modelled"
 
     def box(start, stop, y, color):
         x, width = left + start / end * (right - left), (stop - start) / end * (right - left)
@@ -142,7 +143,7 @@ def overlap(forward: float, backward: float, sends, alt: str) -> str:
         box(forward, forward + backward, 5, DEVICE_COLORS[2]),
         *(box(start, stop, 40, ORANGE) for start, stop in sends),
         f'<text x="{left}" y="82" {TEXT}>0</text>',
-        f'<text x="{right}" y="82" text-anchor="end" {TEXT}>{number(1000 * end)} ms, modelled</text>',
+        f'<text x="{right}" y="82" text-anchor="end" {TEXT}>{told}</text>',
     ]
     for text, start in (("forward", 0), ("backward", forward)):
         x = left + start / end * (right - left) + 4
