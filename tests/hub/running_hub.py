@@ -179,6 +179,10 @@ class RunningHub:
     def process_of(self, user):
         return psutil.Process(self.servers()[user]["state"]["pid"])
 
+    def runtime_folder(self, user):
+        """Where the server of ``user`` keeps the keys of its kernels."""
+        return Path(self.servers()[user]["state"]["runtime"])
+
     def user_token(self, user):
         return self.api("POST", f"users/{user}/tokens", json={"note": "test"}).json()["token"]
 

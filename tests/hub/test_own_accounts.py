@@ -88,8 +88,9 @@ def test_one_learner_reads_nothing_of_another(hub):
     home = Path(pwd.getpwnam(ADA).pw_dir)
     notes = home / "notes.txt"
     assert as_user(ADA, f"echo mine > {notes}").returncode == 0
-    pid = hub.process_of(ADA).pid
-    for attempt in (f"cat {notes}", f"ls {home}", f"cat /proc/{pid}/environ", f"kill -9 {pid}"):
+    pid, runtime = hub.process_of(ADA).pid, hub.runtime_folder(ADA)
+    attempts = [f"cat {notes}", f"ls {home}", f"cat /proc/{pid}/environ", f"kill -9 {pid}"]
+    for attempt in [*attempts, f"ls {runtime}"]:
         assert as_user(ADA, attempt.replace("-9", "-0")).returncode == 0, attempt
         assert as_user(GRACE, attempt).returncode != 0, attempt
     state = hub.folder / "state"

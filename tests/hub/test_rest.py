@@ -56,14 +56,16 @@ def test_a_killed_server_gives_its_gpus_back_within_ten_seconds(empty_hub):
 def test_a_killed_hub_comes_back_with_its_leases(empty_hub):
     hub = empty_hub
     before = hub.start_server("ada", 3)
-    server = hub.process_of("ada")
+    server, runtime = hub.process_of("ada"), hub.runtime_folder("ada")
     hub.end(how=9)
     hub.start()
     assert hub.leases() == {"ada": before}
     assert hub.process_of("ada") == server, "the learner's server ran on"
+    assert hub.runtime_folder("ada") == runtime and runtime.is_dir()
     assert hub.ask("grace", {"gpus": 2}).status_code == 409
     hub.stop_server("ada")
     assert not server.is_running()
+    assert not runtime.exists()
     assert hub.start_server("grace", 2) == ["GPU-a", "GPU-b"]
 
 
