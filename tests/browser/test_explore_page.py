@@ -116,14 +116,18 @@ def test_an_explorer_answers_in_a_notebook_too(server, page):
 def test_the_chapters_explorers_answer_with_the_network_cut(shown, tmp_path):
     """The numbers that the page shows are those that the package computes."""
     file = tmp_path / "chapters.html"
-    file.write_text(f"<title>x</title>{explorers.cost().html}{explorers.allreduce().html}")
+    all_three = [make().html for make in (explorers.cost, explorers.overlap, explorers.allreduce)]
+    file.write_text("<title>x</title>" + "".join(all_three))
     shown.goto(file.as_uri())
     choose = {"Machine": "RTX 4090", "Network": "ResNet-18 at 64x64, DDP", "GPUs": "4",
               "Batch": "256 on each GPU"}  # fmt: skip
     for label, value in choose.items():
-        shown.get_by_role("combobox", name=label, exact=True).select_option(value)
+        shown.get_by_role("combobox", name=label, exact=True).first.select_option(value)
     published = 6924 / 2107  # images a second on four GPUs and on one, smolix/d2l-neu
     assert f"{published:.3g} on 4 GPUs" in shown.get_by_role("status").first.inner_text()
+
+    shown.get_by_role("combobox", name="Bucket").select_option("all in one")
+    assert "0% are hidden" in shown.get_by_role("status").nth(1).inner_text()
 
     shown.get_by_role("combobox", name="Algorithm").select_option("tree")
     shown.get_by_role("combobox", name="Devices").select_option("8")
