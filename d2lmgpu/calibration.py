@@ -49,11 +49,10 @@ class Calibration:
 
     @property
     def machine(self) -> Machine:
-        """This machine for the cost model. Raises CostError where there is one device."""
-        if self.latency is None:
-            raise CostError("There is one device here: nothing can be said about several.")
+        """This machine for the cost model; one device alone has a link that nothing goes over."""
+        link = Link(0.0, 1.0) if self.latency is None else Link(self.latency, self.bandwidth)
         return Machine(
-            "this machine", self.devices, Link(self.latency, self.bandwidth),
+            "this machine", self.devices, link,
             NETWORKS["10 Gb Ethernet"], self.flops, self.flops,
             f"calibrated with {self.framework}, {self.how}", overlap=self.how == "processes",
             slowdown=tuple(map(tuple, self.slowdown)),
@@ -99,8 +98,14 @@ def calibrate(framework: str, how: str = "threads") -> Calibration:
         from d2lmgpu.processes import probe
 
         algorithm = "ring"
-        found = slowest(launch(probe, num_processes=len(d2l.try_all_gpus())))
+        found = slowest(launch(probe, num_processes=len(real_devices(d2l))))
     return summary(framework, how, algorithm, found, time.perf_counter() - start)
+
+
+def real_devices(d2l) -> list:
+    """The devices that can work at once: none of them is simulated."""
+    found = d2l.try_all_gpus()
+    return [d for k, d in enumerate(found, 1) if d2l.overlap(k) != "simulated"]
 
 
 class Probe:
@@ -140,7 +145,7 @@ class Probe:
 
 def in_threads(d2l) -> dict:
     """Seconds by what was timed: ('compute', k, n) and ('exchange', k, bytes), lists as long."""
-    probe = Probe(d2l, d2l.try_all_gpus())
+    probe = Probe(d2l, real_devices(d2l))
     most = len(probe.params)
     counts = sorted({1, most, *(2**i for i in range(most.bit_length()) if 2**i < most)})
     found = {}

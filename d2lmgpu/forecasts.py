@@ -70,7 +70,8 @@ def training_of(path) -> tuple[str, str] | None:
 
 
 def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
-    """The step of ``train(num_gpus, batch_size, …)``; None if `measure` has not been run here.
+    """The step of ``train(num_gpus, batch_size, …)``; None if `measure` has not been run here, or
+    if it found one device and more are asked for.
 
     network: 'lenet' or 'resnet18'; framework: 'torch' or 'mxnet'. A measurement counts only for the
     chapter, the settings and the cores that it was made with. Raises CostError for anything else,
@@ -82,13 +83,21 @@ def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
         if kept["key"] != _key(network, framework):
             return None
         calibration, work = Calibration(**kept["calibration"]), Work(**kept["work"])
+        misfit = float(kept["misfit"])
     except (FileNotFoundError, ValueError, TypeError, KeyError):
         return None  # none yet, or by another version of this file
-    return predict(calibration, work, num_gpus, batch_size, kept["misfit"])
+    if num_gpus > calibration.devices == 1:
+        return None
+    return predict(calibration, work, num_gpus, batch_size, misfit)
 
 
 def predict(calibration, work, num_gpus, batch_size, misfit=0.0) -> Forecast:
-    """The Forecast from a Calibration and the Work of a training."""
+    """The Forecast from a Calibration and the Work of a training.
+
+    Raises CostError for several devices where there is one: how they talk was not measured.
+    """
+    if num_gpus > calibration.devices == 1:
+        raise CostError(f"Nothing is known here about {num_gpus} devices: there is one.")
     machine, simulated = calibration.machine, num_gpus > calibration.devices
     if simulated:  # they take turns
         turns = num_gpus / calibration.devices
@@ -126,7 +135,7 @@ def measure_work(network, framework, repeats=1) -> tuple[Work, float]:
     relative error of that.
     """
     training, times = _training(network, framework), {n: [] for n in BATCH_SIZES}
-    with few_images():
+    with few_images(), contextlib.redirect_stdout(io.StringIO()):
         namespace = chapters.load(training.path)
         width = namespace["d2l"].profile().resnet_width
         for _ in range(repeats):
@@ -142,10 +151,9 @@ def measure_work(network, framework, repeats=1) -> tuple[Work, float]:
 def step_seconds(train, num_gpus, batch_size) -> float:
     """Median seconds of a step of ``train``; its first epoch warms up and does not count.
 
-    The epoch should be whole batches; what ``train`` prints is dropped.
+    The epoch should be whole batches.
     """
-    with contextlib.redirect_stdout(io.StringIO()):
-        run = train(num_gpus, batch_size, 0.05, NUM_EPOCHS)
+    run = train(num_gpus, batch_size, 0.05, NUM_EPOCHS)
     return median(run.seconds[1:]) / -(-run.num_samples // batch_size)
 
 

@@ -88,13 +88,23 @@ def test_noise_is_told_and_company_makes_nobody_faster():
 def test_one_device_has_no_link():
     found = summary("torch", "threads", "naive", made_up("naive", 1, 1, 1), 1.0)
     assert found.latency is None and found.slowdown == ((1, 1, 1),)
-    with pytest.raises(CostError, match="one device"):
-        found.machine  # noqa: B018
+    work = Work(1e9, 2e-3, fixed=1e-3)
+    assert step(work, found.machine, 1, 65).seconds == pytest.approx(1e-3 + 2e-3 * 65)
 
 
 def test_the_slowest_rank_counts():
     ranks = [{"compute": [1.0, 5.0], "alone": [3.0, 3.0]}, {"compute": [2.0, 4.0], "alone": [0, 0]}]
     assert slowest(ranks) == {"compute": [2.0, 5.0], "alone": [3.0, 3.0]}
+
+
+def test_simulated_devices_are_not_calibrated(monkeypatch):
+    from d2lmgpu import devices
+    from d2lmgpu import torch as d2l
+
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:8")
+    for cores in (1, 3):
+        monkeypatch.setattr(devices, "num_cores", lambda cores=cores: cores)
+        assert calibration.real_devices(d2l) == d2l.devices(8)[:cores]
 
 
 @pytest.mark.parametrize("asked", [("jax",), ("mxnet", "processes"), ("torch", "fibres")])

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from d2lmgpu import collectives
 from d2lmgpu.collectives import ALGORITHMS, CollectiveError, allreduce, shard_sizes, split
 from d2lmgpu.schedules import machines, plan
 
@@ -46,6 +47,18 @@ def test_every_device_ends_with_numpys_sum(algorithm, k, shape, dtype, seed):
     else:
         error = np.abs(arrays[0].astype(complex) - expected)
         assert np.all(error <= 2 * k * np.finfo(dtype).eps * scale)
+
+
+@settings(deadline=None)
+@given(NAMES, DEVICES, SIZES, NUMBERS, st.integers(1, 400))
+def test_blocks_change_no_bit(algorithm, k, n, dtype, block):
+    whole = device_arrays(n, k, n, np.dtype(dtype))
+    in_blocks = [array.copy() for array in whole]
+    allreduce(whole, algorithm)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(collectives, "_BLOCK", block)
+        allreduce(in_blocks, algorithm)
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(whole, in_blocks, strict=True))
 
 
 @pytest.mark.parametrize("algorithm", ["naive", "host"])

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -78,6 +79,17 @@ def test_simulated_devices_take_turns():
     assert six.step.compute == pytest.approx(3 * (2.0 * 1e-3 + 1.1 * 10 * 1e-3))
     assert six.best_num_gpus == two.best_num_gpus == 2  # never more than there are
     assert predict(TWO_CORES, work, 1, 1).best_num_gpus == 1
+
+
+def test_one_device_says_nothing_about_two(train, monkeypatch):
+    alone = replace(TWO_CORES, devices=1, latency=None, bandwidth=None, slowdown=((1, 1.0, 1.0),))
+    monkeypatch.setattr(forecasts, "calibrate", lambda framework, how: alone)
+    measure(*CASE)
+    assert forecast(*CASE, 2, 256) is None
+    said = forecast(*CASE, 1, 256)
+    assert said.step.seconds == pytest.approx(3e-3 + 256 * 5e-4) and said.best_num_gpus == 1
+    with pytest.raises(CostError, match="2 devices: there is one"):
+        predict(alone, Work(1, 1), 2, 256)
 
 
 def test_no_measurement_no_forecast(train):

@@ -4,12 +4,13 @@ import math
 
 import pytest
 
-from d2lmgpu import calibration, forecasts
+from d2lmgpu import calibration, devices, forecasts
 
 
 def test_two_real_devices(framework, monkeypatch):
     monkeypatch.setattr(calibration, "REPEATS", 2)
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
+    monkeypatch.setattr(devices, "num_cores", lambda: 2)
     found = calibration.calibrate(framework)
     assert found.framework == framework and found.devices == 2
     assert found.flops > 0 and found.bandwidth > 0 and found.latency >= 0 and found.seconds > 0
