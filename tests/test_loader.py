@@ -1,11 +1,14 @@
 """Batches: every example once, in an order that the seed sets, the last batch kept."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2lmgpu import loader
+from d2lmgpu import events, loader
 from d2lmgpu.loader import DataIter, set_seed
 
 
@@ -88,3 +91,28 @@ def test_training_tells_the_lab_how_far_it_is(monkeypatch):
     assert told == []
     labels(iterate(5, 2, shuffle=True))
     assert told == [dict(epoch=1, done=done, of=5) for done in (2, 4, 5)]
+
+
+def test_the_loss_is_a_mean_and_is_read_only_where_a_lab_listens(monkeypatch, tmp_path):
+    read = []
+
+    class OnDevice:
+        def __float__(self):
+            read.append(1)
+            return 6.0
+
+    def losses():
+        for _ in data_iter:
+            data_iter.report_loss([OnDevice(), 0.0])
+
+    data_iter = iterate(8, 4, shuffle=True)
+    losses()
+    assert read == []
+    (tmp_path / "events").touch()
+    monkeypatch.setenv("D2LMGPU_EVENTS", str(tmp_path / "events"))
+    monkeypatch.setattr(events, "_last", {})
+    monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: 5.0))
+    losses()
+    told = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    (told,) = [event for event in told if event["event"] == "loss"]
+    assert (told["x"], told["loss"]) == (1.5, 1.5) and len(read) == 1, "of two, the first"

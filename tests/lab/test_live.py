@@ -47,6 +47,14 @@ def test_epochs_are_known_from_the_axis_or_not_at_all():
     assert live.progress == 0.5 and "epoch 2 of 4" in present.progress(live)
 
 
+def test_loss_and_accuracy_are_curves_over_epochs():
+    live = Live()
+    for x in (0.5, 1.0):
+        live.hear({"event": "loss", "x": x, "loss": 2 - x})
+    live.hear({"event": "point", "points": [(0, 1, 0.5)], "legend": [], "ylabel": "test acc"})
+    assert live.curves == {"train loss": ([0.5, 1.0], [1.5, 1.0]), "test acc": ([1], [0.5])}
+
+
 def test_simulated_is_said_beside_the_speed():
     live = Live()
     live.hear({"event": "started", "overlap": "simulated"})
