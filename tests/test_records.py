@@ -77,7 +77,7 @@ def test_runs_of_a_chapter_have_their_forecasts(chapter, tmp_path, monkeypatch):
 
     def measure(*training):
         assert "D2LMGPU_DEVICES" not in os.environ, "simulated devices must not be calibrated"
-        return training
+        return SimpleNamespace(devices=2), training
 
     monkeypatch.setattr("d2lmgpu.forecasts.training_of", lambda path: ("lenet", "torch"))
     monkeypatch.setattr("d2lmgpu.forecasts.measure", measure)

@@ -8,7 +8,7 @@ from traitlets import Bool, Enum, Float, HasTraits, Int, List, Unicode, observe
 
 from d2lmgpu import records
 from d2lmgpu.devices import check_run
-from d2lmgpu.forecasts import CostError, forecast
+from d2lmgpu.forecasts import forecast
 from d2lmgpu.lab import table
 from d2lmgpu.lab.job import JobError, check_call, latest, modules_of, version
 from d2lmgpu.lab.live import Live
@@ -71,10 +71,7 @@ class LabModel(HasTraits):
         """What the present settings should give: a ``Forecast``; None where nothing is known."""
         if self.training is None or not 1 <= self.num_gpus <= min(self.batch_size, MAX_DEVICES):
             return None
-        try:
-            return forecast(*self.training, self.num_gpus, self.batch_size)
-        except CostError:  # a machine with a single device
-            return None
+        return forecast(*self.training, self.num_gpus, self.batch_size)
 
     def simulated(self, num_gpus):
         """Whether a run on ``num_gpus`` devices would be simulated; False while that is unknown."""
