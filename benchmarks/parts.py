@@ -24,6 +24,10 @@ def where_time_goes(d2l, params, num_gpus=2, batch_size=256):
         for i in range(len(params)):
             d2l.allreduce([replica[i].grad for replica in device_params])
 
+    def step_all():
+        for replica in device_params:
+            d2l.sgd(replica, 0.1, batch_size)
+
     batches = iter(train_iter)
     for i in range(WARMUP + BATCHES):
         if i == WARMUP:
@@ -32,6 +36,6 @@ def where_time_goes(d2l, params, num_gpus=2, batch_size=256):
         shards = part("split", d2l.split_batch, X, y, devices)
         part("forward and backward", d2l.parallel, d2l.forward_backward, *shards, device_params)
         part("allreduce", allreduce_all)
-        part("step", d2l.parallel, lambda p: d2l.sgd(p, 0.1, batch_size), device_params)
+        part("step", step_all)
     total = sum(t.sum() for t in timers.values())
     return {name: round(t.sum() / total, 4) for name, t in timers.items()}

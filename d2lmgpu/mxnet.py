@@ -206,7 +206,7 @@ def sgd(params, lr, batch_size):
     Their gradients are of the loss *summed* over ``batch_size`` examples.
     """
     for p in params:
-        p[:] = p - lr * p.grad / batch_size
+        p -= (lr / batch_size) * p.grad
 
 
 def forward_backward(X, y, params):
@@ -235,7 +235,8 @@ def train_batch(X, y, device_params, devices, lr):
     losses = parallel(forward_backward, X_shards, y_shards, device_params)
     for i in range(len(device_params[0])):
         allreduce([params[i].grad for params in device_params])
-    parallel(lambda params: sgd(params, lr, len(y)), device_params)
+    for params in device_params:
+        sgd(params, lr, len(y))
     return losses
 
 

@@ -228,7 +228,8 @@ def train_batch(X, y, device_params, devices, lr):
     with torch.no_grad():
         for i in range(len(device_params[0])):
             allreduce([params[i].grad for params in device_params])
-    parallel(lambda params: sgd(params, lr, len(y)), device_params)
+    for params in device_params:
+        sgd(params, lr, len(y))
     return losses
 
 
