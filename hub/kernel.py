@@ -13,17 +13,18 @@ import re
 import sys
 from pathlib import Path
 
-MXNET = re.compile(r"(import|from)\s+mxnet\b|from\s+d2lmgpu\s+import\s+mxnet\b")
+IMPORT = re.compile(r"\b(?:import|from|from\s+d2lmgpu\s+import)\s+(mxnet|torch)\b")
 
 
 def framework(notebook: str) -> str:
-    """``mxnet`` for a notebook file whose code imports it, else ``torch``."""
+    """The one that the code of a notebook file imports first; ``torch`` if it imports none."""
     try:
         cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
     except (OSError, ValueError, KeyError):
         return "torch"  # a console, or a notebook that was never saved
     code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    return "mxnet" if MXNET.search(code) else "torch"
+    found = IMPORT.search(code)
+    return found[1] if found else "torch"
 
 
 def install(mxnet_python: str, torch_python: str, prefix: str = sys.prefix) -> Path:

@@ -34,6 +34,7 @@ def notebook(folder, kind, source):
         ("code", "import torch", "torch"),
         ("markdown", "import mxnet as mx", "torch"),
         ("code", "import mxnetlike", "torch"),
+        ("code", "import torch\nprogram = 'import mxnet'", "torch"),
     ],
 )
 def test_what_the_code_imports_decides(tmp_path, kind, source, expected):
