@@ -18,11 +18,14 @@ const root = document.currentScript.parentElement;
 const [record, devices, batch, rate] = root.querySelectorAll('select');
 const figures = [...root.querySelectorAll('figure')];
 const show = event => {
+  const of = figures.filter(figure => figure.dataset.run.startsWith(record.value + ' '));
   const about = [record, devices, batch].map(field => field.value).join(' ');
-  const near = figures.filter(figure => figure.dataset.run.startsWith(about + ' '));
+  const near = of.filter(figure => figure.dataset.run.startsWith(about + ' '));
   const exact = near.find(figure => figure.dataset.run === about + ' ' + rate.value);
-  const chosen = exact || (event && event.target === rate ? undefined : near[0]);
-  if (chosen) rate.value = chosen.dataset.run.split(' ')[3];
+  const nearest = event && event.target === rate ? undefined : near[0];
+  const first = event && event.target !== record ? undefined : of[0];
+  const chosen = exact || nearest || first;
+  if (chosen) [, devices.value, batch.value, rate.value] = chosen.dataset.run.split(' ');
   figures.forEach(figure => { figure.hidden = figure !== chosen; });
   root.querySelector('.lab-none').hidden = chosen !== undefined;
   root.querySelectorAll('.lab-record').forEach(part => { part.hidden = part.dataset.record !== record.value; });
@@ -44,6 +47,7 @@ def page(stem="", folder=FOLDER):
     """HTML that shows the records in ``folder`` whose chapter's name contains ``stem``."""
     found = {path.stem: records.read(path) for path in sorted(Path(folder).glob("*.json"))}
     found = {name: r for name, r in found.items() if stem in name and r.get("runs")}
+    found = dict(sorted(found.items(), key=lambda item: -len(item[1]["runs"])))  # the richest first
     note = (
         "In a live notebook this is a lab: it trains with the number of devices and the batch size "
         "that you choose. "
