@@ -24,6 +24,25 @@ def page(browser, request):
     assert outside == []
 
 
+@pytest.fixture
+def show_offline(page, tmp_path):
+    """Opens HTML as a file with the network cut; any word on the console fails the test."""
+    complaints = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.context.set_offline(True)
+
+    def show(html):
+        file = tmp_path / "page.html"
+        head = '<!doctype html><meta name="viewport" content="width=device-width"><title>x</title>'
+        file.write_text(f"{head}<body>{html}</body>")
+        page.goto(file.as_uri())
+        return page
+
+    yield show
+    assert complaints == []
+
+
 def local(url):
     return url.startswith(("http://127.0.0.1:", "file:", "data:", "blob:"))
 

@@ -19,18 +19,9 @@ CONTROLS = {"Machine": {"Fast & <new>": "A", "Slow": "B"}, "Devices": [1, 2, 4]}
 
 
 @pytest.fixture
-def shown(page, tmp_path):
+def shown(show_offline):
     """The explorer, opened."""
-    file = tmp_path / "page.html"
-    head = '<!doctype html><meta name="viewport" content="width=device-width"><title>x</title>'
-    file.write_text(f"{head}<body>{Explorer(answer, CONTROLS).html}</body>")
-    complaints = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.context.set_offline(True)
-    page.goto(file.as_uri())
-    yield page
-    assert complaints == []
+    return show_offline(Explorer(answer, CONTROLS).html)
 
 
 def said(page):

@@ -44,18 +44,9 @@ def records(tmp_path):
 
 
 @pytest.fixture
-def shown(page, records, tmp_path):
+def shown(show_offline, records):
     """The page, opened, with its controls."""
-    file = tmp_path / "page.html"
-    file.write_text(f'<!doctype html><meta name="viewport" content="width=device-width">'
-                    f"<title>lab</title><body>{lab_page(folder=records)}</body>")  # fmt: skip
-    complaints = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.context.set_offline(True)
-    page.goto(file.as_uri())
-    yield page
-    assert complaints == []
+    return show_offline(lab_page(folder=records))
 
 
 def choose(page, **values):

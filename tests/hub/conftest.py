@@ -11,8 +11,10 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "hub"))
 sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[1] / "browser"))  # the steps of a reader
 
 from running_hub import RunningHub
+from servers import SECONDS
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +24,15 @@ def hub(tmp_path_factory):
     with RunningHub(folder, without_lab=True, HUB_ACCOUNTS="one") as running:
         running.set_gpus("GPU-a", "GPU-b", "GPU-c", "GPU-d")
         yield running
+
+
+@pytest.fixture
+def context(browser):
+    """A window of its own in the browser."""
+    context = browser.new_context(viewport={"width": 1200, "height": 1500})
+    context.set_default_timeout(SECONDS * 1000)
+    yield context
+    context.close()
 
 
 @pytest.fixture

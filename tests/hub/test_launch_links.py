@@ -7,14 +7,10 @@ from pathlib import Path
 
 import pytest
 import yaml
-from learner import ADA, choose, lab_hub, log_in, publish, wait_for_notebook, write_notebook
-from running_hub import ROOT
-
-sys.path.append(str(ROOT / "tests/browser"))  # the lab's notebook and the steps of its reader
-
 from lab_notebook import CELLS
+from learner import ADA, choose, lab_hub, log_in, publish, wait_for_notebook, write_notebook
 from pages import Lab, run_all
-from servers import SECONDS
+from running_hub import ROOT
 
 CHAPTER, REFERENCE = "chapters/lab/training-lab.ipynb", "chapters/reference/devices.md"
 
@@ -59,14 +55,6 @@ def html(course, hub, tmp_path_factory):
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
     return book / "_build/html"
-
-
-@pytest.fixture
-def context(browser):
-    context = browser.new_context(viewport={"width": 1200, "height": 1500})
-    context.set_default_timeout(SECONDS * 1000)
-    yield context
-    context.close()
 
 
 def press_the_rocket(context, built, path):

@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 import pytest
 from learner import ADA, choose, lab_hub, log_in, publish, wait_for_notebook, write_notebook
 from pages import edit_cell
-from servers import SECONDS
 
 NOTEBOOK = "course/lab.ipynb"
 SAVE = "window.jupyterapp.commands.execute('docmanager:save')"
@@ -24,14 +23,6 @@ def course(tmp_path_factory):
     write_notebook(folder / "lab.ipynb", [source])
     publish(folder)
     return folder.as_uri()
-
-
-@pytest.fixture
-def context(browser):
-    context = browser.new_context(viewport={"width": 1200, "height": 1500})
-    context.set_default_timeout(SECONDS * 1000)
-    yield context
-    context.close()
 
 
 def launch_link(hub, course):
