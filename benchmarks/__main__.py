@@ -83,6 +83,8 @@ def run_all():
             wanted = f" (at least {gate})" if gate else ""
             rates = f"{pair['first']:,.0f} -> {pair['second']:,.0f} samples/s"
             print(f"{title}: {rates}, ratio {pair['ratio']:.2f}{wanted}, of {pair['ratios']}")
+            if "ceiling" in pair:
+                print(f"  two processes that share nothing, a core each: {pair['ceiling']:.2f}")
         for name, value in result.items():
             if name != "pairs":
                 print(f"{framework} {what}, {name}: {value}")

@@ -36,16 +36,20 @@ class Timed:
         self.rate = samples / (time.perf_counter() - start)
 
 
-def pairs(first, second, number=PAIRS):
+def pairs(first, second, number=PAIRS, ceiling=None):
     """Run ``first`` and ``second``, which return samples/s, by turns.
 
-    Returns the median of each, the median of the ratios second/first, and the ratios.
+    Returns the median of each, the median of the ratios second/first, and the ratios; with
+    ``ceiling``, which takes its turn too, also the median of ceiling/first.
     """
-    rates = [(first(), second()) for _ in range(number)]
-    ratios = [b / a for a, b in rates]
-    return {
-        "first": statistics.median(a for a, _ in rates),
-        "second": statistics.median(b for _, b in rates),
+    rates = [(first(), second(), ceiling() if ceiling else 0) for _ in range(number)]
+    ratios = [b / a for a, b, _ in rates]
+    result = {
+        "first": statistics.median(a for a, _, _ in rates),
+        "second": statistics.median(b for _, b, _ in rates),
         "ratio": statistics.median(ratios),
         "ratios": [round(r, 3) for r in ratios],
     }
+    if ceiling:
+        result["ceiling"] = statistics.median(c / a for a, _, c in rates)
+    return result

@@ -3,15 +3,13 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
+from benchmarks.apart import ROOT, Apart
 from benchmarks.measure import SHAPES, Timed, pairs
 from benchmarks.parts import where_time_goes
 from d2lmgpu import mxnet as d2l
 
 from mxnet import np  # isort: skip  (the backend sets the threads before MXNet is imported)
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 def lenet_params():
@@ -45,7 +43,9 @@ def against_d2l():
 
 def two_devices():
     """One device first, two second."""
+    with Apart("mxnet") as apart:
+        lenet = pairs(lambda: ours(1), lambda: ours(2), ceiling=apart.rate)
     return {
-        "pairs": {"LeNet from scratch": pairs(lambda: ours(1), lambda: ours(2))},
+        "pairs": {"LeNet from scratch": lenet},
         "time of an update, two devices": where_time_goes(d2l, lenet_params()),
     }

@@ -6,6 +6,7 @@ import io
 import torch
 from torch import nn
 
+from benchmarks.apart import Apart
 from benchmarks.measure import SHAPES, Timed, pairs
 from benchmarks.parts import where_time_goes
 from d2lmgpu import torch as d2l
@@ -157,9 +158,11 @@ def two_devices():
     def ddp(num_processes):
         return launch(ddp_rate, num_processes=num_processes)[0]
 
+    with Apart("torch") as apart:
+        lenet = pairs(lambda: ours(1), lambda: ours(2), ceiling=apart.rate)
     return {
         "pairs": {
-            "LeNet from scratch": pairs(lambda: ours(1), lambda: ours(2)),
+            "LeNet from scratch": lenet,
             "ResNet-18 (width 8), DDP": pairs(lambda: ddp(1), lambda: ddp(2)),
         },
         "time of an update, two devices": where_time_goes(d2l, lenet_params()),

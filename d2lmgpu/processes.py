@@ -10,33 +10,20 @@ from d2lmgpu.schedules import plan
 SEGMENT = 2**18  # elements
 
 
-def ring_allreduce(data):
-    """Replace ``data`` (one dimension, contiguous) by its sum over the ranks, in place.
+def segments(data, send):
+    """The part of ``data`` that ``send`` moves, cut into views of at most `SEGMENT` elements.
 
-    `schedules.ring`, each message cut in segments: one is added while the next one travels. All
-    ranks end with the same bits. Raises ValueError for data of another kind.
+    Defined in chapters/scaling/allreduce.
     """
-    if data.ndim != 1 or not data.is_contiguous():
-        raise ValueError(f"data has shape {tuple(data.shape)}: give one contiguous dimension.")
-    rank, k = dist.get_rank(), dist.get_world_size()
-    rounds = plan("ring", k, len(data)).rounds
-    buffer = torch.empty(-(-len(data) // k), dtype=data.dtype, device=data.device)
-    for sends in rounds:  # in a round a rank sends once and receives once, or not at all
-        sent = [
-            dist.isend(segment, send.target)
-            for send in sends
-            if send.source == rank
-            for segment in _segments(data, send)
-        ]
-        for send in sends:
-            if send.target == rank:
-                _receive(data, send, buffer)
-        for work in sent:
-            work.wait()
+    return data[send.start : send.stop].split(SEGMENT)
 
 
-def _receive(data, send, buffer):
-    parts = _segments(data, send)
+def receive(data, send, buffer):
+    """Take in what ``send`` brings: add it to ``data`` by way of ``buffer``, or replace.
+
+    Defined in chapters/scaling/allreduce.
+    """
+    parts = segments(data, send)
     room = buffer[: len(send)].split(SEGMENT) if send.add else parts
     works = [dist.irecv(segment, send.source) for segment in room]
     for work, part, addend in zip(works, parts, room, strict=True):
@@ -45,8 +32,29 @@ def _receive(data, send, buffer):
             part += addend
 
 
-def _segments(data, send):
-    return data[send.start : send.stop].split(SEGMENT)
+def ring_allreduce(data):
+    """Replace ``data`` (one dimension, contiguous) by its sum over the ranks, in place.
+
+    `schedules.ring`, each message cut into segments: one is added while the next one travels. All
+    ranks end with the same bits. Raises ValueError for data of another kind.
+    Defined in chapters/scaling/allreduce.
+    """
+    if data.ndim != 1 or not data.is_contiguous():
+        raise ValueError(f"data has shape {tuple(data.shape)}: give one contiguous dimension.")
+    rank, k = dist.get_rank(), dist.get_world_size()
+    buffer = torch.empty(-(-len(data) // k), dtype=data.dtype, device=data.device)
+    for sends in plan("ring", k, len(data)).rounds:
+        sent = [
+            dist.isend(segment, send.target)
+            for send in sends
+            if send.source == rank
+            for segment in segments(data, send)
+        ]
+        for send in sends:
+            if send.target == rank:
+                receive(data, send, buffer)
+        for work in sent:
+            work.wait()
 
 
 def probe():
