@@ -19,8 +19,8 @@ ONLY_IN = {
     },
     # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
     "chapters/concise/pytorch.ipynb": {
-        "add_up", "evaluate", "fails_on_rank_1", "init_weights", "on_two_devices",
-        "one_after_the_other", "parameter_vector", "train_shard", "worker",
+        "add_up", "evaluate", "fails_on_rank_1", "images_per_second", "init_weights",
+        "on_two_devices", "one_after_the_other", "parameter_vector", "train_shard", "worker",
     },
 }  # fmt: skip
 
