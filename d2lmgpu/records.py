@@ -30,11 +30,11 @@ from d2lmgpu.devices import VARIABLE, available, num_cores
 
 PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
 RECIPE = [(1, 256, 0.2, None), (2, 256, 0.2, None)]  # num_gpus, batch_size, lr, num_epochs
-DEVICES, BATCH_SIZES = (1, 2, 4), (128, 256, 512)
-TRAININGS = {  # the learning rate at a batch of 256, and what the profile calls the epochs
-    "scratch": (0.2, "lenet_epochs"),
-    "concise": (0.1, "resnet_epochs"),
-    "lab": (0.6, "mnist_epochs"),
+DEVICES = (1, 2, 4)
+TRAININGS = {  # what the profile calls the epochs, and {batch size: learning rate}
+    "scratch": ("lenet_epochs", {128: 0.1, 256: 0.2, 512: 0.4}),
+    "concise": ("resnet_epochs", {128: 0.05, 256: 0.1, 512: 0.2}),
+    "lab": ("mnist_epochs", {64: 0.3, 128: 0.3, 256: 0.3}),  # at a rate of 0.6 it diverges
 }
 
 
@@ -173,14 +173,13 @@ def forecasts_of(path):
 def grid(part, profile, kind, count) -> list:
     """``[(num_gpus, batch_size, lr, num_epochs)]`` for the chapters in ``part``.
 
-    There are ``count`` devices of this ``kind``. The learning rate follows the batch; a run has
-    half of the profile's epochs.
+    There are ``count`` devices of this ``kind``. A run has half of the profile's epochs.
     """
-    rate, epochs = TRAININGS[part]
+    epochs, rates = TRAININGS[part]
     num_epochs = -(-getattr(profile, epochs) // 2)
     return [
-        (num_gpus, batch_size, rate * batch_size / 256, num_epochs)
+        (num_gpus, batch_size, lr, num_epochs)
         for num_gpus in DEVICES
         if kind == "cpu" or num_gpus <= count
-        for batch_size in BATCH_SIZES
+        for batch_size, lr in rates.items()
     ]
