@@ -1,5 +1,7 @@
 """What the worker processes of ``launch`` do together, over torch.distributed."""
 
+from itertools import zip_longest
+
 import torch
 import torch.distributed as dist
 
@@ -18,20 +20,6 @@ def segments(data, send):
     return data[send.start : send.stop].split(SEGMENT)
 
 
-def receive(data, send, buffer):
-    """Take in what ``send`` brings: add it to ``data`` by way of ``buffer``, or replace.
-
-    Defined in chapters/scaling/allreduce.
-    """
-    parts = segments(data, send)
-    room = buffer[: len(send)].split(SEGMENT) if send.add else parts
-    works = [dist.irecv(segment, send.source) for segment in room]
-    for work, part, addend in zip(works, parts, room, strict=True):
-        work.wait()
-        if send.add:
-            part += addend
-
-
 def ring_allreduce(data):
     """Replace ``data`` (one dimension, contiguous) by its sum over the ranks, in place.
 
@@ -44,17 +32,25 @@ def ring_allreduce(data):
     rank, k = dist.get_rank(), dist.get_world_size()
     buffer = torch.empty(-(-len(data) // k), dtype=data.dtype, device=data.device)
     for sends in plan("ring", k, len(data)).rounds:
-        sent = [
-            dist.isend(segment, send.target)
-            for send in sends
-            if send.source == rank
-            for segment in segments(data, send)
-        ]
+        transfers, additions = [], []
         for send in sends:
+            parts = segments(data, send)
+            if send.source == rank:
+                transfers.append([dist.P2POp(dist.isend, part, send.target) for part in parts])
             if send.target == rank:
-                receive(data, send, buffer)
-        for work in sent:
-            work.wait()
+                room = buffer[: len(send)].split(SEGMENT) if send.add else parts
+                transfers.append([dist.P2POp(dist.irecv, part, send.source) for part in room])
+                additions = list(zip(parts, room)) if send.add else []
+        started = [
+            dist.batch_isend_irecv([transfer for transfer in both if transfer])
+            for both in zip_longest(*transfers)
+        ]
+        for works, addition in zip_longest(started, additions):
+            for work in works:
+                work.wait()
+            if addition:
+                part, addend = addition
+                part += addend
 
 
 def probe():
