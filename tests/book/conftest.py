@@ -10,8 +10,6 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
 
-# Chromium asks its maker's hosts for this and that unless told not to.
-
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args):
