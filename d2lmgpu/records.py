@@ -8,13 +8,15 @@ A record is one JSON file, ``records/<machine>-<chapter>.json``:
     commit     of the repository, with "+" if it had uncommitted changes
     command    that makes the record again
     date       in UTC
-    profile    the profile's name and sentence
+    profile    the profile's sentence
+    data       the name of the data, or what stood in for them
     runs       [{"num_gpus", "batch_size", "lr", "num_samples", "overlap", "accuracies",
                "seconds", "seed", "kind": "measured" or "simulated",
                "modelled_samples_per_second": if there was a forecast}]
 """
 
 import json
+import math
 import os
 import platform
 import re
@@ -26,15 +28,16 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from d2lmgpu import chapters
+from d2lmgpu.data import fashion_mnist, mnist
 from d2lmgpu.devices import VARIABLE, available, num_cores
 
 PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
 RECIPE = [(1, 256, 0.2, None), (2, 256, 0.2, None)]  # num_gpus, batch_size, lr, num_epochs
 DEVICES = (1, 2, 4)
-TRAININGS = {  # what the profile calls the epochs, and {batch size: learning rate}
-    "scratch": ("lenet_epochs", {128: 0.1, 256: 0.2, 512: 0.4}),
-    "concise": ("resnet_epochs", {128: 0.05, 256: 0.1, 512: 0.2}),
-    "lab": ("mnist_epochs", {64: 0.3, 128: 0.3, 256: 0.3}),  # at a rate of 0.6 it diverges
+TRAININGS = {  # data, the profile's name for the epochs, the part of them, {batch size: lr}
+    "scratch": (fashion_mnist, "lenet_epochs", 1 / 2, {128: 0.1, 256: 0.2, 512: 0.4}),
+    "concise": (fashion_mnist, "resnet_epochs", 1 / 2, {128: 0.05, 256: 0.1, 512: 0.2}),
+    "lab": (mnist, "mnist_epochs", 1, {64: 0.3, 128: 0.3, 256: 0.3}),  # with 0.6 it diverges
 }
 
 
@@ -138,7 +141,9 @@ def record_chapter(path, folder="records") -> Path:
         os.environ.setdefault(VARIABLE, f"cpu:{DEVICES[-1]}")
     stem = "-".join(Path(path).with_suffix("").parts[-2:])
     command = f"D2LMGPU_PROFILE={profile.name} {Path(sys.executable).name} -m d2lmgpu record {path}"
-    record = provenance(command) | {"profile": f"{profile.name}: {profile}", "runs": []}
+    data = TRAININGS[part][0](1, 1)
+    record = provenance(command) | {"profile": str(profile), "data": data.standin or data.name}
+    record["runs"] = []
     for num_gpus, batch_size, lr, num_epochs in runs:
         d2l.seed(0)
         run = train(num_gpus, batch_size, lr, num_epochs)
@@ -173,10 +178,10 @@ def forecasts_of(path):
 def grid(part, profile, kind, count) -> list:
     """``[(num_gpus, batch_size, lr, num_epochs)]`` for the chapters in ``part``.
 
-    There are ``count`` devices of this ``kind``. A run has half of the profile's epochs.
+    There are ``count`` devices of this ``kind``.
     """
-    epochs, rates = TRAININGS[part]
-    num_epochs = -(-getattr(profile, epochs) // 2)
+    _, epochs, share, rates = TRAININGS[part]
+    num_epochs = math.ceil(share * getattr(profile, epochs))
     return [
         (num_gpus, batch_size, lr, num_epochs)
         for num_gpus in DEVICES

@@ -49,6 +49,8 @@ def test_a_recorded_run_says_what_where_and_how(chapter, tmp_path, monkeypatch):
     assert path.name == f"{records.name(records.machine())}-scratch-toy-full.json"
     assert record["machine"]["cores"] >= 1 and record["machine"]["cpu"]
     assert record["versions"]["numpy"] and record["commit"]
+    assert record["profile"].startswith("full profile: ")
+    assert "fashion-mnist" in record["data"].lower()
     assert record["command"].startswith("D2LMGPU_PROFILE=full ")
     assert record["command"].endswith(f"-m d2lmgpu record {chapter}")
     one, two = record["runs"]
@@ -69,7 +71,8 @@ def test_the_grid_says_what_was_simulated(chapter, tmp_path, monkeypatch, profil
         for batch, lr in ((128, 0.1), (256, 0.2), (512, 0.4))
     ]
     assert {len(run["seconds"]) for run in runs} == {epochs}
-    assert "simulated" in page("scratch-toy", path.parent)
+    shown = page("scratch-toy", path.parent)
+    assert "simulated" in shown and "Data: " in shown
 
 
 def test_runs_of_a_chapter_have_their_forecasts(chapter, tmp_path, monkeypatch):
@@ -96,7 +99,7 @@ def test_on_gpus_nothing_is_simulated():
 
 def test_the_gluon_lab_is_recorded_at_the_rate_of_its_own_runs():
     runs = records.grid("lab", PROFILES["quick"], "cpu", 2)
-    assert {(1, 64, 0.3, 3), (2, 128, 0.3, 3)} <= set(runs)
+    assert {(1, 64, 0.3, 5), (2, 128, 0.3, 5)} <= set(runs)
     assert {lr for _, _, lr, _ in runs} == {0.3}
 
 

@@ -88,9 +88,10 @@ def one_record(number, record):
             f'<figure data-run="{escape(" ".join(setting))}" {hidden}>{picture(run, modelled)}'
             f"<figcaption>{escape(sentence(row, modelled))}</figcaption></figure>",
         )
+    data = f" Data: {record['data']}." if "data" in record else ""
     provenance = (
-        f"{title('', record)}. {record.get('profile', '')} Recorded {record['date']} at commit "
-        f"{record['commit'][:10]}; made again by "
+        f"{title('', record)}. {record.get('profile', '')}{data} Recorded {record['date']} "
+        f"at commit {record['commit'][:10]}; made again by "
     )
     hidden = "" if number == "0" else "hidden"
     tables = (
