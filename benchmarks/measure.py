@@ -36,13 +36,13 @@ class Timed:
         self.rate = samples / (time.perf_counter() - start)
 
 
-def pairs(first, second, number=PAIRS, ceiling=None):
+def pairs(first, second, ceiling=None):
     """Run ``first`` and ``second``, which return samples/s, by turns.
 
     Returns the median of each, the median of the ratios second/first, and the ratios; with
     ``ceiling``, which takes its turn too, also the median of ceiling/first.
     """
-    rates = [(first(), second(), ceiling() if ceiling else 0) for _ in range(number)]
+    rates = [(first(), second(), ceiling() if ceiling else 0) for _ in range(PAIRS)]
     ratios = [b / a for a, b, _ in rates]
     result = {
         "first": statistics.median(a for a, _, _ in rates),

@@ -14,8 +14,8 @@ PAGES = [TOC["root"]] + [page["file"] for part in TOC["parts"] for page in part[
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES)
 
 
-def parsed(page):
-    return BeautifulSoup((HTML / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
+def parsed(path):
+    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
 
 
 def visit(browser, site, path, width):
@@ -83,7 +83,7 @@ def test_search_finds_a_page(browser, site):
 
 @EVERY_PAGE
 def test_page_shows_no_error(built, page):
-    soup = parsed(page)
+    soup = parsed(HTML / f"{page}.html")
     for cell in soup.select(".tag_raises-exception"):
         cell.decompose()
     assert not soup.select(".output.traceback, .system-message, .problematic")
@@ -95,7 +95,7 @@ def test_page_shows_no_error(built, page):
 
 @EVERY_PAGE
 def test_pictures_say_what_they_show(built, page):
-    article = parsed(page).select_one("article.bd-article")
+    article = parsed(HTML / f"{page}.html").select_one("article.bd-article")
     silent = [
         str(image)[:200]
         for image in article.select("img, svg[role=img]")
@@ -113,7 +113,7 @@ def describes(text, source):
 def test_links_inside_the_book_lead_somewhere(built, page):
     here = HTML / f"{page}.html"
     dead = []
-    for link in parsed(page).select("article a[href], nav a[href]"):
+    for link in parsed(here).select("article a[href], nav a[href]"):
         path, _, anchor = link["href"].partition("#")
         if "://" in path or path.startswith("mailto:"):
             continue
@@ -127,5 +127,4 @@ def test_links_inside_the_book_lead_somewhere(built, page):
 @functools.cache
 def anchors(path):
     """What a link can lead to within a page; many links lead to one page."""
-    soup = BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-    return {element["id"] for element in soup.find_all(id=True)}
+    return {element["id"] for element in parsed(path).find_all(id=True)}

@@ -2,14 +2,10 @@
 
 import json
 import subprocess
-import sys
 
 import nbformat
-from running_hub import PASSWORD, ROOT, RunningHub
-
-sys.path.append(str(ROOT / "tests/browser"))  # the steps of a reader in JupyterLab
-
 from pages import READY
+from running_hub import PASSWORD, RunningHub
 from servers import LAB_SETTINGS
 
 ADA = "ada"
