@@ -4,7 +4,7 @@ from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import yaml
-from test_pages import EVERY_PAGE, PAGES, ROOT, parsed
+from test_pages import EVERY_PAGE, HTML, PAGES, ROOT, parsed
 
 CONFIG = yaml.safe_load((ROOT / "_config.yml").read_text())
 
@@ -20,7 +20,8 @@ def has_code(path):
 
 
 def buttons(page):
-    return [link["href"] for link in parsed(page).select(".dropdown-launch-buttons a[href]")]
+    links = parsed(HTML / f"{page}.html").select(".dropdown-launch-buttons a[href]")
+    return [link["href"] for link in links]
 
 
 def test_there_are_pages_with_code_and_without():
