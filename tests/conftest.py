@@ -1,4 +1,4 @@
-"""What all tests share: interrupts that work, and a browser.
+"""What all tests share: interrupts that work, and a browser, photographed where a test fails.
 
 A shell starts background commands with SIGINT ignored, and what is ignored is inherited by every
 process that a test starts.
@@ -6,9 +6,11 @@ process that a test starts.
 
 import shutil
 import signal
+from pathlib import Path
 
 import pytest
 
+FAILURES = Path(__file__).resolve().parents[1] / ".cache" / "failures"
 QUIET = ["quic", "background-networking", "component-update", "sync", "gpu"]
 SYSTEM = ("chromium", "chromium-browser", "google-chrome")
 
@@ -29,3 +31,18 @@ def browser(tmp_path_factory):
         )
         yield chromium
         chromium.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    """Add to a failure what its pages show: their text to the report, a picture in ``FAILURES``."""
+    report = yield
+    if report.failed and "browser" in item.funcargs:
+        pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
+        for number, page in enumerate(pages, 1):
+            picture = FAILURES / f"{item.name}-{call.start:.0f}-{number}.png"
+            page.screenshot(path=picture)
+            fields = page.evaluate("[...document.querySelectorAll('input')].map(e => e.value)")
+            text = f"{picture}\nfields: {fields}\n{page.inner_text('body')}"
+            report.sections.append((f"page {number}: {page.url}", text))
+    return report
