@@ -73,7 +73,8 @@ class GpuLease(LocalProcessSpawner):
 
     def get_env(self):
         env = super().get_env()
-        env["JUPYTER_RUNTIME_DIR"] = self.runtime
+        # Temporary files as well: they go with the server, even if it and its workers are killed.
+        env["JUPYTER_RUNTIME_DIR"] = env["TMPDIR"] = self.runtime
         env.update(gpu_slots.environment(self.gpus, bool(self.simulated_gpus)))
         env[MARK] = self.mark
         return env

@@ -18,6 +18,8 @@ READY = """async () => {
     while (!idle()) await new Promise(resolve => setTimeout(resolve, 20));
 }"""
 
+KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+
 
 def open_notebook(page, server, at="lab/tree"):
     """Open the notebook in JupyterLab and wait until its kernel takes code."""
@@ -42,6 +44,17 @@ def edit_cell(page, index, before, after):
         [index, before, after],
     )
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
+    page.evaluate(READY)
+
+
+def start_endless_cell(page):
+    """Keep the kernel's main thread busy until it is interrupted."""
+    page.evaluate(f"{KERNEL}.requestExecute({{code: 'threading.Event().wait()'}}); undefined")
+    page.wait_for_function(f"{KERNEL}.status === 'busy'")
+
+
+def interrupt(page):
+    page.evaluate(f"{KERNEL}.interrupt()")
     page.evaluate(READY)
 
 

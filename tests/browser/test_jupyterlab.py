@@ -3,7 +3,7 @@
 import json
 
 from lab_notebook import EDIT
-from pages import Lab, edit_cell, open_notebook, run_all
+from pages import Lab, edit_cell, interrupt, open_notebook, run_all, start_endless_cell
 from servers import notebook7
 
 
@@ -55,6 +55,21 @@ def test_run_stop_edit_and_run_again(server, page):
     lab.expect(".lab-message", "Finished.")
     assert lab.rows.count() == 4
     assert lab.cells(0)[1] == "version 1" and lab.cells(3)[1] == "version 2"
+
+
+def test_a_run_takes_what_the_fields_say_also_while_a_cell_runs(server, page):
+    open_notebook(page, server)
+    run_all(page)
+    lab = Lab(page)
+    lab.wait_until_ready()
+    lab.run.click()
+    lab.expect(".lab-message", "Finished.")
+    start_endless_cell(page)
+    lab.choose(lab.epochs, 2)
+    lab.run.click()
+    lab.rows.nth(1).wait_for()
+    assert [lab.cells(row)[4] for row in (0, 1)] == ["own", "2"]
+    interrupt(page)
 
 
 def test_the_lab_in_notebook_7(tmp_path, page):

@@ -62,6 +62,7 @@ def test_a_killed_hub_comes_back_with_its_leases(empty_hub):
     assert hub.leases() == {"ada": before}
     assert hub.process_of("ada") == server, "the learner's server ran on"
     assert hub.runtime_folder("ada") == runtime and runtime.is_dir()
+    assert server.environ()["TMPDIR"] == str(runtime), "temporary files go with the server, too"
     assert hub.ask("grace", {"gpus": 2}).status_code == 409
     hub.stop_server("ada")
     assert not server.is_running()
