@@ -4,9 +4,7 @@ Each round calibrates the devices, measures the chapter's ``train`` on one devic
 sizes than those here, and only then runs what was predicted. Nothing is fitted to those runs.
 """
 
-import contextlib
 import importlib.util
-import io
 import json
 import os
 import subprocess
@@ -16,7 +14,7 @@ from statistics import median
 
 from d2lmgpu import chapters, records
 from d2lmgpu.calibration import calibrate
-from d2lmgpu.forecasts import TRAININGS, few_images, measure_work, predict, step_seconds
+from d2lmgpu.forecasts import TRAININGS, measure_work, predict, short_runs, step_seconds
 
 ROUNDS, IMAGES = 3, 1024
 CASES = [(k, batch_size) for k in (1, 2) for batch_size in (128, 256, 512)]
@@ -29,7 +27,7 @@ def one_round(network, framework):
     training = TRAININGS[network, framework]
     calibration = calibrate(framework, training.how)
     work, misfit = measure_work(network, framework)
-    with few_images(IMAGES), contextlib.redirect_stdout(io.StringIO()):
+    with short_runs(IMAGES):
         train = chapters.load(training.path)["train"]
         return [
             {

@@ -9,13 +9,14 @@ modelled. Reading a forecast needs no framework.
 
 import contextlib
 import hashlib
-import io
 import json
 import os
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
+
+from IPython.utils.capture import capture_output
 
 from d2lmgpu import chapters, devices, profiles
 from d2lmgpu.calibration import Calibration, affine, calibrate
@@ -135,7 +136,7 @@ def measure_work(network, framework, repeats=1) -> tuple[Work, float]:
     relative error of that.
     """
     training, times = _training(network, framework), {n: [] for n in BATCH_SIZES}
-    with few_images(), contextlib.redirect_stdout(io.StringIO()):
+    with short_runs():
         namespace = chapters.load(training.path)
         width = namespace["d2l"].profile().resnet_width
         for _ in range(repeats):
@@ -158,12 +159,13 @@ def step_seconds(train, num_gpus, batch_size) -> float:
 
 
 @contextlib.contextmanager
-def few_images(number=IMAGES):
-    """Within it, every run uses at most ``number`` images of its profile."""
+def short_runs(num_images=IMAGES):
+    """Within it, a run uses at most ``num_images`` of its profile, and prints and draws nothing."""
     before = os.environ.get(profiles.CAP)
-    os.environ[profiles.CAP] = str(number)
+    os.environ[profiles.CAP] = str(num_images)
     try:
-        yield
+        with capture_output():
+            yield
     finally:
         del os.environ[profiles.CAP]
         if before is not None:

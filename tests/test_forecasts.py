@@ -10,7 +10,7 @@ import pytest
 from d2lmgpu import forecasts
 from d2lmgpu.calibration import Calibration
 from d2lmgpu.costmodel import CostError, Work
-from d2lmgpu.forecasts import few_images, forecast, measure, predict, step_seconds, training_of
+from d2lmgpu.forecasts import forecast, measure, predict, short_runs, step_seconds, training_of
 from d2lmgpu.profiles import profile
 from d2lmgpu.runs import Run
 
@@ -115,16 +115,19 @@ def test_a_measurement_counts_only_for_what_was_measured(train, monkeypatch, tmp
 
 
 def test_the_first_epoch_does_not_count_and_a_ragged_batch_is_a_step(train):
-    with few_images(100):
+    with short_runs(100):
         assert step_seconds(train, 1, 30) == pytest.approx((4 * 3e-3 + 100 * 5e-4) / 4)
 
 
-def test_the_cap_on_images_ends_with_its_block(monkeypatch):
+def test_the_cap_on_images_and_the_silence_end_with_their_block(monkeypatch, capsys):
     monkeypatch.setenv("D2LMGPU_IMAGES", "5")
-    with pytest.raises(ZeroDivisionError), few_images(7):
+    with pytest.raises(ZeroDivisionError), short_runs(7):
         assert profile().num_train == 7
+        print("within")
         1 / 0  # noqa: B018
     assert profile().num_train == 5
+    print("after")
+    assert capsys.readouterr().out == "after\n"
 
 
 def test_which_training_a_notebook_is():
