@@ -2,7 +2,7 @@
 
 All answers are made here, in Python, and put into the page; a few lines of script look up the one
 that is asked for. So there is no formula in the page that could differ from the chapter's, no
-kernel is needed, and no host is asked. Without scripts the first answer shows.
+kernel is needed, and no host is asked. Without scripts the answer to the start shows.
 
     def answer(batch_size, k):
         seconds = step(work, machine, k, batch_size).seconds
@@ -64,18 +64,30 @@ class Explorer:
 
     answer: called with one value a control; returns HTML, or a list of at least one, its steps.
     controls: label -> its values, as a list (each reads as it prints) or as {text: value}.
+    start: label -> the text of the value that is chosen at first; elsewhere it is the first one.
 
-    Raises ExploreError for a control without values, for answers of another kind, and for more
-    than a page should carry (MOST_BYTES).
+    Raises ExploreError for a control without values, for a start that is none of them, for answers
+    of another kind, and for more than a page should carry (MOST_BYTES).
     """
 
-    def __init__(self, answer, controls: dict):
+    def __init__(self, answer, controls: dict, start: dict | None = None):
         controls = {label: _texts(label, values) for label, values in controls.items()}
-        answers = [
-            _steps(answer(*values), values)
-            for values in product(*(texts.values() for texts in controls.values()))
-        ]
-        self.html = _page(controls, answers)
+        start = {label: next(iter(texts)) for label, texts in controls.items()} | (start or {})
+        for label, text in start.items():
+            if text not in controls.get(label, ()):
+                raise ExploreError(
+                    f"start={{{label!r}: {text!r}}}: the controls are "
+                    + "; ".join(f"{name}: {', '.join(texts)}" for name, texts in controls.items())
+                )
+        answers = {
+            texts: _steps(answer(*values), values)
+            for texts, values in zip(
+                product(*controls.values()),
+                product(*(texts.values() for texts in controls.values())),
+                strict=True,
+            )
+        }
+        self.html = _page(controls, start, answers)
         if len(self.html.encode()) > MOST_BYTES:
             raise ExploreError(
                 f"This explorer has {len(self.html.encode()):,} bytes for {len(answers):,} choices "
@@ -86,9 +98,12 @@ class Explorer:
         return self.html
 
 
-def select(label: str, values) -> str:
-    """A labelled choice: `values` maps what is submitted to what is read."""
-    inner = "".join(f'<option value="{escape(v)}">{escape(t)}</option>' for v, t in values.items())
+def select(label: str, values, start="") -> str:
+    """A labelled choice: `values` maps what is submitted to what is read; `start` is chosen."""
+    inner = "".join(
+        f'<option value="{escape(v)}"{" selected" if v == start else ""}>{escape(t)}</option>'
+        for v, t in values.items()
+    )
     field = f'<select autocomplete="off">{inner}</select>'  # a reload starts afresh
     return f"<label>{escape(label)}{field}</label>"
 
@@ -121,17 +136,21 @@ def _html(answer) -> str | None:
     return answer._repr_html_() if hasattr(answer, "_repr_html_") else None
 
 
-def _page(controls, answers) -> str:
+def _page(controls, start, answers) -> str:
     """Lines that many answers share are in the page once: an answer is a list of their numbers."""
     lines = {}
     numbers = [
         [[lines.setdefault(line, len(lines)) for line in step.split("\n")] for step in steps]
-        for steps in answers
+        for steps in answers.values()
     ]
     data = json.dumps({"lines": list(lines), "answers": numbers}, separators=(",", ":"))
     data = data.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # or it might end, or not end
-    choices = "".join(select(label, {t: t for t in texts}) for label, texts in controls.items())
-    hidden = "" if any(len(steps) > 1 for steps in answers) else "hidden"
+    choices = "".join(
+        select(label, {text: text for text in texts}, start[label])
+        for label, texts in controls.items()
+    )
+    first = answers[tuple(start[label] for label in controls)][0]
+    hidden = "" if any(len(steps) > 1 for steps in answers.values()) else "hidden"
     return (
         f'<div class="explore"><script type="application/json">{data}</script>{STYLE}'
         f'<div class="explore-controls">{choices}</div>'
@@ -139,5 +158,5 @@ def _page(controls, answers) -> str:
         '<label>Step <span class="explore-at"></span>'
         '<input type="range" min="0" max="0" value="0"></label>'
         '<button type="button">Back</button><button type="button">Next</button></div>'
-        f'<div class="explore-answer" role="status">{answers[0][0]}</div>{SCRIPT}</div>'
+        f'<div class="explore-answer" role="status">{first}</div>{SCRIPT}</div>'
     )

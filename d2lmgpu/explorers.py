@@ -133,7 +133,8 @@ def allreduce() -> Explorer:
     gradients = {"4 kB": 4000, "516 kB (LeNet)": 516_272, "45 MB (ResNet-18)": 44_700_000}
     return Explorer(
         answer,
-        {"Algorithm": list(ALGORITHMS), "Devices": [4, 2, 3, 5, 8], "Gradient": gradients},
+        {"Algorithm": list(ALGORITHMS), "Devices": [2, 3, 4, 5, 8], "Gradient": gradients},
+        {"Devices": "4"},
     )
 
 
@@ -175,16 +176,17 @@ def overlap() -> Explorer:
     gradients |= {"45 MB (ResNet-18)": 44.7e6, "0.5 MB (LeNet)": 516_272}
     links = {"NVLink, 150 GB/s": PRESETS["V100 NVLink"].link}
     links |= {name: NETWORKS[name] for name in (f"{n} Gb Ethernet" for n in (400, 100, 10))}
-    buckets = {f"{n} MB": n * 1e6 for n in (25, 5, 100)} | {"all in one": None}
+    buckets = {f"{n} MB": n * 1e6 for n in (5, 25, 100)} | {"all in one": None}
     return Explorer(
         answer,
         {
             "Gradient": gradients,
-            "Backward pass": {f"{n} ms": n / 1000 for n in (40, 10, 160)},
+            "Backward pass": {f"{n} ms": n / 1000 for n in (10, 40, 160)},
             "GPUs": [8, 512],
             "Link": links,
             "Bucket": buckets,
         },
+        {"Backward pass": "40 ms", "Bucket": "25 MB"},
     )
 
 

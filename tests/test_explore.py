@@ -48,6 +48,13 @@ def test_controls_are_native_and_labelled():
     assert soup(Explorer(lambda *_: "x", CONTROLS)).select_one("[role=status]").string == "x"
 
 
+def test_the_start_is_chosen_and_its_answer_shows_without_scripts():
+    explorer = Explorer(lambda b, k: f"{b} on {k}", CONTROLS, {"Devices": "two"})
+    assert [option.string for option in soup(explorer).select("[selected]")] == ["64", "two"]
+    assert soup(explorer).select_one("[role=status]").string == "64 on 2"
+    assert answers(explorer)[0] == ["64 on 1"], "the order of the answers stays"
+
+
 def test_steps_are_offered_where_there_are_some():
     steps = soup(Explorer(lambda k: ["start"] * k, {"k": [1, 2]})).select_one(".explore-steps")
     assert not steps.has_attr("hidden")
@@ -71,6 +78,12 @@ def test_answers_may_be_pictures_and_may_hold_anything():
 def test_an_answer_that_cannot_be_shown_is_refused(wrong):
     with pytest.raises(ExploreError, match=r"The answer to \(7,\) is .*; it must be HTML"):
         Explorer(lambda k: wrong, {"k": [7]})
+
+
+@pytest.mark.parametrize("start", [{"Devices": "three"}, {"Device": "two"}, {"Devices": 2}])
+def test_a_start_that_is_not_offered_is_refused(start):
+    with pytest.raises(ExploreError, match="the controls are Batch size: 64, 1,024; Devices: one"):
+        Explorer(lambda *_: "x", CONTROLS, start)
 
 
 def test_a_control_without_values_and_too_much_for_a_page_are_refused():
