@@ -22,7 +22,7 @@ export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export MXNET_HOME := $(CACHE)/mxnet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test soak bench predict record gpu-check test-gpu-requirements clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-frameworks soak bench predict record gpu-check test-gpu-requirements clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -52,12 +52,17 @@ run: setup  ## run one chapter and store the outputs of its checked cells: make 
 test: setup  ## everything, fast things first
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m pytest tests --ignore tests/backends --ignore tests/book --ignore tests/hub
+	$(MAKE) -j2 -Oline test-hub test-frameworks
+	$(MAKE) book
+	$(PYTHON) -m pytest tests/book
+
+test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTHON) -m pytest tests/hub
+
+test-frameworks: setup  # each framework in a process of its own, and every chapter
 	$(PYTHON) -m pytest tests/backends --framework torch
 	$(PYTHON) -m pytest tests/backends --framework mxnet
 	$(PYTHON) -m pytest --nbval chapters
-	$(MAKE) book
-	$(PYTHON) -m pytest tests/book
 
 soak: setup  ## the checked cells and the browser tests twenty times, then interruptions and a class of ten
 	for i in $$(seq 20); do $(PYTHON) -m pytest -q --nbval chapters || exit 1; done

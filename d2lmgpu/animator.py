@@ -50,6 +50,7 @@ class Animator:
     def _draw(self):
         import matplotlib
         from IPython.display import display
+        from matplotlib.ticker import MaxNLocator
 
         from d2lmgpu.charts import STYLE, Chart
 
@@ -62,6 +63,8 @@ class Animator:
             for x, y, fmt in zip(self.X, self.Y, self.fmts):
                 self.axes.plot(x, y, fmt, marker="o" if len(x) == 1 else None)
             self.axes.set(**self.settings)
+            if self.settings.get("xlabel") == "epoch":
+                self.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             if self.legend:
                 self.axes.legend(self.legend, frameon=False)
         self.chart.alt = self._say()

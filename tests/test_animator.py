@@ -96,6 +96,13 @@ def test_a_run_of_one_epoch_has_no_limits_to_expand(notebook):
         Animator("epoch", xlim=[1, 1]).add(1, 0.5)
 
 
+def test_epochs_are_whole_numbers_on_the_axis(notebook):
+    animator = Animator("epoch", "test acc", xlim=[1, 3])
+    animator.add(1, 0.5)
+    animator.add(2, 0.6)
+    assert all(tick == round(tick) for tick in animator.axes.get_xticks())
+
+
 def test_a_worker_process_imports_nothing_that_draws():
     program = (
         "import sys; from d2lmgpu.animator import Animator; Animator('epoch').add(1, 0.5);"
