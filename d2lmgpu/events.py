@@ -24,7 +24,13 @@ def report(event: str, every: float = 0.0, **fields) -> None:
         return
     _last[event] = now
     fields = {name: value() if callable(value) else value for name, value in fields.items()}
-    os.write(_open(path), json.dumps({"event": event, "time": now, **fields}).encode() + b"\n")
+    line = json.dumps({"event": event, "time": now, **fields}, default=_plain)
+    os.write(_open(path), line.encode() + b"\n")
+
+
+def _plain(value):
+    """A number of NumPy or of a framework as Python's own, anything else as it prints."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 @lru_cache

@@ -85,8 +85,8 @@ def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
             return None
         calibration, work = Calibration(**kept["calibration"]), Work(**kept["work"])
         misfit = float(kept["misfit"])
-    except (FileNotFoundError, ValueError, TypeError, KeyError):
-        return None  # none yet, or by another version of this file
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # none yet, not for us to read, or by another version of this file
     if num_gpus > calibration.devices == 1:
         return None
     return predict(calibration, work, num_gpus, batch_size, misfit)

@@ -85,7 +85,10 @@ def provenance(command: str) -> dict:
 
 def _commit():
     def git(*args):
-        done = subprocess.run(["git", *args], capture_output=True, text=True)
+        try:
+            done = subprocess.run(["git", *args], capture_output=True, text=True)
+        except OSError:
+            return ""  # no git here
         return done.stdout.strip() if done.returncode == 0 else ""
 
     return (git("rev-parse", "HEAD") + "+" * bool(git("status", "--porcelain", "-uno"))) or "none"

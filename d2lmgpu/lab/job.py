@@ -10,6 +10,7 @@ import cloudpickle
 
 TITLES = {"torch": "PyTorch", "mxnet": "MXNet"}
 NEEDED = ("num_gpus", "batch_size", "lr")
+CONTROLS = (*NEEDED, "num_epochs")
 
 
 class JobError(TypeError):
@@ -18,7 +19,10 @@ class JobError(TypeError):
 
 def latest(fn):
     """``fn`` or, if its cell has been run again since, the function that now has its name."""
-    now = getattr(fn, "__globals__", {}).get(getattr(fn, "__name__", None))
+    name = getattr(fn, "__name__", None)
+    if getattr(fn, "__qualname__", name) != name:
+        return fn  # made inside another function: no cell defines it
+    now = globals_of(fn).get(name)
     return now if isinstance(now, types.FunctionType) else fn
 
 
@@ -36,6 +40,25 @@ def check_call(fn, arguments=NEEDED):
             "give what else it needs as TrainingLab(train, fixed={'name': value})."
         ) from None
     return signature.parameters
+
+
+def check_lab(trains, fixed, time_limit, settings):
+    """JobError unless a lab can be made of these."""
+    if not trains:
+        raise JobError("The lab needs at least one function train(num_gpus, batch_size, lr).")
+    for fn in trains.values():
+        check_call(fn, [*NEEDED, *fixed])
+        if latest(fn) is not fn:
+            raise JobError(
+                f"Another function is called {fn.__name__!r} by now: the lab runs whatever has "
+                "that name when Run is pressed. Give each function a name of its own."
+            )
+    if wrong := sorted(set(settings) - set(CONTROLS)):
+        raise JobError(f"{', '.join(wrong)}: the lab's settings are {', '.join(CONTROLS)}.")
+    if wrong := sorted(set(fixed) & set(CONTROLS)):
+        raise JobError(f"fixed: the lab has a field for {', '.join(wrong)}; give it as a setting.")
+    if not isinstance(time_limit, (int, float)) or not time_limit > 0:
+        raise JobError(f"time_limit={time_limit!r}: give a number of seconds above 0.")
 
 
 def modules_of(fn):
@@ -96,6 +119,8 @@ def version(fn):
     seen, parts = set(), []
 
     def visit(value):
+        if isinstance(value, (bool, int, float, str)):
+            return parts.append(repr(value))
         if id(value) in seen:
             return
         seen.add(id(value))
@@ -111,9 +136,15 @@ def version(fn):
                 visit(globals_of(fn).get(name))
         elif isinstance(value, type) and value.__module__ == fn.__module__:
             for member in vars(value).values():
-                visit(member)
-        elif isinstance(value, (bool, int, float, str)):
-            parts.append(repr(value))
+                visit(getattr(member, "__func__", member))  # of a static or a class method
+        elif isinstance(value, property):
+            visit(value.fget)
+        elif isinstance(value, (list, tuple, set, frozenset)):
+            for item in value:
+                visit(item)
+        elif isinstance(value, dict):
+            for pair in value.items():
+                visit(pair)
 
     visit(fn)
     return sha256("\n".join(parts).encode()).hexdigest()[:8]

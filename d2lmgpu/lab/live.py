@@ -50,7 +50,7 @@ class Live:
             self.num_epochs = event["xlim"][1]  # D2L's own convention: xlim=[1, num_epochs]
         for i, x, y in event["points"]:
             label = (event["legend"][i : i + 1] or [event.get("ylabel", f"curve {i + 1}")])[0]
-            self._add(label, x, y)
+            self._add(str(label), x, y)
 
     def _add_batch(self, event):
         epoch, done, now = event["epoch"], event["done"], event["time"]

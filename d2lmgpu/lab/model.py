@@ -1,6 +1,7 @@
 """The lab's state, as traits: what the reader has chosen, what runs, what has run. No widgets."""
 
 import threading
+import traceback
 from datetime import datetime, timezone
 from functools import lru_cache
 
@@ -10,13 +11,20 @@ from d2lmgpu import records
 from d2lmgpu.devices import check_run
 from d2lmgpu.forecasts import forecast
 from d2lmgpu.lab import table
-from d2lmgpu.lab.job import JobError, check_call, latest, modules_of, version
+from d2lmgpu.lab.job import (
+    CONTROLS,
+    JobError,
+    check_call,
+    check_lab,
+    latest,
+    modules_of,
+    version,
+)  # fmt: skip
 from d2lmgpu.lab.live import Live
 from d2lmgpu.lab.runner import Runner, warm
 from d2lmgpu.profiles import profile
 
 MAX_DEVICES = 16
-CONTROLS = ("num_gpus", "batch_size", "lr", "num_epochs")
 
 
 class LabModel(HasTraits):
@@ -46,8 +54,7 @@ class LabModel(HasTraits):
 
     def __init__(self, trains, fixed=None, time_limit=3600, training=None, **settings):
         self.trains, self.fixed, self._training = dict(trains), dict(fixed or {}), training
-        for fn in self.trains.values():
-            check_call(fn, ["num_gpus", "batch_size", "lr", *self.fixed])
+        check_lab(self.trains, self.fixed, time_limit, settings)
         self.live, self._first, self._reset_at_end = None, {}, False
         self.runner = Runner(self._on_event, self._on_end, time_limit)
         super().__init__(train=next(iter(self.trains)), **settings)
@@ -73,10 +80,6 @@ class LabModel(HasTraits):
             return None
         return forecast(*self.training, self.num_gpus, self.batch_size)
 
-    def simulated(self, num_gpus):
-        """Whether a run on ``num_gpus`` devices would be simulated; False while that is unknown."""
-        return self.num_devices is not None and num_gpus > self.num_devices
-
     def warm(self):
         """Start a spare worker, which also learns which devices there are; not during a run."""
         threading.Thread(target=_provenance, daemon=True).start()  # it asks git and the driver
@@ -90,14 +93,15 @@ class LabModel(HasTraits):
             return
         try:
             fn, arguments = self.function, self._arguments()
-        except (ValueError, JobError) as error:
+            code, modelled = version(fn), self.forecast()
+        except (ValueError, JobError, OSError) as error:
             self.message = str(error)
             return
-        modelled = self.forecast()
-        self.live = Live(self.num_epochs, modelled and modelled.step.samples_per_second)
+        speed = modelled and modelled.step.samples_per_second
+        self.live = Live(arguments.get("num_epochs"), speed)
         self._run = {
             "train": self.train,
-            "version": version(fn),
+            "version": code,
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
             **{name: arguments.get(name) for name in CONTROLS},
         }
@@ -133,7 +137,9 @@ class LabModel(HasTraits):
     def to_record(self):
         """The finished runs as a record, see ``d2lmgpu.records``."""
         runs = [run for run in self.runs if run.status == "finished"]
-        return _provenance() | {"profile": str(profile()), "runs": [_as_recorded(r) for r in runs]}
+        gpus = (self.num_devices or 0) if self.device_kind == "gpu" else 0
+        said = {"profile": str(profile(gpus)), "runs": [_as_recorded(run) for run in runs]}
+        return _provenance() | said
 
     def _arguments(self):
         if not 1 <= self.num_gpus <= MAX_DEVICES:
@@ -143,7 +149,12 @@ class LabModel(HasTraits):
             )
         check_run(self.num_gpus, self.batch_size, self.lr)
         arguments = {"num_gpus": self.num_gpus, "batch_size": self.batch_size, "lr": self.lr}
-        if self.num_epochs is not None and self.takes("num_epochs"):
+        if self.num_epochs is not None:
+            if not self.takes("num_epochs"):
+                raise ValueError(
+                    f"num_epochs={self.num_epochs}: {self.train!r} has no parameter num_epochs; "
+                    "leave it to train."
+                )
             if self.num_epochs < 1:
                 raise ValueError(f"num_epochs={self.num_epochs}: give a whole number from 1 up.")
             arguments["num_epochs"] = self.num_epochs
@@ -170,6 +181,17 @@ class LabModel(HasTraits):
         self.beat += 1
 
     def _on_end(self, outcome):
+        try:
+            self._keep(outcome)
+        except Exception as error:  # whatever a train may return, the lab goes on
+            self.message = f"{outcome.message} The run cannot be shown: {error}"
+            self.details = traceback.format_exc()
+        self.status = "idle"
+        self.beat += 1
+        if self._reset_at_end:
+            self.reset()
+
+    def _keep(self, outcome):
         said, finished = outcome.result, outcome.status == "finished"
         numbers = table.numbers(
             said.get("num_samples"), said.get("accuracies", ()), said.get("seconds", ())
@@ -180,10 +202,6 @@ class LabModel(HasTraits):
         self.runs = [*self.runs, table.Run(**self._run, **end, **numbers)]
         self.details = "" if finished else "\n".join(filter(None, [outcome.traceback, outcome.log]))
         self.message = outcome.message
-        self.status = "idle"
-        self.beat += 1
-        if self._reset_at_end:
-            self.reset()
 
 
 @lru_cache

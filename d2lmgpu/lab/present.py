@@ -77,10 +77,11 @@ def progress(live):
     return f'{bar} <span class="lab-said">{escape(", ".join(said))}</span>'
 
 
-def table(rows, files=None):
+def table(rows, files=None, baseline=None):
     """All runs, repeats taken together, without columns that would be empty; empty without any.
 
-    ``files`` maps file names to texts that can be downloaded beneath.
+    ``files`` maps file names to texts that can be downloaded beneath. ``baseline`` is the number of
+    the row that was chosen as baseline, if one was.
     """
     if not rows:
         return ""
@@ -89,12 +90,15 @@ def table(rows, files=None):
     lines = [cells(row, several_trains, versions) for row in rows]
     shown = [name for name in lines[0] if any(line[name] for line in lines)]
     names = "".join(f'<th scope="col">{name}</th>' for name in shown)
+    said = "All runs: the median of the repeats, and from the least to the greatest."
+    if baseline is not None and not any(row.number == baseline and row.measured for row in rows):
+        said += f" Row {baseline} is no measured run, so there is no speedup over it."
     body = "".join(
         f"<tr>{''.join(f'<td>{escape(line[name])}</td>' for name in shown)}</tr>" for line in lines
     )
     return (
         f'{STYLE}<div class="lab-rows" tabindex="0" role="region" aria-label="Table of runs">'
-        "<table><caption>All runs: the median of the repeats, and from the least to the greatest."
+        f"<table><caption>{said}"
         f"</caption><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
         f"{' '.join(download(*file) for file in (files or {}).items())}</div>"
     )

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import traceback
 from pathlib import Path
 
 SUPERVISOR = Path(__file__).with_name("supervisor.py")
@@ -24,7 +25,8 @@ class WorkerProcess:
 
     def __init__(self, modules):
         self.modules, self.log, self.ended = modules, b"", False
-        self._events_seen, self._listener, self._listening = [], None, threading.Lock()
+        self._events_seen, self._started = [], False
+        self._listeners, self._listening = [], threading.Lock()
         self.folder = tempfile.mkdtemp(prefix="d2lmgpu-lab-")
         pipes = life, job, events, log = [os.pipe() for _ in range(4)]
         supervise = [sys.executable, "-S", "-E", SUPERVISOR, job[0], events[1], self.folder]
@@ -51,14 +53,25 @@ class WorkerProcess:
         return self._process.pid
 
     def listen(self, on_event):
-        """Call ``on_event(dict)`` for every event so far and to come, from a thread of its own."""
+        """Call ``on_event(dict)`` for every event so far and up to the job, from other threads."""
         with self._listening:
-            self._listener = on_event
+            self._listeners.append(on_event)
             for event in self._events_seen:
                 on_event(event)
 
-    def send(self, job: bytes):
-        """Give the worker its job; where the worker has gone, its exit says so."""
+    def start(self, job: bytes, on_event):
+        """Give the worker its job; from now on ``on_event`` alone hears of it, from the start.
+
+        Where the worker has gone, its exit says so.
+        """
+        with self._listening:
+            self._started = True
+            self._listeners = []
+        self.listen(on_event)
+        # A large job waits until the worker reads; whoever called must hear of a stop meanwhile.
+        threading.Thread(target=self._send, args=[job], daemon=True, name="lab-send").start()
+
+    def _send(self, job):
         with contextlib.suppress(OSError, ValueError), self._job:
             view = memoryview(job)
             while view:
@@ -95,10 +108,11 @@ class WorkerProcess:
                         self.log = (self.log + data)[-LOG_SIZE:]
                     else:
                         *lines, pending = (pending + data).split(b"\n")
-                        for event in map(json.loads, lines):
-                            if event["event"] == "exit":
+                        for line in lines:
+                            event = self._parsed(line)
+                            if event.get("event") == "exit":
                                 code = event["code"]
-                            else:
+                            elif event:
                                 self._hear(event)
         self._process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)  # if the supervisor could not
@@ -107,9 +121,23 @@ class WorkerProcess:
         self.ended = True
         self._hear({"event": "exit", "code": code})
 
+    def _parsed(self, line):
+        with contextlib.suppress(ValueError):
+            event = json.loads(line)
+            if isinstance(event, dict) and "event" in event:
+                return event
+        self._note(f"not an event: {line[:200]!r}")  # the run wrote into the pipe itself
+        return {}
+
     def _hear(self, event):
         with self._listening:
-            if not self._job.closed:  # a spare is listened to more than once
+            if not self._started:  # a spare is listened to more than once
                 self._events_seen.append(event)
-            if self._listener is not None:
-                self._listener(event)
+            for listener in self._listeners:
+                try:
+                    listener(event)
+                except Exception:  # a picture that cannot be drawn must not end the reading
+                    self._note(traceback.format_exc())
+
+    def _note(self, text):
+        self.log = (self.log + text.encode() + b"\n")[-LOG_SIZE:]

@@ -7,6 +7,7 @@ from d2lmgpu.lab.outcome import Outcome, outcome_of
 from d2lmgpu.lab.process import WorkerProcess
 
 GRACE = 0.5  # seconds that a stopped run has to end by itself
+POLL = 0.05  # seconds between two looks at whose turn it is
 
 _lock = threading.Lock()
 _spare = None  # one for each notebook: what the next click will most likely need
@@ -18,15 +19,16 @@ class BusyError(RuntimeError):
     """A run was started while another one of the same lab was going on."""
 
 
-def warm(modules, on_event=lambda event: None):
-    """Have a spare worker with ``modules`` imported; ``on_event`` gets its ``ready``."""
+def warm(modules, on_event=None):
+    """Have a spare worker with ``modules`` imported; ``on_event`` gets its ``ready``, too."""
     global _spare
     with _lock:
         if _spare is None or _spare.modules != modules or _spare.ended:
             if _spare is not None:
                 _spare.kill()
             _spare = WorkerProcess(modules)
-        _spare.listen(on_event)
+        if on_event is not None:
+            _spare.listen(on_event)
 
 
 def cool():
@@ -89,19 +91,29 @@ class Runner:
         return not self.running
 
     def _run(self, fn, modules, arguments):
-        global _running
-        if (other := _running) is not None:
-            other.stop("Stopped, because another lab of this notebook started a run.")
-        with _turn:
-            _running = self
-            try:
-                outcome = self._supervise(make_job(fn, arguments), modules)
-            except Exception as error:
-                outcome = Outcome("failed", str(error))
-            _running, self.running = None, False
+        outcome = None
+        while outcome is None:
+            if _turn.acquire(timeout=POLL):
+                outcome = self._have_turn(fn, modules, arguments)
+            elif self._over.is_set():
+                outcome = Outcome("stopped", self._why)
+            elif (other := _running) is not None:
+                other.stop("Stopped, because another lab of this notebook started a run.")
+        self.running = False
         self.on_end(outcome)
         if not self.running:
             warm(modules)  # only now: its imports must not take time from a run
+
+    def _have_turn(self, fn, modules, arguments):
+        global _running
+        _running = self
+        try:
+            return self._supervise(make_job(fn, arguments), modules)
+        except Exception as error:
+            return Outcome("failed", str(error))
+        finally:
+            _running = None
+            _turn.release()
 
     def _supervise(self, job, modules):
         events, over = {}, self._over
@@ -114,8 +126,7 @@ class Runner:
                 self.on_event(event)
 
         worker = _take_spare(modules)
-        worker.listen(on_event)
-        worker.send(job)
+        worker.start(job, on_event)
         if not over.wait(self.time_limit):
             self.stop(f"Stopped at the time limit of {self.time_limit:g} seconds.")
         worker.interrupt()

@@ -47,7 +47,7 @@ def numbers(num_samples, accuracies, seconds):
     """What a Run says of the numbers that ``train`` returned, by the rules of ``d2lmgpu.runs``."""
     run = runs.Run(0, 0, 0.0, num_samples, "", accuracies, seconds)
     return {
-        "samples_per_second": run.samples_per_second if num_samples and seconds else None,
+        "samples_per_second": run.samples_per_second if num_samples and any(seconds) else None,
         "seconds_per_epoch": median(seconds) if seconds else None,
         "accuracy": run.accuracy if accuracies else None,
         "num_samples": num_samples,
@@ -89,9 +89,9 @@ def rows(trials, baseline=None):
     """The runs as Rows, repeats taken together, in the order of their first appearance.
 
     ``baseline`` is the number of the row that speedups refer to; None takes the first measured
-    row with the fewest devices. Speedup is samples a second over the baseline's; efficiency is the
-    speedup per device, again over the baseline's number of devices. Simulated devices share cores:
-    their rows have neither.
+    row with the fewest devices; a row that was not measured gives no speedups. Speedup is samples a
+    second over the baseline's; efficiency is the speedup per device, again over the baseline's
+    number of devices. Simulated devices share cores: their rows have neither.
     """
     groups = {}
     for run in trials:
@@ -110,9 +110,8 @@ def rows(trials, baseline=None):
 
 def base_row(table, baseline=None):
     """The row that speedups refer to, or None."""
-    measured = [row for row in table if row.measured]
-    chosen = [row for row in measured if row.number == baseline]
-    return (chosen or sorted(measured, key=lambda row: row.run.num_gpus) or [None])[0]
+    measured = sorted((row for row in table if row.measured), key=lambda row: row.run.num_gpus)
+    return next((row for row in measured if baseline in (None, row.number)), None)
 
 
 def spread(group, name):

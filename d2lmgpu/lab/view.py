@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from functools import wraps
 from html import escape
 
 import ipywidgets as widgets
@@ -11,12 +12,28 @@ from traitlets import link
 from d2lmgpu.forecasts import training_of
 from d2lmgpu.lab import present
 from d2lmgpu.lab.curve import curves_svg
-from d2lmgpu.lab.job import TITLES, framework_of
+from d2lmgpu.lab.job import TITLES, check_call, framework_of
 from d2lmgpu.lab.model import MAX_DEVICES, LabModel
 
 BOOK = "D2LMGPU_BOOK"  # set while the book is built
 REDRAW = 0.2  # seconds between two pictures
 OWN = 0  # in a field for a number: no choice of the reader's
+
+
+def guarded(draw):
+    """The method ``draw``, which must never end a run: what it cannot draw is said in the lab."""
+
+    @wraps(draw)
+    def drawn(view, change=None):
+        try:
+            draw(view)
+            trouble = ""
+        except Exception as error:
+            trouble = f"This lab cannot show everything: {type(error).__name__}: {error}"
+        view.trouble[draw.__name__] = trouble
+        view.troubles.value = escape(" ".join(filter(None, view.trouble.values())))
+
+    return drawn
 
 
 class TrainingLab:
@@ -55,7 +72,7 @@ class LabView:
     """
 
     def __init__(self, model):
-        self.model, self._drawn = model, 0.0
+        self.model, self._drawn, self.trouble = model, 0.0, {}
         self._make_controls()
         self._make_outputs()
         row = widgets.Layout(flex_flow="row wrap", align_items="center")
@@ -64,7 +81,7 @@ class LabView:
                 widgets.Box(self.controls, layout=row),
                 widgets.Box([self.run, self.stop, self.reset, self.hint], layout=row),
                 self.note, self.message, self.progress, self.curves, self.details, self.table,
-                self.baseline,
+                self.baseline, self.troubles,
             ]
         )  # fmt: skip
         self.box.add_class("lab")
@@ -89,7 +106,7 @@ class LabView:
         self.stop = widgets.Button(description="Stop")
         self.reset = widgets.Button(description="Reset")
         self.controls = [self.num_gpus, self.batch_size, self.lr, self.scale_lr]
-        if model.takes("num_epochs"):
+        if any("num_epochs" in check_call(fn) for fn in model.trains.values()):
             self.controls.append(self.num_epochs)
         if len(model.trains) > 1:
             self.controls.insert(0, self.train)
@@ -107,7 +124,8 @@ class LabView:
         self.reset.on_click(lambda _: model.reset())
 
     def _make_outputs(self):
-        for name in ("hint", "note", "message", "progress", "curves", "details", "table"):
+        outputs = ("hint", "note", "message", "progress", "curves", "details", "table", "troubles")
+        for name in outputs:
             output = widgets.HTML()
             output.add_class(f"lab-{name}")
             setattr(self, name, output)
@@ -120,7 +138,8 @@ class LabView:
         self.baseline.style.description_width = "initial"
         self.baseline.add_class("lab-baseline")
 
-    def _draw_live(self, change=None):
+    @guarded
+    def _draw_live(self):
         now = time.monotonic()
         if self.model.status != "idle" and now - self._drawn < REDRAW:
             return
@@ -133,7 +152,8 @@ class LabView:
                 dict(live.curves), live.xlabel, live.num_epochs, modelled=live.modelled
             )
 
-    def _draw_state(self, change=None):
+    @guarded
+    def _draw_state(self):
         model = self.model
         self.run.disabled = model.status != "idle"
         self.stop.disabled = model.status != "running"
@@ -146,11 +166,12 @@ class LabView:
         forecast = present.forecast(model.forecast(), model.training)
         self.hint.value = escape(f"{said} {forecast}")
 
-    def _draw_table(self, change=None):
+    @guarded
+    def _draw_table(self):
         rows = self.model.table()
         files = {}
         if rows:
             files["training-lab.csv"] = self.model.to_csv()
             files["training-lab-record.json"] = json.dumps(self.model.to_record(), indent=1)
-        self.table.value = present.table(rows, files)
+        self.table.value = present.table(rows, files, self.model.baseline)
         self.baseline.layout.display = None if any(row.measured for row in rows) else "none"

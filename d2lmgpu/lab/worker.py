@@ -67,12 +67,18 @@ def train(job, backend):
     report("started", overlap=devices.overlap(num_gpus, gpus))
     sys.path[:] = job["path"]
     run = cloudpickle.loads(job["function"])(**job["arguments"])
-    return {
-        "status": "finished",
-        "num_samples": getattr(run, "num_samples", None),
-        "accuracies": [float(a) for a in getattr(run, "accuracies", [])],
-        "seconds": [float(s) for s in getattr(run, "seconds", [])],
-    }
+    num_samples = getattr(run, "num_samples", None)
+    try:
+        return {
+            "status": "finished",
+            "num_samples": None if num_samples is None else int(num_samples),
+            "accuracies": [float(a) for a in getattr(run, "accuracies", [])],
+            "seconds": [float(s) for s in getattr(run, "seconds", [])],
+        }
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"num_samples, accuracies and seconds of what train returned must be numbers: {error}"
+        ) from None
 
 
 def failure(error, what):

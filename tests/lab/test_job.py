@@ -61,6 +61,36 @@ def test_the_version_changes_with_the_code_that_runs(edit, changes):
     assert (version(before.train) != version(after.train)) is changes
 
 
+USES = """
+sizes = [8, {"wide": (16, 32)}]
+class Net:
+    @staticmethod
+    def layers(x):
+        return x + 1
+    @property
+    def depth(self):
+        return 2
+def train(num_gpus, batch_size, lr):
+    return Net.layers(sizes), Net().depth
+"""
+
+
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("8, ", "9, "),
+        ("32", "64"),
+        ("x + 1", "x + 2"),
+        ("return 2", "return 3"),
+        ("(16, 32)", "(16, 16)"),
+    ],
+)
+def test_the_version_changes_with_what_the_code_uses(before, after):
+    assert version(notebook(USES).train) == version(notebook(USES).train)
+    edited = notebook(USES.replace(before, after))
+    assert version(notebook(USES).train) != version(edited.train)
+
+
 def test_the_framework_is_that_of_the_notebook():
     d2l = types.ModuleType("d2lmgpu.mxnet")
     assert framework_of(notebook(d2l=d2l).train) == "mxnet"

@@ -1,9 +1,11 @@
 """The model: what the reader may choose, and what a run leaves in the table. No widgets."""
 
 import threading
+import types
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import trains
 from recording import SECONDS
@@ -75,7 +77,6 @@ def test_a_run_past_the_devices_is_simulated_and_says_so(lab, monkeypatch):
     lab.observe(lambda change: known.set(), "num_devices")
     lab.warm()
     assert known.wait(SECONDS)
-    assert not lab.simulated(lab.num_devices) and lab.simulated(lab.num_devices + 1)
     lab.num_gpus = 16
     lab.run()
     idle(lab)
@@ -116,6 +117,70 @@ def test_fixed_arguments_reach_train_and_a_control_only_shows_what_train_takes()
     assert not LabModel({"Python": trains.finishes}).takes("num_epochs")
     with pytest.raises(JobError, match="fixed="):
         LabModel({"Python": trains.finishes}, fixed={"unknown": 1})
+
+
+def nested():
+    def trains_a_little(num_gpus, batch_size, lr):
+        return SimpleNamespace(num_samples=1, accuracies=[0.125], seconds=[1.0])
+
+    return trains_a_little
+
+
+def test_the_function_that_was_given_runs_and_not_one_of_the_same_name():
+    lab = LabModel({"Python": nested()})
+    lab.run()
+    idle(lab)
+    assert lab.runs[0].accuracy == 0.125
+    older = types.FunctionType(returns_nothing.__code__, globals(), "trains_a_little")
+    older.__qualname__ = older.__name__
+    with pytest.raises(JobError, match="Another function is called 'trains_a_little'"):
+        LabModel({"before": older, "after": trains_a_little})
+
+
+@pytest.mark.parametrize("given, words", [
+    ({"trains": {}}, "at least one function"),
+    ({"batchsize": 512}, "batchsize: the lab's settings are num_gpus, batch_size, lr, num_epochs"),
+    ({"fixed": {"num_epochs": 9}}, "the lab has a field for num_epochs"),
+    ({"time_limit": -1}, "time_limit=-1: give a number of seconds above 0"),
+    ({"time_limit": "5"}, "time_limit='5'"),
+])  # fmt: skip
+def test_a_lab_that_cannot_be_is_refused(given, words):
+    with pytest.raises(JobError, match=words):
+        LabModel(**{"trains": {"Python": trains_a_little}} | given)
+
+
+def test_epochs_that_a_train_does_not_take_are_not_dropped_in_silence():
+    lab = LabModel({"Python": trains.finishes}, num_epochs=3)
+    lab.run()
+    assert lab.status == "idle" and "num_epochs=3: 'Python' has no parameter" in lab.message
+
+
+def returns_no_time(num_gpus, batch_size, lr):
+    return SimpleNamespace(num_samples=np.int64(20), accuracies=np.ones(1), seconds=[0.0])
+
+
+def test_numbers_of_another_library_and_no_time_are_a_run_too():
+    lab = LabModel({"Python": returns_no_time})
+    lab.run()
+    idle(lab)
+    (run,) = lab.runs
+    assert (run.status, run.num_samples, run.accuracy) == ("finished", 20, 1.0)
+    assert run.samples_per_second is None
+
+
+def test_whatever_goes_wrong_with_an_outcome_the_lab_is_idle(lab, monkeypatch):
+    monkeypatch.setattr("d2lmgpu.lab.table.numbers", lambda *numbers: 1 / 0)
+    lab.run()
+    idle(lab)
+    assert "Finished. The run cannot be shown: division by zero" in lab.message
+    assert "ZeroDivisionError" in lab.details
+
+
+def test_the_record_names_the_profile_of_the_machine_that_ran(lab, monkeypatch):
+    monkeypatch.delenv("D2LMGPU_PROFILE", raising=False)
+    assert lab.to_record()["profile"].startswith("quick")
+    lab._on_event({"event": "ready", "kind": "gpu", "devices": 2, "cores": 16})
+    assert lab.to_record()["profile"].startswith("full")
 
 
 def test_the_learning_rate_keeps_its_ratio_to_the_batch_if_asked(lab):

@@ -24,8 +24,10 @@ from trains import (
     prints_rubbish,
     raises,
     returns_a_run,
+    returns_words,
     takes_devices,
     waits,
+    writes_a_broken_line,
 )
 
 from d2lmgpu.events import report
@@ -79,6 +81,70 @@ def test_devices_past_the_machine_s_are_simulated_unless_chosen(recorder, monkey
     assert recorder.run(takes_devices, num_gpus=3).status == "finished"
     outcome = recorder.run(takes_devices, num_gpus=4)
     assert outcome.status == "failed" and "4 devices were asked for, there are 3" in outcome.message
+
+
+def test_a_listener_that_raises_and_a_broken_line_do_not_end_the_hearing():
+    heard = []
+
+    def on_event(event):
+        heard.append(event)
+        if event["event"] == "started":
+            raise ValueError("cannot be drawn")
+
+    ended = []
+    lab = runner.Runner(on_event, ended.append)
+    lab.start(writes_a_broken_line, num_gpus=1, batch_size=8, lr=0.1)
+    assert lab.wait(SECONDS)
+    assert ended[0].status == "finished" and [e["x"] for e in heard if "x" in e] == [0, 1, 2]
+    assert "cannot be drawn" in ended[0].log and "not an event: b'{broken'" in ended[0].log
+    assert "not an event: b'3'" in ended[0].log
+
+
+def test_a_result_that_is_no_number_is_told(recorder):
+    outcome = recorder.run(returns_words)
+    assert outcome.status == "failed"
+    assert "num_samples, accuracies and seconds" in outcome.message
+
+
+def test_of_labs_that_wait_the_last_one_runs_and_any_can_be_stopped():
+    first, second, third = labs = [Recorder() for _ in range(3)]
+    first.start(waits)
+    first.until("point")
+    second.start(waits)
+    assert "another lab of this notebook" in first.end().message
+    second.until("point")
+    third.start(waits)
+    third.until("point")
+    assert "another lab of this notebook" in second.end().message
+    third.runner.stop()
+    assert third.end().message == "Stopped."
+    assert [len(lab.outcomes) for lab in labs] == [1, 1, 1]
+
+
+def test_a_lab_that_waits_for_its_turn_can_be_stopped(recorder):
+    with runner._turn:
+        recorder.start(finishes)
+        recorder.runner.stop()
+        assert recorder.end().message == "Stopped."
+    assert recorder.named("ready") == [] == recorder.named("started")
+
+
+def test_a_large_job_does_not_keep_a_stop_waiting(recorder):
+    heard, large = threading.Event(), bytes(10**7)
+    runner.warm((), lambda event: heard.set())
+    assert heard.wait(SECONDS)
+    psutil.Process(runner._spare.pid).children()[0].suspend()  # it will never read its job
+    recorder.start(lambda num_gpus, batch_size, lr: len(large))
+    recorder.until("ready")
+    recorder.runner.stop()
+    assert recorder.end().status == "stopped" and recorder.named("started") == []
+
+
+def test_two_labs_hear_of_one_spare():
+    heard = [threading.Event(), threading.Event()]
+    for event in heard:
+        runner.warm((), lambda ready, event=event: event.set())
+    assert all(event.wait(SECONDS) for event in heard)
 
 
 def test_stop_ends_a_run_at_once(recorder):

@@ -49,9 +49,9 @@ def test_simulated_stopped_and_failed_runs_have_no_speedup_and_are_no_baseline()
         run(1, 100.0, "simulated"), run(8, 900.0, "simulated"), run(2, None, status="stopped"),
         run(2, None, status="failed"), run(2, 150.0),
     ]  # fmt: skip
-    for baseline in (None, 1, 2, 3, 4, 99):
+    for baseline, speedup in ((None, 1), (5, 1), (1, None), (2, None), (3, None), (99, None)):
         rows = table.rows(runs, baseline)
-        assert [row.speedup for row in rows] == [None, None, None, None, 1]
+        assert [row.speedup for row in rows] == [None, None, None, None, speedup]
     assert table.rows(runs[:4])[0].speedup is None
     assert table.rows([]) == []
 

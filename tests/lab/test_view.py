@@ -2,6 +2,7 @@
 
 import pytest
 import trains
+from recording import SECONDS
 
 from d2lmgpu.lab import TrainingLab, runner
 from d2lmgpu.lab.job import JobError
@@ -41,6 +42,31 @@ def test_controls_and_model_follow_each_other():
     assert "1 to 16" in view.message.value and "1 to 16" in view.hint.value
     view.reset.click()
     assert (view.num_gpus.value, view.batch_size.value, view.lr.value) == (1, 256, 0.1)
+
+
+def test_what_cannot_be_drawn_is_said_and_the_buttons_go_on(monkeypatch):
+    lab = TrainingLab(trains.finishes)
+    lab._repr_mimebundle_()
+    monkeypatch.setattr("d2lmgpu.lab.present.table", lambda *given: 1 / 0)
+    lab.view.run.click()
+    assert lab.model.runner.wait(SECONDS)
+    assert lab.model.message == "Finished." and not lab.view.run.disabled
+    assert "cannot show everything: ZeroDivisionError" in lab.view.troubles.value
+    monkeypatch.undo()
+    lab.view.run.click()
+    assert lab.model.runner.wait(SECONDS)
+    assert lab.view.troubles.value == "" and lab.view.table.value
+
+
+def test_a_baseline_that_cannot_be_one_is_said():
+    lab = TrainingLab(trains.returns_a_run)
+    lab._repr_mimebundle_()
+    lab.view.run.click()
+    assert lab.model.runner.wait(SECONDS)
+    assert "1.00" in lab.view.table.value and "Row" not in lab.view.table.value.split("<thead>")[0]
+    lab.view.baseline.value = 99
+    assert "Row 99 is no measured run" in lab.view.table.value
+    assert "1.00" not in lab.view.table.value
 
 
 def test_another_signature_is_refused_at_once():

@@ -35,6 +35,16 @@ def returns_a_run(num_gpus, batch_size, lr):
     return SimpleNamespace(num_samples=100, accuracies=[0.5, 0.75], seconds=[2.0, 1.0])
 
 
+def returns_words(num_gpus, batch_size, lr):
+    return SimpleNamespace(num_samples="many", accuracies=[], seconds=[])
+
+
+def writes_a_broken_line(num_gpus, batch_size, lr):
+    with open(os.environ["D2LMGPU_EVENTS"], "w") as events:
+        events.write("{broken\n3\n")
+    finishes(num_gpus, batch_size, lr)
+
+
 def waits(num_gpus, batch_size, lr):
     report("point", pid=os.getpid())
     time.sleep(1000)
