@@ -13,16 +13,17 @@ import re
 import sys
 from pathlib import Path
 
-IMPORT = re.compile(r"\b(?:import|from|from\s+d2lmgpu\s+import)\s+(mxnet|torch)\b")
+# Only where a line begins: not in a comment.
+IMPORT = re.compile(r"(?m)^\s*(?:import|from|from\s+d2lmgpu\s+import)\s+(mxnet|torch)\b")
 
 
 def framework(notebook: str) -> str:
     """The one that the code of a notebook file imports first; ``torch`` if it imports none."""
     try:
         cells = json.loads(Path(notebook).read_text(encoding="utf-8"))["cells"]
-    except (OSError, ValueError, KeyError):
-        return "torch"  # a console, or a notebook that was never saved
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+        code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    except (OSError, ValueError, KeyError, TypeError):
+        return "torch"  # a console, a notebook that was never saved, or a file that is no notebook
     found = IMPORT.search(code)
     return found[1] if found else "torch"
 

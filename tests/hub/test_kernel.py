@@ -35,6 +35,8 @@ def notebook(folder, kind, source):
         ("markdown", "import mxnet as mx", "torch"),
         ("code", "import mxnetlike", "torch"),
         ("code", "import torch\nprogram = 'import mxnet'", "torch"),
+        ("code", "# unlike import mxnet\nimport torch", "torch"),
+        ("code", "if True:\n    import mxnet\nimport torch", "mxnet"),
     ],
 )
 def test_what_the_code_imports_decides(tmp_path, kind, source, expected):
@@ -43,6 +45,13 @@ def test_what_the_code_imports_decides(tmp_path, kind, source, expected):
 
 def test_no_notebook_is_torch(tmp_path):
     assert framework("") == framework(str(tmp_path / "none.ipynb")) == "torch"
+
+
+@pytest.mark.parametrize("text", ["", "[]", "1", "{}", '{"cells": 1}', '{"cells": [1, {}]}'])
+def test_a_file_that_is_no_notebook_is_torch(tmp_path, text):
+    path = tmp_path / "a.ipynb"
+    path.write_text(text)
+    assert framework(str(path)) == "torch"
 
 
 def test_the_installed_kernel_becomes_that_python(tmp_path):
