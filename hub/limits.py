@@ -6,7 +6,7 @@ what is missing, and the hub says so in its log and in the form: a limit is neve
 """
 
 import os
-import re
+from contextlib import suppress
 from pathlib import Path
 
 PERIOD_US = 100_000  # the kernel's own default period of cpu.max
@@ -59,13 +59,21 @@ class Groups:
         return group
 
     def kill(self, owner: str) -> None:
-        """Kill every process in the group of ``owner``, if it has one."""
-        switch = self._group(owner) / "cgroup.kill"
-        if switch.exists():
-            switch.write_text("1")
+        """Kill every process in the group of ``owner``, if it has one; remove the empty groups.
+
+        A killed process takes a moment to leave its group, which a later call then removes. A
+        group just made stays: its first process enters before the hub does anything else.
+        """
+        group = self._group(owner)
+        if group.exists():
+            (group / "cgroup.kill").write_text("1")
+        for group in self.folder.glob("learner-*"):
+            with suppress(OSError):  # a process is in it
+                group.rmdir()
 
     def _group(self, owner):
-        return self.folder / ("learner-" + re.sub(r"[^\w.@-]", "_", owner))
+        # In hexadecimal: two owners never share a group, and a name never leaves the folder.
+        return self.folder / f"learner-{owner.encode().hex()}"
 
 
 def enter(group: Path) -> None:

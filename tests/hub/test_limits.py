@@ -45,12 +45,30 @@ def test_a_restart_finds_the_same_groups(tmp_path):
 def test_kill_reaches_the_owners_group_only(tmp_path):
     service, membership = fake_cgroup(tmp_path)
     groups = Groups.open(tmp_path, membership)
-    for owner in ("ada", "grace"):
-        (groups.make(owner, None, None) / "cgroup.kill").write_text("")
-    groups.kill("ada")
+    owners = ["a+b", "a_b", "ada", "ada/second"]
+    switches = {owner: groups.make(owner, None, None) / "cgroup.kill" for owner in owners}
+    for switch in switches.values():
+        switch.write_text("")
+    groups.kill("a+b")
     groups.kill("nobody")
-    assert (service / "learner-ada" / "cgroup.kill").read_text() == "1"
-    assert (service / "learner-grace" / "cgroup.kill").read_text() == ""
+    killed = [owner for owner, switch in switches.items() if switch.read_text() == "1"]
+    assert killed == ["a+b"]
+    assert len(list(service.glob("learner-*"))) == len(owners)
+
+
+def test_a_group_is_removed_once_its_last_process_has_left(tmp_path):
+    """A folder with files in it, here as with the kernel a group with processes, stays."""
+    _, membership = fake_cgroup(tmp_path)
+    groups = Groups.open(tmp_path, membership)
+    dying, busy = groups.make("ada", None, None), groups.make("grace", None, None)
+    groups.kill("ada")
+    assert dying.exists()
+    for file in dying.iterdir():
+        file.unlink()
+    groups.kill("nobody")
+    assert not dying.exists()
+    assert busy.exists()
+    assert groups.make("ada", None, None) == dying
 
 
 def test_enter_writes_the_calling_process(tmp_path):
