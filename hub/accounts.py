@@ -17,23 +17,31 @@ def ensure(name, group, create):
     """Check that ``name`` is a Unix account of ``group``; create it if it is missing and allowed.
 
     A login from outside must never start a server as root or as an administrator who happens to
-    have that name: hence the group. Raises ``Refused`` (403).
+    have that name: hence the group. Raises ``Refused`` (403; 503 if no account could be made).
     """
     try:
         account = pwd.getpwnam(name)
     except KeyError:
         if not create:
             raise Refused(403, "no-account", f"{name} has no account on this machine.") from None
-        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", name):
-            message = f"{name!r} cannot be the name of a Unix account."
-            raise Refused(403, "no-account", message) from None
-        command = ["useradd", "--create-home", "--shell", "/bin/bash", "--groups", group, name]
-        subprocess.run(command, check=True, capture_output=True)
-        os.chmod(pwd.getpwnam(name).pw_dir, 0o700)  # whatever the system's default is
+        make(name, group)
         return
     if grp.getgrnam(group).gr_gid not in os.getgrouplist(name, account.pw_gid):
         message = f"The account {name} is not in the group {group}: ask your instructor."
         raise Refused(403, "not-a-learner", message)
+
+
+def make(name, group):
+    """Make the account ``name`` in ``group``, its home closed to others. Raises ``Refused``."""
+    if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", name):
+        raise Refused(403, "no-account", f"{name!r} cannot be the name of a Unix account.")
+    command = ["useradd", "--create-home", "--shell", "/bin/bash", "--groups", group, name]
+    answer = subprocess.run(command, capture_output=True, text=True)
+    if answer.returncode:
+        said = " ".join(answer.stderr.split()) or "useradd gave no reason"
+        message = f"No account could be made for {name} ({said}): tell your instructor."
+        raise Refused(503, "no-account", message)
+    os.chmod(pwd.getpwnam(name).pw_dir, 0o700)  # whatever the system's default is
 
 
 def runtime_folder(account: str | None) -> str:
