@@ -1,7 +1,7 @@
 """Which server holds which GPU: plain functions and one table, so that no GPU is promised twice.
 
 Nothing here knows JupyterHub. The spawner calls ``lease`` when a server starts, ``free`` when it
-is gone and ``restore`` when the hub comes back up.
+is gone (and before each start) and ``restore`` when the hub comes back up.
 """
 
 import subprocess
@@ -31,8 +31,8 @@ class GpuSlots:
     def lease(self, owner: str, count: int, present: GpuIds, most: int | None = None) -> GpuIds:
         """Promise ``count`` of the ``present`` GPUs to ``owner``, at most ``most`` per server.
 
-        Raises ``Refused`` (409) if there are too few, or if ``owner`` still holds a lease: its
-        last server may be running on those GPUs.
+        Raises ``Refused`` (409) if there are too few, or if ``owner`` still holds a lease, which
+        would be lost from the table: ``free`` it first, as the spawner does before every start.
         """
         if owner in self.leases:
             raise Refused(409, "still-held", f"{owner} still holds GPUs: stop that server first.")
