@@ -23,8 +23,7 @@ state.mkdir(mode=0o700, parents=True, exist_ok=True)
 os.environ.pop("HUB_PASSWORD", None)
 
 # --- Where it listens ---------------------------------------------------------------------------
-scheme = "https" if settings.tls_key else "http"
-c.JupyterHub.bind_url = f"{scheme}://{settings.address}:{settings.port}"
+c.JupyterHub.bind_url = settings.url
 c.JupyterHub.ssl_key, c.JupyterHub.ssl_cert = settings.tls_key, settings.tls_cert
 # Only the proxy is for the world; the hub and the proxy's own door stay on loopback.
 c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{settings.port + 1}"
@@ -45,8 +44,7 @@ c.JupyterHub.cleanup_servers = settings.accounts == "one"
 c.JupyterHub.authenticator_class = settings.auth
 c.SharedPasswordAuthenticator.user_password = settings.password or None
 c.Authenticator.admin_users = set(settings.admins.split())
-everybody = "*" in settings.allowed_users or (settings.on_loopback and not settings.users)
-if everybody:  # everybody whom the authenticator knows
+if settings.everybody:
     c.Authenticator.allow_all = True
 else:
     c.Authenticator.allowed_users = settings.allowed_users
@@ -61,7 +59,7 @@ if settings.subdomain_host:
     # browser; the host prefix keeps such a page from planting cookies.
     c.JupyterHub.subdomain_host = settings.subdomain_host
     c.JupyterHub.cookie_host_prefix_enabled = True
-if scheme == "https":
+if settings.tls_key:
     # A browser that has seen this hub by TLS once never asks in the clear again.
     headers = c.JupyterHub.tornado_settings["headers"]
     headers["Strict-Transport-Security"] = "max-age=31536000"

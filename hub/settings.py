@@ -1,27 +1,31 @@
-"""The hub's settings: read from the environment, checked, and refused in words when unsafe.
+"""The hub's settings: read from the environment, each checked, and refused in words.
 
 Every setting is a ``HUB_…`` variable; README.md lists them. The secrets of OAuth and LTI are not
 among them: those authenticators read their own.
 """
 
-import grp
 import ipaddress
+import math
 import os
 import sys
 from dataclasses import dataclass, fields
-from importlib.metadata import entry_points
-from pathlib import Path
 
-from jupyterhub.auth import DummyAuthenticator
-from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
-from traitlets.utils.importstring import import_item
+import safety
+from jupyterhub.traitlets import ByteSpecification
+from safety import SettingError
+from traitlets import TraitError
 
-OPEN = (DummyAuthenticator, SharedPasswordAuthenticator)  # the login is no proof of who it is
-EVERYBODY = ("github", "google")  # anybody can get an account there
-
-
-class SettingError(ValueError):
-    """A setting that the hub will not start with: what was given and what to do."""
+# The least and the most that a number may be. The two ports after HUB_PORT are the hub's own; the
+# kernel takes no smaller share of a CPU.
+RANGES = {
+    "port": (1, 65533),
+    "create_accounts": (0, 1),
+    "cpus": (0.01, math.inf),
+    "gpus_per_learner": (0, math.inf),
+    "simulated_gpus": (0, math.inf),
+    "idle_timeout": (1, math.inf),
+    "max_age": (0, math.inf),
+}
 
 
 @dataclass(frozen=True)
@@ -50,18 +54,31 @@ class Settings:
     max_age: int = 43200
 
     @property
-    def on_loopback(self):
+    def on_loopback(self) -> bool:
+        """Whether only this machine reaches the hub's address."""
         if self.address == "localhost":
             return True
-        try:
-            return ipaddress.ip_address(self.address).is_loopback
-        except ValueError:
-            return False  # '' and host names: every interface, or one we cannot know
+        if not is_ip(self.address):
+            return False  # a host name: we cannot know
+        return ipaddress.ip_address(self.address).is_loopback
 
     @property
-    def allowed_users(self):
+    def url(self) -> str:
+        """The hub's address as a browser takes it."""
+        scheme = "https" if self.tls_key else "http"
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"{scheme}://{host}:{self.port}"
+
+    @property
+    def allowed_users(self) -> set[str]:
         """The names that may log in; ``{'*'}``: everybody whom the authenticator knows."""
         return set(self.users.split())
+
+    @property
+    def everybody(self) -> bool:
+        """Whether all whom the login knows may log in; only a try-out need not say so."""
+        unnamed = not self.allowed_users and self.on_loopback and safety.is_open(self.auth)
+        return "*" in self.allowed_users or unnamed
 
 
 def read(environ=os.environ, is_root: bool | None = None) -> Settings:
@@ -75,92 +92,64 @@ def read(environ=os.environ, is_root: bool | None = None) -> Settings:
             continue
         if name not in kinds:
             raise SettingError(f"{variable} is no setting of this hub; README.md lists them.")
-        try:
-            given[name] = kinds[name](text)
-        except ValueError:
-            raise SettingError(f"{variable} must be a number, not {text!r}.") from None
-    given.setdefault("accounts", "own" if is_root else "one")
+        given[name] = text if kinds[name] is str else number(variable, text, kinds[name])
+    is_try_out = safety.is_open(given.get("auth", Settings.auth))
+    given.setdefault("accounts", "own" if is_root and not is_try_out else "one")
     home = environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
     folder = "/var/lib" if is_root else home
     given.setdefault("state", f"{folder}/d2lmgpu-hub")
     settings = Settings(**given)
-    check(settings, is_root)
+    check_texts(settings)
+    safety.check(settings, is_root)
     return settings
 
 
-def check(settings: Settings, is_root: bool) -> None:
-    """Raise ``SettingError`` for a combination that would let learners in, or at each other."""
-    if settings.accounts not in ("own", "one"):
-        raise SettingError(f"HUB_ACCOUNTS is 'own' or 'one', not {settings.accounts!r}.")
-    if settings.accounts == "own" and not is_root:
-        raise SettingError("HUB_ACCOUNTS=own starts servers under other accounts: run as root.")
-    if settings.accounts == "own":
-        check_own_accounts(settings)
+def number(variable: str, text: str, kind: type) -> int | float:
+    """The number in ``text``; raises ``SettingError`` for none, and for one out of its range."""
+    least, most = RANGES[variable.removeprefix("HUB_").lower()]
+    try:
+        value = kind(text)
+    except ValueError:
+        value = math.nan  # in no range
+    if not least <= value <= most or value == math.inf:
+        whole = "whole number" if kind is int else "number"
+        upper = "on" if most == math.inf else f"to {most}"
+        raise SettingError(f"{variable} must be a {whole} from {least} {upper}, not {text!r}.")
+    return value
+
+
+def is_ip(address: str) -> bool:
+    """Whether ``address`` is an IP address, of version 4 or 6."""
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        return False
+    return True
+
+
+def check_texts(settings: Settings) -> None:
+    """Raise ``SettingError`` for a text that JupyterHub or its proxy would stumble over later."""
+    if ":" in settings.address and not is_ip(settings.address):
+        raise SettingError(
+            f"HUB_ADDRESS is an IP address or a host name, not {settings.address!r}: the port goes"
+            " into HUB_PORT, and an IPv6 address has no brackets."
+        )
     if bool(settings.tls_key) != bool(settings.tls_cert):
         raise SettingError("HUB_TLS_KEY and HUB_TLS_CERT belong together: give both files.")
+    for name in ("tls_key", "tls_cert"):
+        path = getattr(settings, name)
+        if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
+            raise SettingError(
+                f"HUB_{name.upper()}={path!r} is no file that the hub can read: give the path of"
+                " the certificate's file, and start the hub under an account that may read it."
+            )
     if settings.subdomain_host and not settings.subdomain_host.startswith("https://"):
         raise SettingError("HUB_SUBDOMAIN_HOST starts with https://: its cookies need TLS.")
-    authenticator = authenticator_class(settings.auth)
-    if issubclass(authenticator, SharedPasswordAuthenticator) and len(settings.password) < 8:
-        raise SettingError("HUB_AUTH=shared-password needs a HUB_PASSWORD of 8 characters or more.")
-    if "*" in settings.allowed_users and settings.auth in EVERYBODY:
-        raise SettingError(
-            f"HUB_AUTH={settings.auth} with HUB_USERS=* lets in everybody who has an account"
-            " there: name the learners in HUB_USERS."
-        )
-    if not settings.on_loopback:
-        check_public(settings, authenticator)
-
-
-def check_public(settings: Settings, authenticator) -> None:
-    """What an address that others can reach needs, beyond ``check``."""
-    where = f"HUB_ADDRESS={settings.address!r} can be reached from other machines"
-    if issubclass(authenticator, OPEN):
-        raise SettingError(
-            f"{where}, and HUB_AUTH={settings.auth} lets anybody be anybody:"
-            " use pam, native, an OAuth provider or lti13 (see README.md), or 127.0.0.1."
-        )
-    if settings.accounts != "own":
-        raise SettingError(
-            f"{where}: every learner needs an own account (HUB_ACCOUNTS=own, as root),"
-            " or each could read what the others write."
-        )
-    if not settings.tls_key:
-        raise SettingError(
-            f"{where}: give HUB_TLS_KEY and HUB_TLS_CERT, or stay on 127.0.0.1 behind a web"
-            " server that speaks TLS, or passwords travel in the clear."
-        )
-    if not settings.allowed_users:
-        raise SettingError(f"{where}: say in HUB_USERS who may log in, or nobody can.")
-
-
-def check_own_accounts(settings: Settings) -> None:
-    """The group of the learners is there, and every account can run the course's Python."""
-    otherwise = "For a try-out on this machine alone, HUB_ACCOUNTS=one."
     try:
-        grp.getgrnam(settings.group)
-    except KeyError:
+        limit = ByteSpecification().validate(None, settings.memory) if settings.memory else 1
+    except (TraitError, ValueError, OverflowError):  # the last two: 'nanG' and 'infG'
+        limit = 0
+    if limit < 1:
         raise SettingError(
-            f"There is no Unix group {settings.group!r} of those who get a server:"
-            f" groupadd {settings.group}, or name another in HUB_GROUP. {otherwise}"
-        ) from None
-    for path in (Path(settings.python).absolute(), Path(settings.python).resolve()):
-        for part in (path, *path.parents):
-            if not part.exists() or not part.stat().st_mode & 0o001:
-                raise SettingError(
-                    f"Learners cannot run HUB_PYTHON={settings.python}: {part} is closed to them."
-                    " Install the course where everybody can read, in /opt say, and name its"
-                    f" Python. {otherwise}"
-                )
-
-
-def authenticator_class(name: str):
-    """The class that JupyterHub would take for ``name``: a registered name or an import path."""
-    registered = {entry.name: entry for entry in entry_points(group="jupyterhub.authenticators")}
-    try:
-        return registered[name].load() if name in registered else import_item(name)
-    except ImportError as error:
-        raise SettingError(
-            f"HUB_AUTH={name!r} is not installed ({error}); there are"
-            f" {', '.join(sorted(registered))}. README.md says what to install for others."
-        ) from error
+            f"HUB_MEMORY must be a size such as 8G or 512M, not {settings.memory!r}."
+        )

@@ -5,26 +5,13 @@ The shared password of a try-out is made anew at each start, shown here once and
 
 import os
 import secrets
-import shutil
 import signal
-import subprocess
 import sys
 from pathlib import Path
 
 import settings as hub_settings
 
 HERE = Path(__file__).resolve().parent
-
-
-def install_proxy():
-    """Install the pinned configurable-http-proxy beside this file, unless it is there."""
-    if (HERE / "node_modules/.bin/configurable-http-proxy").exists():
-        return
-    if not shutil.which("npm"):
-        sys.exit("The hub's proxy runs on Node.js 20 or newer: install node and npm, then retry.")
-    print("Installing the proxy (configurable-http-proxy) with npm …", flush=True)
-    if subprocess.run(["npm", "ci", "--ignore-scripts"], cwd=HERE).returncode:
-        sys.exit("npm could not install the proxy; its message is above.")
 
 
 def main():
@@ -36,9 +23,9 @@ def main():
         settings = hub_settings.read(environ)
     except hub_settings.SettingError as error:
         sys.exit(f"The hub does not start: {error}")
-    install_proxy()
-    scheme = "https" if settings.tls_key else "http"
-    print(f"The hub will be at {scheme}://{settings.address}:{settings.port}/")
+    if not (HERE / "node_modules/.bin/configurable-http-proxy").exists():
+        sys.exit(f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {HERE}")
+    print(f"The hub will be at {settings.url}/")
     if fresh:
         print(f"Log in with any name, such as ada, and the password {environ['HUB_PASSWORD']}")
         print("The password holds until the hub stops. Ctrl+C stops it.", flush=True)

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,11 +12,11 @@ import requests
 from running_hub import ROOT, three_free_ports, wait_until
 
 
-def start(tmp_path, **settings):
+def start(tmp_path, script=ROOT / "hub/start.py", **settings):
     kept = {name: value for name, value in os.environ.items() if not name.startswith("HUB_")}
-    environ = {**kept, "HUB_STATE": str(tmp_path / "state"), "HUB_ACCOUNTS": "one", **settings}
+    environ = {**kept, "HUB_STATE": str(tmp_path / "state"), **settings}
     return subprocess.Popen(
-        [sys.executable, str(ROOT / "hub/start.py")],
+        [sys.executable, str(script)],
         env=environ,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -49,6 +50,17 @@ def test_an_unsafe_setting_is_one_line_and_no_port(tmp_path):
     assert hub.returncode == 1
     assert said.startswith("The hub does not start: HUB_ADDRESS='0.0.0.0' can be reached")
     assert len(said.splitlines()) == 1
+
+
+def test_a_missing_proxy_is_one_line(tmp_path):
+    copy = tmp_path / "hub"
+    shutil.copytree(ROOT / "hub", copy, ignore=shutil.ignore_patterns("node_modules"))
+    hub = start(tmp_path, copy / "start.py")
+    said = hub.communicate(timeout=60)[0]
+    assert hub.returncode == 1
+    assert said == (
+        f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {copy}\n"
+    )
 
 
 def answers(url):

@@ -1,0 +1,122 @@
+"""Which settings are safe together: who may log in, from where, and under which Unix account."""
+
+import grp
+from importlib.metadata import entry_points
+from pathlib import Path
+
+from jupyterhub.auth import Authenticator, DummyAuthenticator
+from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
+from traitlets.utils.importstring import import_item
+
+OPEN = (DummyAuthenticator, SharedPasswordAuthenticator)  # the login is no proof of who it is
+# The instructor makes these accounts or admits them; elsewhere anybody may get one. By name, since
+# two are of packages that need not be installed.
+ADMITTED = {
+    "jupyterhub.auth.PAMAuthenticator",
+    "nativeauthenticator.nativeauthenticator.NativeAuthenticator",
+    "ltiauthenticator.lti13.auth.LTI13Authenticator",
+}
+
+
+class SettingError(ValueError):
+    """A setting that the hub will not start with: what was given and what to do."""
+
+
+def authenticator_class(name: str) -> type[Authenticator]:
+    """The class that JupyterHub would take for ``name``: a registered name or an import path."""
+    registered = {entry.name: entry for entry in entry_points(group="jupyterhub.authenticators")}
+    there_are = f"there are {', '.join(sorted(registered))}. README.md says what to install"
+    try:
+        found = registered[name].load() if name in registered else import_item(name)
+    except (ImportError, ValueError) as error:
+        message = f"HUB_AUTH={name!r} is not installed ({error}); {there_are} for others."
+        raise SettingError(message) from error
+    if not (isinstance(found, type) and issubclass(found, Authenticator)):
+        raise SettingError(f"HUB_AUTH={name!r} is not a login; {there_are} for others.")
+    return found
+
+
+def is_open(auth: str) -> bool:
+    """Whether anybody can log in as anybody by the login ``auth``."""
+    return issubclass(authenticator_class(auth), OPEN)
+
+
+def check(settings, is_root: bool) -> None:
+    """Raise ``SettingError`` for a combination that would let learners in, or at each other."""
+    if settings.accounts not in ("own", "one"):
+        raise SettingError(f"HUB_ACCOUNTS is 'own' or 'one', not {settings.accounts!r}.")
+    if settings.accounts == "own" and not is_root:
+        raise SettingError("HUB_ACCOUNTS=own starts servers under other accounts: run as root.")
+    check_login(settings)
+    if not settings.on_loopback:
+        check_public(settings)
+    if settings.accounts == "own":
+        check_own_accounts(settings)
+
+
+def check_login(settings) -> None:
+    """The login lets in those whom the instructor knows, and each as nobody else."""
+    authenticator = authenticator_class(settings.auth)
+    if issubclass(authenticator, SharedPasswordAuthenticator) and len(settings.password) < 8:
+        raise SettingError("HUB_AUTH=shared-password needs a HUB_PASSWORD of 8 characters or more.")
+    if is_open(settings.auth):
+        # On loopback as well: learners' own servers reach the hub's address there.
+        if settings.accounts == "own":
+            raise SettingError(
+                f"HUB_AUTH={settings.auth} lets anybody be anybody, so accounts of their own"
+                " (HUB_ACCOUNTS=own) would keep no learners apart: use another login (see"
+                " README.md), or HUB_ACCOUNTS=one for a try-out."
+            )
+        return
+    if not settings.allowed_users:
+        raise SettingError(
+            f"Say in HUB_USERS who may log in by HUB_AUTH={settings.auth}: the names, with spaces"
+            " between."
+        )
+    classes = {f"{base.__module__}.{base.__qualname__}" for base in authenticator.__mro__}
+    if "*" in settings.allowed_users and not classes & ADMITTED:
+        raise SettingError(
+            f"HUB_AUTH={settings.auth} with HUB_USERS=* lets in everybody who has an account"
+            " there: name the learners in HUB_USERS. '*' is for accounts that you make or admit"
+            " (pam, native, LTI 1.3)."
+        )
+
+
+def check_public(settings) -> None:
+    """What an address that others can reach needs."""
+    where = f"HUB_ADDRESS={settings.address!r} can be reached from other machines"
+    if is_open(settings.auth):
+        raise SettingError(
+            f"{where}, and HUB_AUTH={settings.auth} lets anybody be anybody:"
+            " use pam, native, an OAuth provider or LTI 1.3 (see README.md), or 127.0.0.1."
+        )
+    if settings.accounts != "own":
+        raise SettingError(
+            f"{where}: every learner needs an own account (HUB_ACCOUNTS=own, as root),"
+            " or each could read what the others write."
+        )
+    if not settings.tls_key:
+        raise SettingError(
+            f"{where}: give HUB_TLS_KEY and HUB_TLS_CERT, or stay on 127.0.0.1 behind a web"
+            " server that speaks TLS, or passwords travel in the clear."
+        )
+
+
+def check_own_accounts(settings) -> None:
+    """The group of the learners is there, and every account can run the course's Python."""
+    otherwise = "For a try-out on this machine alone, HUB_ACCOUNTS=one."
+    try:
+        grp.getgrnam(settings.group)
+    except KeyError:
+        raise SettingError(
+            f"There is no Unix group {settings.group!r} of those who get a server:"
+            f" groupadd {settings.group}, or name another in HUB_GROUP. {otherwise}"
+        ) from None
+    for path in (Path(settings.python).absolute(), Path(settings.python).resolve()):
+        for part in (path, *path.parents):
+            if not part.exists() or not part.stat().st_mode & 0o001:
+                raise SettingError(
+                    f"Learners cannot run HUB_PYTHON={settings.python}: {part} is closed to them."
+                    " Install the course where everybody can read, in /opt say, and name its"
+                    f" Python. {otherwise}"
+                )
