@@ -1,8 +1,5 @@
 """Run every benchmark, each in a process of its own; print the ratios and write them to records/.
 
-    python -m benchmarks                        all of them
-    python -m benchmarks torch against_d2l      one, on the cores this process has
-
 On a CPU the comparison with D2L's loops runs on one core, loader included.
 """
 

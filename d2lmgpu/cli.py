@@ -19,7 +19,11 @@ def main(arguments=None) -> int:
     if chosen.command == "record":
         from d2lmgpu import records
 
-        print("Written to", records.record_chapter(chosen.chapter))
+        try:
+            print("Written to", records.record_chapter(chosen.chapter))
+        except (records.RecordError, OSError) as error:
+            print(error, file=sys.stderr)
+            return 1
         return 0
 
     if chosen.command == "gpu-check":

@@ -6,8 +6,8 @@ modelled, never measured. Times are seconds, sizes are bytes.
 """
 
 import math
+import numbers
 from dataclasses import dataclass, replace
-from operator import index
 
 import numpy as np
 
@@ -41,8 +41,7 @@ def exchange_seconds(algorithm: str, k: int, num_bytes: float, link: Link) -> fl
     """Allreduce of num_bytes over k devices: `schedule_seconds` as a formula, for any large k."""
     _check_devices(k)
     check("num_bytes", num_bytes, True, "bytes")
-    if algorithm not in _COST:
-        raise CostError(f"No formula for {algorithm!r}; choose from {', '.join(_COST)}.")
+    _check_algorithm(algorithm)
     if k == 1 or num_bytes == 0:
         return 0.0
     rounds, share = _COST[algorithm](k)
@@ -55,6 +54,7 @@ def machine_seconds(machine: Machine, k: int, num_bytes: float, algorithm: str =
     Within a machine by `algorithm`. Over several: sharded inside each, a ring between them for each
     shard at once, so that a machine's network carries 2(m-1)/m of the gradient.
     """
+    _check_devices(k)
     inside = min(k, machine.devices)
     link = machine.link
     if machine.shared:
@@ -73,6 +73,7 @@ def exposed_seconds(exchange: float, backward: float, num_buckets: int, overlap=
     """
     check("exchange", exchange, True, "seconds")
     check("backward", backward, True, "seconds")
+    _check_whole("num_buckets", num_buckets)
     if not overlap:
         return exchange
     per_bucket = exchange / num_buckets
@@ -132,6 +133,7 @@ class Work:
             check(name, getattr(self, name), True, "bytes or seconds")
         check("bucket", self.bucket, False, "bytes")
         check("messages", self.messages, False, "a step")
+        _check_algorithm(self.algorithm)
         if not 0 <= self.backward <= 1:
             raise CostError(f"backward is {self.backward!r}; it must be a share from 0 to 1.")
 
@@ -167,8 +169,7 @@ class Step:
 def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
     """The step of `batch_size` examples on k devices, as evenly split as possible."""
     _check_devices(k)
-    if index(batch_size) < 1:
-        raise CostError(f"batch_size is {batch_size}; it must be at least 1.")
+    _check_whole("batch_size", batch_size)
     largest = shard_sizes(batch_size, k)[0]
     slow_fixed, slow_example = machine.slowed(k)
     compute = work.fixed * slow_fixed + work.example * slow_example * largest
@@ -205,5 +206,14 @@ def best_num_gpus(work: Work, machine: Machine, batch_size: int, at_most: int) -
 
 
 def _check_devices(k) -> None:
-    if index(k) < 1:
-        raise CostError(f"There are k = {k} devices; k must be at least 1.")
+    _check_whole("k, the number of devices,", k)
+
+
+def _check_whole(name, value) -> None:
+    if not isinstance(value, numbers.Integral) or value < 1:
+        raise CostError(f"{name} is {value!r}; it must be a whole number from 1 up.")
+
+
+def _check_algorithm(algorithm) -> None:
+    if algorithm not in _COST:
+        raise CostError(f"No formula for {algorithm!r}; choose from {', '.join(_COST)}.")

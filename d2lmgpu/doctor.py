@@ -29,11 +29,13 @@ VARIABLES = {
     devices.VARIABLE: "which devices: auto, gpu, cpu or cpu:N; not set, it is auto",
     profiles.VARIABLE: "how much data and how many epochs: auto, quick, full or test; "
     "not set, it is auto",
+    profiles.CAP: "at most so many training images; not set, as many as the profile says",
     "D2LMGPU_DATA": "the one folder in which the data is; not set, the usual places are searched",
     "D2LMGPU_CACHE": "where downloads are kept; not set, it is in the user's cache folder",
 }
 # What the lab, the build of the book and the hub set for the processes that they start.
 INTERNAL = {"D2LMGPU_EVENTS", "D2LMGPU_BOOK", "D2LMGPU_LEASE"}
+INTERNAL |= {"D2LMGPU_PYTHON_TORCH", "D2LMGPU_PYTHON_MXNET"}
 BELOW = "unusable, see below"
 
 # In a process of its own, imported just as a chapter imports it.

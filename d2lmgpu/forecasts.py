@@ -22,6 +22,7 @@ from d2lmgpu import chapters, devices, profiles
 from d2lmgpu.calibration import Calibration, affine, calibrate
 from d2lmgpu.costmodel import CostError, Step, Work, best_num_gpus, step
 from d2lmgpu.datafiles import cache
+from d2lmgpu.records import cpu_model
 
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 IMAGES, BATCH_SIZES, NUM_EPOCHS = 768, (64, 192, 384), 4
@@ -203,7 +204,8 @@ def _key(network, framework):
     """What a measurement depends on; as JSON reads it."""
     chapter = hashlib.sha256(_training(network, framework).path.read_bytes()).hexdigest()
     settings = {name: os.environ.get(name) for name in SETTINGS}
-    return {"chapter": chapter, "cores": devices.num_cores(), **settings}
+    machine = {"cores": devices.num_cores(), "cpu": cpu_model()}  # homes may be shared
+    return {"chapter": chapter, **machine, **settings}
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.machinery
+import numbers
 import re
 import sys
 import types
@@ -76,8 +77,12 @@ def resize_images(X, side):
     """Images ``X`` (n, 1, h, w), bilinearly scaled to ``side`` x ``side`` (None: as they are)."""
     if side is None:
         return X
+    if not isinstance(side, numbers.Integral) or isinstance(side, bool) or side < 1:
+        raise ValueError(
+            f"resize={side!r}: give the new side as a whole number of pixels from 1 up."
+        )
     from PIL import Image
 
-    size = (side, side)
+    size = (int(side), int(side))
     scaled = [Image.fromarray(x[0]).resize(size, Image.Resampling.BILINEAR) for x in X]
     return np.stack(scaled)[:, None]

@@ -49,7 +49,7 @@ def launch(fn, *args, num_processes):
     whole = isinstance(num_processes, numbers.Integral) and not isinstance(num_processes, bool)
     if not whole or num_processes < 1:
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
-    task = _pickle(fn, args)
+    num_processes, task = int(num_processes), _pickle(fn, args)
     with tempfile.TemporaryDirectory(prefix="d2lmgpu-", ignore_cleanup_errors=True) as folder:
         Path(folder, "task").write_bytes(task)
         supervisor, _prepared = _prepared or _Supervisor("torch"), None
@@ -97,7 +97,7 @@ class _Supervisor:
     def __init__(self, *modules):
         # Loopback only: neither the workers nor a store of theirs may be seen from outside.
         self.settings = {
-            "PYTHONPATH": os.pathsep.join(path for path in sys.path if path),
+            "PYTHONPATH": os.pathsep.join(str(path) for path in sys.path if path),
             "OMP_NUM_THREADS": "1",
             "GLOO_SOCKET_IFNAME": _LOOPBACK,
             "NCCL_SOCKET_IFNAME": _LOOPBACK,
@@ -116,7 +116,7 @@ class _Supervisor:
 
     def run(self, folder, num_processes):
         """Give it the task in ``folder`` and show what rank 0 prints; its exit code."""
-        task = {"folder": folder, "num_processes": num_processes, "path": sys.path,
+        task = {"folder": folder, "num_processes": num_processes, "path": list(map(str, sys.path)),
                 "environ": os.environ | self.settings}  # fmt: skip
         with contextlib.suppress(BrokenPipeError):  # it has ended: its exit code says so
             self.process.stdin.write(json.dumps(task) + "\n")
@@ -164,12 +164,17 @@ def _what_happened(folder, num_processes, exit_code, said):
         frames = traceback.StackSummary.from_list(raised[rank]["frames"]).format()[-5:]
         what = f"raised {raised[rank]['error']}\n\nThe end of its traceback:\n{''.join(frames)}"
     elif exit_codes[rank] < 0:
-        what = f"was killed by {signal.Signals(-exit_codes[rank]).name}"
+        what = f"was killed by {signal_name(-exit_codes[rank])}"
         if exit_codes[rank] == -signal.SIGKILL:
             what += " (by the system, if memory ran out)"
     else:
         what = f"ended without a result (exit code {exit_codes[rank]})"
     return f"Worker {rank} of {num_processes} {what.rstrip()}{_tail(_read(folder / f'log-{rank}'))}"
+
+
+def signal_name(number):
+    """SIGKILL for 9; Python has no names for the real-time signals."""
+    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
 
 
 def _read_json(file):

@@ -6,6 +6,7 @@ src/graph/tuning.cc at 01afd20, protocol Simple): NVLink 3.4, PCIe 5.7, network 
 """
 
 import math
+import numbers
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,7 @@ class CostError(ValueError):
 
 def check(name: str, value: float, zero_allowed: bool, unit: str) -> None:
     """Raise CostError unless value is a finite number above (or at) zero."""
-    good = isinstance(value, (int, float)) and math.isfinite(value)
+    good = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value)
     if not good or value < 0 or (value == 0 and not zero_allowed):
         allowed = "at least 0" if zero_allowed else "above 0"
         raise CostError(f"{name} is {value!r}; it must be a finite number {allowed} ({unit}).")

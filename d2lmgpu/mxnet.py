@@ -7,8 +7,9 @@ core: MXNet computes with one thread, and ``parallel`` gives every device a thre
 import os
 from statistics import median
 
-# A device is one core. MXNet reads this when it is imported, so it must come before.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+# A device is one core, whatever a cluster has set. MXNet reads this when it is imported, so it must
+# come before.
+os.environ["OMP_NUM_THREADS"] = "1"
 
 from d2lmgpu import cuda_libraries
 from d2lmgpu.helpers import hand_on, not_installed
@@ -91,11 +92,22 @@ def parallel(fn, *per_device_args):
     """``[fn(*args) for each device]``, all devices at once.
 
     Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
-    are asynchronous. On the CPU a thread for each core.
+    are asynchronous. On the CPU a thread for each core, which records and trains or not as is done
+    here.
     """
     if _devices.available(num_gpus())[0] == "gpu":
         return [fn(*args) for args in zip(*per_device_args, strict=True)]
-    return _threads.run(fn, *per_device_args)
+    here = autograd.is_recording(), autograd.is_training()
+
+    def call(*args):  # MXNet keeps these settings for each thread
+        before = autograd.set_recording(here[0]), autograd.set_training(here[1])
+        try:
+            return fn(*args)
+        finally:
+            autograd.set_recording(before[0])
+            autograd.set_training(before[1])
+
+    return _threads.run(call, *per_device_args)
 
 
 def synchronize():
@@ -322,6 +334,8 @@ def accuracy(y_hat, y):
     """Number of correct predictions: ``y_hat`` (n, classes) or (n,), ``y`` (n,)."""
     if y_hat.ndim > 1 and y_hat.shape[1] > 1:
         y_hat = y_hat.argmax(axis=1)
+    if y_hat.shape != y.shape:  # they would be compared all with all
+        raise ValueError(f"y_hat is for {tuple(y_hat.shape)} examples, y for {tuple(y.shape)}.")
     return float((y_hat.astype(y.dtype) == y).sum())
 
 

@@ -50,7 +50,7 @@ def machine() -> dict:
     from d2lmgpu.doctor import installed_gpus
 
     return {
-        "cpu": _cpu(),
+        "cpu": cpu_model(),
         "cores": num_cores(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
         "gpus": installed_gpus(),
@@ -58,7 +58,8 @@ def machine() -> dict:
     }
 
 
-def _cpu():
+def cpu_model() -> str:
+    """The CPU as it names itself."""
     try:
         return re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())[1]
     except (OSError, TypeError):
@@ -140,8 +141,11 @@ def record_chapter(path, folder="records") -> Path:
     runs, forecast = RECIPE, lambda *settings: {}
     if profile.name != "full":
         runs, forecast = grid(part, profile, kind, count), forecasts_of(path)
-    if kind == "cpu":  # after calibrating: devices past the cores are simulated, and say so
-        os.environ.setdefault(VARIABLE, f"cpu:{DEVICES[-1]}")
+    elif kind == "gpu":
+        runs = [run for run in runs if run[0] <= count]
+    if kind == "cpu" and os.environ.get(VARIABLE, "auto") == "auto":
+        # After calibrating: devices past the cores are simulated, and say so.
+        os.environ[VARIABLE] = f"cpu:{DEVICES[-1]}"
     stem = "-".join(Path(path).with_suffix("").parts[-2:])
     command = f"D2LMGPU_PROFILE={profile.name} {Path(sys.executable).name} -m d2lmgpu record {path}"
     data = TRAININGS[part][0](1, 1)
@@ -185,9 +189,10 @@ def grid(part, profile, kind, count) -> list:
     """
     _, epochs, share, rates = TRAININGS[part]
     num_epochs = math.ceil(share * getattr(profile, epochs))
+    chosen = os.environ.get(VARIABLE, "auto") != "auto"  # else those past the cores are simulated
     return [
         (num_gpus, batch_size, lr, num_epochs)
         for num_gpus in DEVICES
-        if kind == "cpu" or num_gpus <= count
+        if num_gpus <= count or (kind == "cpu" and not chosen)
         for batch_size, lr in rates.items()
     ]

@@ -4,6 +4,7 @@ The same public names and signatures as ``d2lmgpu.mxnet``. Without a GPU a devic
 core: torch computes with one thread, and ``parallel`` gives every device a thread of its own.
 """
 
+import os
 from statistics import median
 
 from d2lmgpu.helpers import hand_on, not_installed
@@ -35,7 +36,7 @@ __all__ = [
     "shard_sizes", "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
 ]  # fmt: skip
 
-if not torch.cuda.is_available():
+if not torch.cuda.is_available() or os.environ.get(_devices.VARIABLE, "").startswith("cpu"):
     torch.set_num_threads(1)  # a device is one core; threads of one shard must not spin on another
 
 _threads = _parallel.DeviceThreads(setup=lambda: torch.set_num_threads(1))
@@ -84,11 +85,19 @@ def parallel(fn, *per_device_args):
     """``[fn(*args) for each device]``, all devices at once.
 
     Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
-    are asynchronous. On the CPU a thread for each core.
+    are asynchronous. On the CPU a thread for each core, in which gradients and automatic casts are
+    on or off as they are here.
     """
     if _devices.available(num_gpus())[0] == "gpu":
         return [fn(*args) for args in zip(*per_device_args, strict=True)]
-    return _threads.run(fn, *per_device_args)
+    grad, cast = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
+    dtype = torch.get_autocast_dtype("cpu")
+
+    def call(*args):  # PyTorch keeps these settings for each thread
+        with torch.set_grad_enabled(grad), torch.autocast("cpu", dtype, cast):
+            return fn(*args)
+
+    return _threads.run(call, *per_device_args)
 
 
 def synchronize():
@@ -314,6 +323,8 @@ def accuracy(y_hat, y):
     """Number of correct predictions: ``y_hat`` (n, classes) or (n,), ``y`` (n,)."""
     if y_hat.ndim > 1 and y_hat.shape[1] > 1:
         y_hat = y_hat.argmax(dim=1)
+    if y_hat.shape != y.shape:  # they would be compared all with all
+        raise ValueError(f"y_hat is for {tuple(y_hat.shape)} examples, y for {tuple(y.shape)}.")
     return float((y_hat.to(y.dtype) == y).sum())
 
 

@@ -200,6 +200,11 @@ def test_bandwidth_must_be_above_zero(bad):
         Link(0, bad)
 
 
+def test_numbers_of_numpy_are_numbers():
+    assert Link(np.float32(0), np.int64(4)) == Link(0, 4)
+    assert exchange_seconds("ring", np.int64(2), np.int64(4), Link(0, 4)) == 1
+
+
 @pytest.mark.parametrize("bad", [-1e-6, float("nan"), float("inf")])
 def test_latency_must_not_be_negative(bad):
     with pytest.raises(CostError, match=f"latency is {bad!r}.*at least 0"):
@@ -210,11 +215,11 @@ LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
 
 
 @pytest.mark.parametrize(("ask", "message"), [
-    (lambda: step(WORK, V100, 0, 256), "k = 0"),
-    (lambda: exchange_seconds("ring", 0, 1, LINK), "k = 0"),
-    (lambda: wait_seconds(-1, 1), "k = -1"),
-    (lambda: wait_samples(0, 1, 1), "k = 0"),
-    (lambda: best_num_gpus(WORK, V100, 256, 0), "k = 0"),
+    (lambda: step(WORK, V100, 0, 256), "k, the number of devices, is 0"),
+    (lambda: exchange_seconds("ring", 0, 1, LINK), "k, the number of devices, is 0"),
+    (lambda: wait_seconds(-1, 1), "k, the number of devices, is -1"),
+    (lambda: wait_samples(0, 1, 1), "k, the number of devices, is 0"),
+    (lambda: best_num_gpus(WORK, V100, 256, 0), "k, the number of devices, is 0"),
     (lambda: step(WORK, V100, 1, 0), "batch_size is 0"),
     (lambda: exchange_seconds("star", 2, 1, LINK), "'star'.*ring"),
     (lambda: exchange_seconds("ring", 2, float("nan"), LINK), "num_bytes is nan"),
@@ -225,6 +230,12 @@ LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
     (lambda: Work(1, -1), "example is -1"),
     (lambda: Work(1, 1, bucket=0), "bucket is 0"),
     (lambda: Work(1, 1, backward=1.5), "backward is 1.5"),
+    (lambda: step(WORK, V100, 2.5, 256), "k, the number of devices, is 2.5"),
+    (lambda: machine_seconds(PRESETS["K80"], 0, 1e6), "k, the number of devices, is 0"),
+    (lambda: exposed_seconds(1, 1, 0), "num_buckets is 0"),
+    (lambda: exposed_seconds(1, 1, -1), "num_buckets is -1"),
+    (lambda: Work(1, 1, algorithm="rign"), "'rign'.*ring"),
+    (lambda: Link(True, 1), "latency is True"),
     (lambda: replace(V100, devices=0), "devices is 0"),
     (lambda: replace(V100, flops=float("nan")), "flops is nan"),
     (lambda: replace(V100, matrix_flops=0), "matrix_flops is 0"),

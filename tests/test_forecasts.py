@@ -147,7 +147,7 @@ def test_unknown_trainings_are_named(ask):
 
 
 @pytest.mark.parametrize(("num_gpus", "batch_size", "message"), [
-    (0, 256, "k = 0"), (1, 0, "batch_size is 0"), (3, -1, "batch_size is -1"),
+    (0, 256, "devices, is 0"), (1, 0, "batch_size is 0"), (3, -1, "batch_size is -1"),
 ])  # fmt: skip
 def test_bad_numbers_are_named(num_gpus, batch_size, message):
     with pytest.raises(CostError, match=message):

@@ -61,6 +61,9 @@ def test_without_d2l_the_way_to_it_is_said(monkeypatch):
 def test_images_stay_as_they_are_without_a_side():
     X = np.zeros((2, 1, 28, 28), np.float32)
     assert resize_images(X, None) is X
+    for side in (0, -1, 2.5, "a", True):
+        with pytest.raises(ValueError, match=f"resize={side!r}.*pixels"):
+            resize_images(X, side)
 
 
 def test_images_are_scaled():

@@ -16,6 +16,7 @@ import time
 import uuid
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from jupyter_client.manager import KernelManager
@@ -115,7 +116,7 @@ def test_three_workers_sum_uneven_data(traces):
         dist.all_reduce(total)
         return len(mine), int(total)
 
-    assert launch(worker, num_processes=3) == [(3, 21), (2, 21), (2, 21)]
+    assert launch(worker, num_processes=np.int64(3)) == [(3, 21), (2, 21), (2, 21)]
 
 
 def test_workers_listen_on_the_loopback_interface_only(traces, monkeypatch):

@@ -97,6 +97,20 @@ def test_on_gpus_nothing_is_simulated():
     assert {num_gpus for num_gpus, *_ in runs} == {1, 2} and len(runs) == 6
 
 
+def test_devices_that_were_chosen_are_not_exceeded(monkeypatch):
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu")
+    assert {run[0] for run in records.grid("scratch", PROFILES["quick"], "cpu", 2)} == {1, 2}
+    monkeypatch.delenv("D2LMGPU_DEVICES")
+    assert max(run[0] for run in records.grid("scratch", PROFILES["quick"], "cpu", 2)) > 2
+
+
+def test_the_command_says_in_a_line_what_cannot_be_recorded(tmp_path, capsys):
+    assert cli.main(["record", str(tmp_path / "scratch" / "nosuch.ipynb")]) == 1
+    assert cli.main(["record", str(tmp_path / "other" / "nosuch.ipynb")]) == 1
+    said = capsys.readouterr().err.splitlines()
+    assert "nosuch.ipynb" in said[0] and "only chapters in" in said[1] and len(said) == 2
+
+
 def test_the_gluon_lab_is_recorded_at_the_rate_of_its_own_runs():
     runs = records.grid("lab", PROFILES["quick"], "cpu", 2)
     assert {(1, 64, 0.3, 5), (2, 128, 0.3, 5)} <= set(runs)

@@ -4,6 +4,8 @@ import re
 import signal
 from dataclasses import dataclass, field
 
+from d2lmgpu.launch import signal_name
+
 CONTROL = re.compile(r"[^\n\t -~\u00a0-\U0010ffff]")
 LINES = 25
 
@@ -48,7 +50,7 @@ def ended_early(code):
         return "The process that watches over the run was killed, and the run with it. Run again."
     if code >= 0:
         return f"The run's process ended by itself, with exit code {code}, before train returned."
-    name = signal.Signals(-code).name
+    name = signal_name(-code)
     if code == -signal.SIGKILL:
         return (
             f"The run was killed from outside ({name}). Mostly that is the system, when memory "

@@ -1,6 +1,9 @@
 """The pieces of data parallelism, against NumPy."""
 
 import itertools
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -54,10 +57,49 @@ def test_accuracy_counts(d2l, array):
     assert d2l.accuracy(y_hat, array(np.array([1, 0, 0]))) == 2
 
 
+def test_accuracy_compares_one_with_one(d2l, array):
+    with pytest.raises(ValueError, match=r"y_hat is for \(4,\) examples, y for \(4, 1\)"):
+        d2l.accuracy(array(np.zeros((4, 2))), array(np.zeros((4, 1))))
+
+
 def test_parallel_runs_all_devices_in_order_and_passes_errors_on(d2l):
     assert d2l.parallel(lambda a, b: a + b, [1, 2, 3], [10, 20, 30]) == [11, 22, 33]
     with pytest.raises(ZeroDivisionError):
         d2l.parallel(lambda a: 1 / a, [1, 0])
+
+
+def test_what_the_caller_has_switched_on_or_off_holds_on_every_device(d2l, framework):
+    if framework == "torch":
+        import torch
+
+        def seen(_):
+            return torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
+
+        with torch.no_grad(), torch.autocast("cpu", torch.bfloat16):
+            assert d2l.parallel(seen, [0]) == [(False, True)]
+            assert d2l.parallel(seen, [0, 1]) == [(False, True)] * 2
+        assert d2l.parallel(seen, [0, 1]) == [(True, False)] * 2
+        return
+    from mxnet import autograd
+
+    def seen(_):
+        return autograd.is_recording(), autograd.is_training()
+
+    with autograd.record(train_mode=False):
+        assert d2l.parallel(seen, [0, 1]) == [(True, False)] * 2
+    assert d2l.parallel(seen, [0]) == [(False, False)]
+    assert d2l.parallel(seen, [0, 1]) == [(False, False)] * 2
+
+
+def test_a_cpu_device_is_one_thread_whatever_the_machine_offers(framework):
+    code = {
+        "torch": "import torch; torch.cuda.is_available = lambda: True; import d2lmgpu.torch;"
+        "print(torch.get_num_threads())",
+        "mxnet": "import d2lmgpu.mxnet, os; print(os.environ['OMP_NUM_THREADS'])",
+    }[framework]
+    environ = os.environ | {"D2LMGPU_DEVICES": "cpu", "OMP_NUM_THREADS": "3"}
+    said = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+    assert said.stdout == "1\n", said.stderr
 
 
 def test_parallel_overlaps_on_two_cores(d2l):

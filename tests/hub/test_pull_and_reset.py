@@ -112,6 +112,8 @@ def test_what_cannot_be_reset_is_said(tmp_path, published, home):
     with pytest.raises(ResetError, match=r"mine\.ipynb is not in the published course"):
         (home / "mine.ipynb").write_text("x")
         reset(home / "mine.ipynb")
+    with pytest.raises(ResetError, match="chapters is not in the published course"):
+        reset(home / "chapters")
     with pytest.raises(ResetError, match="in no copy of the course"):
         reset(tmp_path / "elsewhere.ipynb")
     with pytest.raises(ResetError, match="follows no published branch"):
