@@ -48,6 +48,8 @@ if settings.everybody:
     c.Authenticator.allow_all = True
 else:
     c.Authenticator.allowed_users = settings.allowed_users
+    # Else whoever was ever admitted stays so when the name is taken off the list.
+    c.Authenticator.allow_existing_users = False
 
 # --- How a browser is kept honest ---------------------------------------------------------------
 # JupyterHub itself refuses cross-site requests and framing; these close what it leaves open.

@@ -29,6 +29,8 @@ def main():
     if fresh:
         print(f"Log in with any name, such as ada, and the password {environ['HUB_PASSWORD']}")
         print("The password holds until the hub stops. Ctrl+C stops it.", flush=True)
+    # Node.js may be beside Python, where the set-up puts it if the machine has none.
+    environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")])
     # The hub ends servers and services by SIGINT, which they must not inherit as ignored.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     config = sys.argv[1] if sys.argv[1:] else str(HERE / "jupyterhub_config.py")

