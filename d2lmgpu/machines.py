@@ -124,8 +124,9 @@ _PRESETS = [
     Machine(
         "RTX 4090", 4, Link(PCIE, 4.5e9), _ETH10, 82.6e12, 165e12,
         "NVIDIA Ada architecture white paper: 82.6 TFLOP/s, 165 TFLOP/s bf16; four of them without "
-        "peer access: 4.5 GB/s per device measured by d2l-neu, whose probe also shows that nothing "
-        "of the exchange is hidden (15 ms are seen where 10 would be sent)", overlap=False,
+        "peer access: 4.5 GB/s per device measured by d2l-neu; that nothing of the exchange is "
+        "hidden is concluded here: its step with it takes 15 ms more, where 10 would be sent",
+        overlap=False,
     ),
     Machine(
         "A100", 8, Link(NVLINK, 300e9), Link(NET, 8 * 200 * GBIT), 19.5e12, 312e12,
