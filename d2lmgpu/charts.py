@@ -161,7 +161,7 @@ def costs(
 def timeline(lanes: dict, title: str, kind: str = "modelled") -> Chart:
     """What each lane does when: name -> [(start, end, what)], in milliseconds.
 
-    kind is "measured" (drawn solid), "simulated" or "modelled" (drawn dashed). title says the point.
+    kind is "measured" (drawn solid), "simulated" or "modelled" (dashed). title says the point.
     """
     said = [
         f"{lane}: " + ", ".join(f"{what} from {a:.3g} to {b:.3g} ms" for a, b, what in spans)
