@@ -9,7 +9,7 @@ import time
 
 import psutil
 import pytest
-from pages import READY, Lab, open_notebook, run_all
+from pages import Lab, open_notebook, run_all, wait_for_kernel
 from servers import SECONDS, jupyterlab
 
 LONG, SHORT = 1000, 1
@@ -36,7 +36,7 @@ def kill_a_rank(desk):
 def restart_the_kernel(desk):
     running = desk.processes("d2lmgpu")
     desk.page.evaluate(RESTART)
-    desk.page.evaluate(READY)
+    wait_for_kernel(desk.page)
     _, alive = psutil.wait_procs(running, timeout=SECONDS)
     assert alive == []
     desk.start_lab()

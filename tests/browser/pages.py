@@ -4,28 +4,34 @@ from pathlib import Path
 
 from servers import SECONDS
 
-READY = """async () => {
-    const app = window.jupyterapp;
-    await app.restored;
-    const panel = app.shell.currentWidget;
-    await panel.context.ready;
-    await panel.sessionContext.ready;
-    const idle = () => {
-        const kernel = panel.sessionContext.session?.kernel;
-        return kernel?.connectionStatus === 'connected' && kernel.status === 'idle';
+READY = """async milliseconds => {
+    const panel = () => window.jupyterapp.shell.currentWidget;
+    const kernel = () => panel().sessionContext.session?.kernel;
+    const idle = () => kernel()?.connectionStatus === 'connected' && kernel().status === 'idle';
+    const ready = async () => {
+        await window.jupyterapp.restored;
+        await panel().context.ready;
+        await panel().sessionContext.ready;
+        await kernel().info;
+        while (!idle()) await new Promise(resolve => setTimeout(resolve, 20));
     };
-    await panel.sessionContext.session.kernel.info;
-    while (!idle()) await new Promise(resolve => setTimeout(resolve, 20));
+    const late = new Promise((_, reject) => setTimeout(
+        () => reject(Error(`the kernel takes no code, it is ${kernel()?.status}`)), milliseconds));
+    await Promise.race([ready(), late]);
 }"""
-
 KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+
+
+def wait_for_kernel(page):
+    """Wait until the kernel of the notebook in front takes code."""
+    page.evaluate(READY, SECONDS * 1000)
 
 
 def open_notebook(page, server, at="lab/tree"):
     """Open the notebook in JupyterLab and wait until its kernel takes code."""
     page.goto(f"{server.url}/{at}/lab.ipynb?token={server.token}")
     page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context !== undefined")
-    page.evaluate(READY)
+    wait_for_kernel(page)
 
 
 def run_all(page):
@@ -44,18 +50,18 @@ def edit_cell(page, index, before, after):
         [index, before, after],
     )
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-cell')")
-    page.evaluate(READY)
+    wait_for_kernel(page)
 
 
 def start_endless_cell(page):
-    """Keep the kernel's main thread busy until it is interrupted."""
+    """Keep the kernel busy until it is interrupted."""
     page.evaluate(f"{KERNEL}.requestExecute({{code: 'threading.Event().wait()'}}); undefined")
     page.wait_for_function(f"{KERNEL}.status === 'busy'")
 
 
 def interrupt(page):
     page.evaluate(f"{KERNEL}.interrupt()")
-    page.evaluate(READY)
+    wait_for_kernel(page)
 
 
 class Lab:

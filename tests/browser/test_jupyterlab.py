@@ -67,9 +67,9 @@ def test_a_run_takes_what_the_fields_say_also_while_a_cell_runs(server, page):
     start_endless_cell(page)
     lab.choose(lab.epochs, 2)
     lab.run.click()
+    interrupt(page)
     lab.rows.nth(1).wait_for()
     assert [lab.cells(row)[4] for row in (0, 1)] == ["own", "2"]
-    interrupt(page)
 
 
 def test_the_lab_in_notebook_7(tmp_path, page):

@@ -4,7 +4,7 @@ import json
 import subprocess
 
 import nbformat
-from pages import READY
+from pages import wait_for_kernel
 from running_hub import PASSWORD, RunningHub
 from servers import LAB_SETTINGS
 
@@ -66,4 +66,4 @@ def wait_for_notebook(page, path):
         }""",
         arg=path,
     )
-    page.evaluate(READY)
+    wait_for_kernel(page)
