@@ -42,8 +42,9 @@ def supervise(folder, num_processes):
     codes = [None]
     while None in codes and not any(codes):
         if select.select([0], [], [], 0.05)[0]:  # the caller has gone
-            _end(workers)
-            shutil.rmtree(folder, ignore_errors=True)
+            os.close(pipe[1])  # the guards do the rest, even if this process is killed now
+            for worker in workers:
+                worker.join()
             return 1
         codes = [worker.exitcode for worker in workers]
     if any(codes):
@@ -96,8 +97,10 @@ def _work(rank, folder, world_size, pipe):
 def _start_guard(folder, supervisor_ends):
     """Fork a process that ends this worker, and what it started, when the supervisor has ended.
 
-    A process because a thread may never get its turn beside a long call of C code.
+    It also removes the folder, since the caller may have been killed, too. A process because a
+    thread may never get its turn beside a long call of C code.
     """
+    worker = os.getpid()
     guard = os.fork()
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0)
@@ -108,7 +111,9 @@ def _start_guard(folder, supervisor_ends):
     os.dup2(null, 2)
     while os.read(supervisor_ends, 1):
         pass
-    shutil.rmtree(folder, ignore_errors=True)  # in case the caller was killed, too
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGKILL)  # before the folder goes, into which it may write
+    shutil.rmtree(folder, ignore_errors=True)
     os.killpg(0, signal.SIGKILL)
 
 
