@@ -16,8 +16,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import median
 
-from IPython.utils.capture import capture_output
-
 from d2lmgpu import chapters, devices, profiles
 from d2lmgpu.calibration import Calibration, affine, calibrate
 from d2lmgpu.costmodel import CostError, Step, Work, best_num_gpus, step
@@ -162,6 +160,8 @@ def step_seconds(train, num_gpus, batch_size) -> float:
 @contextlib.contextmanager
 def short_runs(num_images=IMAGES):
     """Within it, a run uses at most ``num_images`` of its profile, and prints and draws nothing."""
+    from IPython.utils.capture import capture_output  # not above: a lab's click would wait for it
+
     before = os.environ.get(profiles.CAP)
     os.environ[profiles.CAP] = str(num_images)
     try:

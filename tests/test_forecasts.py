@@ -130,6 +130,12 @@ def test_the_cap_on_images_and_the_silence_end_with_their_block(monkeypatch, cap
     assert capsys.readouterr().out == "after\n"
 
 
+def test_a_worker_of_the_lab_does_not_wait_for_ipython():
+    code = "import sys, d2lmgpu.lab.chapter; print('IPython' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.stdout == "False\n", said.stderr
+
+
 def test_which_training_a_notebook_is():
     assert training_of("../scratch/mxnet.ipynb") == ("lenet", "mxnet")
     assert training_of("/x/chapters/concise/pytorch.ipynb") == ("resnet18", "torch")
