@@ -55,21 +55,23 @@ class WorkerProcess:
     def listen(self, on_event):
         """Call ``on_event(dict)`` for every event so far and up to the job, from other threads."""
         with self._listening:
-            self._listeners.append(on_event)
-            for event in self._events_seen:
-                on_event(event)
+            self._add(on_event)
 
     def start(self, job: bytes, on_event):
         """Give the worker its job; from now on ``on_event`` alone hears of it, from the start.
 
         Where the worker has gone, its exit says so.
         """
-        with self._listening:
-            self._started = True
-            self._listeners = []
-        self.listen(on_event)
+        with self._listening:  # at once: an event in between would be nobody's
+            self._started, self._listeners = True, []
+            self._add(on_event)
         # A large job waits until the worker reads; whoever called must hear of a stop meanwhile.
         threading.Thread(target=self._send, args=[job], daemon=True, name="lab-send").start()
+
+    def _add(self, on_event):
+        self._listeners.append(on_event)
+        for event in self._events_seen:
+            on_event(event)
 
     def _send(self, job):
         with contextlib.suppress(OSError, ValueError), self._job:
