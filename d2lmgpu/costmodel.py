@@ -6,12 +6,12 @@ modelled, never measured. Times are seconds, sizes are bytes.
 """
 
 import math
-import numbers
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from d2lmgpu.collectives import shard_sizes
+from d2lmgpu.devices import is_count
 from d2lmgpu.machines import PRESETS, CostError, Link, Machine, check
 from d2lmgpu.schedules import Schedule
 
@@ -210,7 +210,7 @@ def _check_devices(k) -> None:
 
 
 def _check_whole(name, value) -> None:
-    if not isinstance(value, numbers.Integral) or value < 1:
+    if not is_count(value):
         raise CostError(f"{name} is {value!r}; it must be a whole number from 1 up.")
 
 

@@ -32,6 +32,11 @@ def num_cores() -> int:
         return os.cpu_count() or 1
 
 
+def is_count(value) -> bool:
+    """Whether ``value`` is a whole number from 1 up, of Python or NumPy; a bool is none."""
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
+
+
 def available(gpus: int) -> tuple[str, int]:
     """``(kind, number)`` of the devices to use where a framework sees ``gpus`` GPUs.
 
@@ -65,7 +70,7 @@ def check_index(i: int, gpus: int) -> str:
 
 def check_count(k: int, gpus: int, what: str = "devices") -> str:
     """Kind of the first ``k`` devices; DeviceError if there are not that many."""
-    if isinstance(k, bool) or not isinstance(k, numbers.Integral) or k < 1:
+    if not is_count(k):
         allowed = "an index from 0 up" if what == "device" else "a whole number from 1 up"
         raise DeviceError(f"{k!r} is not a number of devices that can be had: give {allowed}.")
     kind, have = available(gpus)
@@ -92,7 +97,7 @@ def check_run(num_gpus: int, batch_size: int, lr: float, num_epochs: int | None 
     if num_epochs is not None:
         whole["num_epochs"] = num_epochs
     for name, value in whole.items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < 1:
+        if not is_count(value):
             raise RunError(f"{name}={value!r}: give a whole number from 1 up.")
     if not isinstance(lr, numbers.Real) or not math.isfinite(lr) or lr <= 0:
         raise RunError(f"lr={lr!r}: the learning rate must be a finite number above 0.")

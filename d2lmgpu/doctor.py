@@ -34,8 +34,10 @@ VARIABLES = {
     "D2LMGPU_CACHE": "where downloads are kept; not set, it is in the user's cache folder",
 }
 # What the lab, the build of the book and the hub set for the processes that they start.
-INTERNAL = {"D2LMGPU_EVENTS", "D2LMGPU_BOOK", "D2LMGPU_LEASE"}
-INTERNAL |= {"D2LMGPU_PYTHON_TORCH", "D2LMGPU_PYTHON_MXNET"}
+INTERNAL = {
+    "D2LMGPU_EVENTS", "D2LMGPU_BOOK", "D2LMGPU_LEASE", "D2LMGPU_PYTHON_TORCH",
+    "D2LMGPU_PYTHON_MXNET",
+}  # fmt: skip
 BELOW = "unusable, see below"
 
 # In a process of its own, imported just as a chapter imports it.

@@ -79,14 +79,10 @@ class Explorer:
                     f"start={{{label!r}: {text!r}}}: the controls are "
                     + "; ".join(f"{name}: {', '.join(texts)}" for name, texts in controls.items())
                 )
-        answers = {
-            texts: _steps(answer(*values), values)
-            for texts, values in zip(
-                product(*controls.values()),
-                product(*(texts.values() for texts in controls.values())),
-                strict=True,
-            )
-        }
+        answers = {}
+        for texts in product(*controls.values()):
+            values = tuple(of[text] for of, text in zip(controls.values(), texts, strict=True))
+            answers[texts] = _steps(answer(*values), values)
         self.html = _page(controls, start, answers)
         if len(self.html.encode()) > MOST_BYTES:
             raise ExploreError(

@@ -2,12 +2,13 @@
 
 import importlib
 import importlib.machinery
-import numbers
 import re
 import sys
 import types
 
 import numpy as np
+
+from d2lmgpu.devices import is_count
 
 INSTALL = {
     "torch": "pip install torch==2.13.0 (without a GPU: from the CPU index that PyTorch's install "
@@ -77,7 +78,7 @@ def resize_images(X, side):
     """Images ``X`` (n, 1, h, w), bilinearly scaled to ``side`` x ``side`` (None: as they are)."""
     if side is None:
         return X
-    if not isinstance(side, numbers.Integral) or isinstance(side, bool) or side < 1:
+    if not is_count(side):
         raise ValueError(
             f"resize={side!r}: give the new side as a whole number of pixels from 1 up."
         )

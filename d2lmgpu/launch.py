@@ -12,7 +12,6 @@ This file is the caller's part and imports no framework; ``workers`` is the othe
 
 import contextlib
 import json
-import numbers
 import os
 import pickle
 import signal
@@ -21,6 +20,8 @@ import sys
 import tempfile
 import traceback
 from pathlib import Path
+
+from d2lmgpu.devices import is_count
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 _SECONDS_TO_END = 10
@@ -46,8 +47,7 @@ def launch(fn, *args, num_processes):
     ends, no process, port or file is left behind.
     """
     global _prepared
-    whole = isinstance(num_processes, numbers.Integral) and not isinstance(num_processes, bool)
-    if not whole or num_processes < 1:
+    if not is_count(num_processes):
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
     num_processes, task = int(num_processes), _pickle(fn, args)
     with tempfile.TemporaryDirectory(prefix="d2lmgpu-", ignore_cleanup_errors=True) as folder:

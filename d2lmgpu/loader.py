@@ -1,9 +1,8 @@
 """Batches from arrays that stay in memory, in an order set by a seed."""
 
-from numbers import Integral
-
 import numpy as np
 
+from d2lmgpu.devices import is_count
 from d2lmgpu.events import report
 from d2lmgpu.helpers import resize_images
 
@@ -28,7 +27,7 @@ class DataIter:
     def __init__(self, X, y, batch_size, shuffle, convert):
         if len(X) != len(y):
             raise ValueError(f"X has {len(X)} examples and y has {len(y)}: give as many of each.")
-        if isinstance(batch_size, bool) or not isinstance(batch_size, Integral) or batch_size < 1:
+        if not is_count(batch_size):
             raise ValueError(f"batch_size={batch_size!r}: give a whole number from 1 up.")
         if shuffle and batch_size > len(y):
             raise ValueError(

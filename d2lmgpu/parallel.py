@@ -8,9 +8,9 @@ from d2lmgpu.devices import num_cores
 class DeviceThreads:
     """A thread for each CPU core; ``setup`` runs once in each before its first work.
 
-    On a CPU both frameworks compute in the thread that calls them, so devices overlap only if
-    each has a thread of its own. With more devices than cores the shards queue up: that is what
-    makes those devices simulated.
+    On a CPU, PyTorch computes in the thread that calls it, and what one thread queues in MXNet is
+    computed one after the other. So devices overlap only if each has a thread of its own. With
+    more devices than cores the shards queue up: that is what makes those devices simulated.
     """
 
     def __init__(self, setup):

@@ -138,12 +138,10 @@ def record_chapter(path, folder="records") -> Path:
     namespace = chapters.load(path)
     d2l, train = namespace["d2l"], namespace.get("train") or namespace["run"]
     profile, (kind, count) = d2l.profile(), available(d2l.num_gpus())
-    runs, forecast = RECIPE, lambda *settings: {}
+    runs, forecast = to_be_had(RECIPE, kind, count), lambda *settings: {}
     if profile.name != "full":
         runs, forecast = grid(part, profile, kind, count), forecasts_of(path)
-    elif kind == "gpu":
-        runs = [run for run in runs if run[0] <= count]
-    if kind == "cpu" and os.environ.get(VARIABLE, "auto") == "auto":
+    if kind == "cpu" and not chosen():
         # After calibrating: devices past the cores are simulated, and say so.
         os.environ[VARIABLE] = f"cpu:{DEVICES[-1]}"
     stem = "-".join(Path(path).with_suffix("").parts[-2:])
@@ -189,10 +187,20 @@ def grid(part, profile, kind, count) -> list:
     """
     _, epochs, share, rates = TRAININGS[part]
     num_epochs = math.ceil(share * getattr(profile, epochs))
-    chosen = os.environ.get(VARIABLE, "auto") != "auto"  # else those past the cores are simulated
-    return [
+    runs = [
         (num_gpus, batch_size, lr, num_epochs)
         for num_gpus in DEVICES
-        if num_gpus <= count or (kind == "cpu" and not chosen)
         for batch_size, lr in rates.items()
     ]
+    return to_be_had(runs, kind, count)
+
+
+def to_be_had(runs, kind, count) -> list:
+    """Those ``runs`` whose devices there are; CPU devices past the cores, too, unless chosen."""
+    simulated = kind == "cpu" and not chosen()
+    return [run for run in runs if run[0] <= count or simulated]
+
+
+def chosen() -> bool:
+    """Whether the reader has chosen the devices."""
+    return os.environ.get(VARIABLE, "auto") != "auto"

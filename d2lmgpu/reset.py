@@ -37,9 +37,9 @@ def reset(notebook) -> Path | None:
     if base is None:
         raise ResetError(f"{top} follows no published branch: open the course from its page again.")
     name = notebook.resolve().relative_to(top.resolve()).as_posix()
-    place = f"{base.decode().strip()}:{name}"
-    published = _git(top, "show", place)
-    if published is None or _git(top, "cat-file", "-t", place) != b"blob\n":  # a folder is no file
+    # Of a folder, `git show` would give a listing.
+    published = _git(top, "cat-file", "blob", f"{base.decode().strip()}:{name}")
+    if published is None:
         raise ResetError(f"{name} is not in the published course that was brought to {top}.")
 
     copy = None
