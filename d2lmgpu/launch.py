@@ -50,11 +50,11 @@ def launch(fn, *args, num_processes):
     if not is_count(num_processes):
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
     num_processes, task = int(num_processes), _pickle(fn, args)
-    with tempfile.TemporaryDirectory(prefix="d2lmgpu-", ignore_cleanup_errors=True) as folder:
-        Path(folder, "task").write_bytes(task)
-        supervisor, _prepared = _prepared or _Supervisor("torch"), None
+    supervisor, _prepared = _prepared or _Supervisor("torch"), None
+    with supervisor.folder as folder:
         try:
-            exit_code = supervisor.run(folder, num_processes)
+            Path(folder, "task").write_bytes(task)
+            exit_code = supervisor.run(num_processes)
         finally:
             supervisor.end()
         results = [Path(folder, f"result-{rank}") for rank in range(num_processes)]
@@ -92,7 +92,10 @@ def prepare():
 
 
 class _Supervisor:
-    """A process that has imported ``modules`` and waits for a task."""
+    """A process that has imported ``modules`` and waits for a task.
+
+    It has its ``folder`` from the start, so that it can remove it if this process is killed.
+    """
 
     def __init__(self, *modules):
         # Loopback only: neither the workers nor a store of theirs may be seen from outside.
@@ -102,9 +105,10 @@ class _Supervisor:
             "GLOO_SOCKET_IFNAME": _LOOPBACK,
             "NCCL_SOCKET_IFNAME": _LOOPBACK,
         }
+        self.folder = tempfile.TemporaryDirectory(prefix="d2lmgpu-", ignore_cleanup_errors=True)
         self.log = tempfile.TemporaryFile()  # noqa: SIM115
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "d2lmgpu.workers", *modules],
+            [sys.executable, "-m", "d2lmgpu.workers", self.folder.name, *modules],
             env=os.environ | self.settings,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -114,9 +118,9 @@ class _Supervisor:
             start_new_session=True,  # a notebook's interrupt reaches the kernel alone
         )
 
-    def run(self, folder, num_processes):
-        """Give it the task in ``folder`` and show what rank 0 prints; its exit code."""
-        task = {"folder": folder, "num_processes": num_processes, "path": list(map(str, sys.path)),
+    def run(self, num_processes):
+        """Let it do the task in its folder and show what rank 0 prints; its exit code."""
+        task = {"num_processes": num_processes, "path": list(map(str, sys.path)),
                 "environ": os.environ | self.settings}  # fmt: skip
         with contextlib.suppress(BrokenPipeError):  # it has ended: its exit code says so
             self.process.stdin.write(json.dumps(task) + "\n")

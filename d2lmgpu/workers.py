@@ -1,4 +1,4 @@
-"""The processes behind ``launch``: ``python -m d2lmgpu.workers MODULE...``.
+"""The processes behind ``launch``: ``python -m d2lmgpu.workers FOLDER MODULE...``.
 
 The supervisor imports the modules once, waits for one task, and forks a worker for each device, so
 that no worker waits for imports of its own. It never computes, and it has no other thread, when it
@@ -144,18 +144,19 @@ def _run_task(folder, rank, world_size):
     return result
 
 
-def main(*modules):
-    """Import ``modules`` and wait for a task: a line of JSON on standard input."""
+def main(folder, *modules):
+    """Import ``modules`` and wait for the task in ``folder``: a line of JSON on standard input."""
     for name in modules:
         importlib.import_module(name)
     line = sys.stdin.readline()
-    if not line:
-        return 0  # the caller has gone without one
+    if not line.endswith("\n"):  # the caller has gone without one
+        shutil.rmtree(folder, ignore_errors=True)
+        return 0
     task = json.loads(line)
     os.environ.clear()
     os.environ.update(task["environ"])
     sys.path[:] = task["path"]
-    return supervise(Path(task["folder"]), task["num_processes"])
+    return supervise(Path(folder), task["num_processes"])
 
 
 if __name__ == "__main__":

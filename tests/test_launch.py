@@ -361,6 +361,15 @@ def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
         assert "LaunchError: The supervisor of the workers ended with -9" in stderr
 
 
+def test_kill_before_the_task_is_given_leaves_nothing(traces):
+    program = "from d2lmgpu.launch import prepare; prepare(); input()"
+    caller = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
+    assert until(lambda: traces.processes("supervisor"), seconds=60)
+    caller.kill()
+    caller.communicate(timeout=60)
+    traces.assert_none()
+
+
 # In a real Jupyter kernel
 
 
