@@ -93,7 +93,7 @@ def parallel(fn, *per_device_args):
 
     Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
     are asynchronous. On the CPU a thread for each core, which records and trains or not as is done
-    here, and returns when what it has queued is computed.
+    here; several return when what they have queued is computed.
     """
     if _devices.available(num_gpus())[0] == "gpu":
         return [fn(*args) for args in zip(*per_device_args, strict=True)]
@@ -103,7 +103,8 @@ def parallel(fn, *per_device_args):
         before = autograd.set_recording(here[0]), autograd.set_training(here[1])
         try:
             result = fn(*args)
-            npx.waitall()  # measured: if the threads return at once, the devices overlap less
+            if len(per_device_args[0]) > 1:  # measured: else the devices overlap less
+                npx.waitall()
             return result
         finally:
             autograd.set_recording(before[0])
