@@ -22,7 +22,7 @@ export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export MXNET_HOME := $(CACHE)/mxnet
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-frameworks soak bench predict record gpu-check test-gpu-requirements clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record gpu-check test-gpu-requirements clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -49,15 +49,17 @@ hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/notebook.py run $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
-test: setup  ## everything, fast things first
+test: setup  ## everything, two things at a time
 	$(PYTHON) -m ruff check .
-	$(PYTHON) -m pytest tests --ignore tests/backends --ignore tests/book --ignore tests/hub
-	$(MAKE) -j2 -Oline test-hub test-frameworks
+	$(MAKE) -j2 -Oline test-hub test-package test-frameworks
 	$(MAKE) book
 	$(PYTHON) -m pytest tests/book
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTHON) -m pytest tests/hub
+
+test-package: setup
+	$(PYTHON) -m pytest tests --ignore tests/backends --ignore tests/book --ignore tests/hub
 
 test-frameworks: setup  # each framework in a process of its own, and every chapter
 	$(PYTHON) -m pytest tests/backends --framework torch
