@@ -32,8 +32,10 @@ from d2lmgpu.data import fashion_mnist, mnist
 from d2lmgpu.devices import VARIABLE, available, num_cores
 
 PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
-RECIPE = [(1, 256, 0.2, None), (2, 256, 0.2, None)]  # num_gpus, batch_size, lr, num_epochs
+FOLDER = Path(__file__).resolve().parents[1] / "records"  # those of the course
+RECIPE = [(1, 256, 0.2, None, 0), (2, 256, 0.2, None, 0)]  # num_gpus, batch_size, lr, epochs, seed
 DEVICES = (1, 2, 4)
+SEEDS = {("concise", 2): (0, 1, 2)}  # these chapters compare batch sizes on two devices
 TRAININGS = {  # data, the profile's name for the epochs, the part of them, {batch size: lr}
     "scratch": (fashion_mnist, "lenet_epochs", 1 / 2, {128: 0.1, 256: 0.2, 512: 0.4}),
     "concise": (fashion_mnist, "resnet_epochs", 1 / 2, {128: 0.05, 256: 0.1, 512: 0.2}),
@@ -129,8 +131,8 @@ def record_chapter(path, folder="records") -> Path:
     """Run a chapter's own ``train`` with several settings and record it.
 
     In the full profile (see ``D2LMGPU_PROFILE``) these are `RECIPE`, in the others `grid`, each
-    with its forecast where there are forecasts of that chapter. All runs start from seed 0. Raises
-    RecordError for a notebook that is none of the chapters that train.
+    with its forecast where there are forecasts of that chapter. Raises RecordError for a notebook
+    that is none of the chapters that train.
     """
     part = Path(path).parent.name
     if part not in TRAININGS:
@@ -149,12 +151,12 @@ def record_chapter(path, folder="records") -> Path:
     data = TRAININGS[part][0](1, 1)
     record = provenance(command) | {"profile": str(profile), "data": data.standin or data.name}
     record["runs"] = []
-    for num_gpus, batch_size, lr, num_epochs in runs:
-        d2l.seed(0)
+    for num_gpus, batch_size, lr, num_epochs, seed in runs:
+        d2l.seed(seed)
         run = train(num_gpus, batch_size, lr, num_epochs)
         print(run, flush=True)
         kind = "simulated" if run.overlap == "simulated" else "measured"
-        about = {"seed": 0, "kind": kind} | forecast(num_gpus, batch_size)
+        about = {"seed": seed, "kind": kind} | forecast(num_gpus, batch_size)
         record["runs"].append(asdict(run) | about)
     return write(folder, f"{stem}-{profile.name}", record)
 
@@ -181,16 +183,17 @@ def forecasts_of(path):
 
 
 def grid(part, profile, kind, count) -> list:
-    """``[(num_gpus, batch_size, lr, num_epochs)]`` for the chapters in ``part``.
+    """``[(num_gpus, batch_size, lr, num_epochs, seed)]`` for the chapters in ``part``.
 
     There are ``count`` devices of this ``kind``.
     """
     _, epochs, share, rates = TRAININGS[part]
     num_epochs = math.ceil(share * getattr(profile, epochs))
     runs = [
-        (num_gpus, batch_size, lr, num_epochs)
+        (num_gpus, batch_size, lr, num_epochs, seed)
         for num_gpus in DEVICES
         for batch_size, lr in rates.items()
+        for seed in SEEDS.get((part, num_gpus), (0,))
     ]
     return to_be_had(runs, kind, count)
 

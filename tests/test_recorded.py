@@ -1,13 +1,10 @@
 """What is recorded in records/ is what the course claims."""
 
-from pathlib import Path
-
 import pytest
 
 from d2lmgpu import records
 
-FOLDER = Path(__file__).parents[1] / "records"
-FULL = sorted(FOLDER.glob("*scratch*-full.json"))
+FULL = sorted(records.FOLDER.glob("*scratch*-full.json"))
 
 
 def test_both_frameworks_are_recorded():

@@ -94,7 +94,15 @@ def test_runs_of_a_chapter_have_their_forecasts(chapter, tmp_path, monkeypatch):
 
 def test_on_gpus_nothing_is_simulated():
     runs = records.grid("concise", PROFILES["quick"], "gpu", 2)
-    assert {num_gpus for num_gpus, *_ in runs} == {1, 2} and len(runs) == 6
+    assert {num_gpus for num_gpus, *_ in runs} == {1, 2}
+    assert {seed for num_gpus, *_, seed in runs if num_gpus == 1} == {0}
+
+
+def test_on_two_devices_batch_sizes_are_compared_over_three_seeds():
+    runs = records.grid("concise", PROFILES["quick"], "cpu", 2)
+    assert [(batch, seed) for k, batch, _, _, seed in runs if k == 2] == [
+        (batch, seed) for batch in (128, 256, 512) for seed in (0, 1, 2)
+    ]
 
 
 def test_devices_that_were_chosen_are_not_exceeded(monkeypatch):
@@ -113,8 +121,8 @@ def test_the_command_says_in_a_line_what_cannot_be_recorded(tmp_path, capsys):
 
 def test_the_gluon_lab_is_recorded_at_the_rate_of_its_own_runs():
     runs = records.grid("lab", PROFILES["quick"], "cpu", 2)
-    assert {(1, 64, 0.3, 5), (2, 128, 0.3, 5)} <= set(runs)
-    assert {lr for _, _, lr, _ in runs} == {0.3}
+    assert {(1, 64, 0.3, 5, 0), (2, 128, 0.3, 5, 0)} <= set(runs)
+    assert {lr for _, _, lr, _, _ in runs} == {0.3}
 
 
 def test_only_what_trains_is_recorded(tmp_path):

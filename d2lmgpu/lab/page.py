@@ -5,14 +5,12 @@ that the reader asks for, and no host is asked. Without scripts the first run of
 """
 
 from html import escape
-from pathlib import Path
 
 from d2lmgpu import records
 from d2lmgpu.explore import select
 from d2lmgpu.lab import present, table
 from d2lmgpu.lab.curve import curves_svg
 
-FOLDER = Path(__file__).resolve().parents[2] / "records"
 SCRIPT = """<script>(() => {
 const root = document.currentScript.parentElement;
 const [record, devices, batch, rate] = root.querySelectorAll('select');
@@ -43,9 +41,9 @@ STYLE = """<style>
 </style>"""
 
 
-def page(stem="", folder=FOLDER):
+def page(stem="", folder=records.FOLDER):
     """HTML that shows the records in ``folder`` whose chapter's name contains ``stem``."""
-    found = {path.stem: records.read(path) for path in sorted(Path(folder).glob("*.json"))}
+    found = {path.stem: records.read(path) for path in sorted(folder.glob("*.json"))}
     found = {name: r for name, r in found.items() if stem in name and r.get("runs")}
     found = dict(sorted(found.items(), key=lambda item: -len(item[1]["runs"])))  # the richest first
     note = (
