@@ -10,11 +10,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from benchmarks.measure import TURN
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 class Apart:
-    """Two processes that run ``ours(1)`` of a framework's loops whenever they are asked."""
+    """Two processes that run a framework's loop on one device whenever they are asked."""
 
     def __init__(self, framework):
         cores = sorted(os.sched_getaffinity(0))[:2]
@@ -47,7 +49,7 @@ def main(framework, core):
     os.sched_setaffinity(0, [int(core)])
     loops = importlib.import_module(f"benchmarks.{framework}_loops")
     for _ in sys.stdin:
-        print(loops.ours(1), flush=True)
+        print(loops.ours(1, TURN), flush=True)
 
 
 if __name__ == "__main__":

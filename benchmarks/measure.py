@@ -7,33 +7,39 @@ from itertools import islice
 # of LeNet: W1, b1, … W4, b4
 SHAPES = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
 WARMUP, BATCHES, PAIRS = 3, 24, 5
+TURN = 3  # batches of LeNet, some 0.3 s
 
 
 class Timed:
     """The first batches of ``data_iter``; samples a second of the loop that consumes them.
 
-    The clock starts when the warm-up batches are done and stops when the last batch is, so the
-    loader and the loop count, starting the loader's workers does not. ``len`` is that of
+    That is the median of turns of ``turn`` batches each (None: of one turn of them all). The cores
+    of a rented machine may be slower for a second: short turns keep that out of the median.
+
+    The clock starts when the warm-up batches are done, and a turn ends when its last batch is. So
+    the loader and the loop count, starting the loader's workers does not. ``len`` is that of
     ``data_iter``: D2L's loop draws its curve five times in so many batches, and that belongs to it.
     """
 
-    def __init__(self, data_iter, synchronize, batches=BATCHES):
-        self.data_iter, self.synchronize, self.batches = data_iter, synchronize, batches
+    def __init__(self, data_iter, synchronize, batches=BATCHES, turn=None):
+        self.data_iter, self.synchronize = data_iter, synchronize
+        self.batches, self.turn = batches, turn or batches
 
     def __len__(self):
         return len(self.data_iter)
 
     def __iter__(self):
-        samples = 0
-        for i, (X, y) in enumerate(islice(self.data_iter, WARMUP + self.batches)):
-            if i == WARMUP:
-                self.synchronize()
-                start = time.perf_counter()
-            if i >= WARMUP:
-                samples += len(y)
+        rates, samples, start = [], 0, None
+        for i, (X, y) in enumerate(islice(self.data_iter, WARMUP + self.batches), 1 - WARMUP):
             yield X, y
-        self.synchronize()
-        self.rate = samples / (time.perf_counter() - start)
+            samples += len(y)
+            if i >= 0 and i % self.turn == 0:
+                self.synchronize()
+                now = time.perf_counter()
+                if start is not None:
+                    rates.append(samples / (now - start))
+                start, samples = now, 0
+        self.rate = statistics.median(rates)
 
 
 def pairs(first, second, ceiling=None):

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from benchmarks.apart import Apart
-from benchmarks.measure import SHAPES, Timed, pairs
+from benchmarks.measure import SHAPES, TURN, Timed, pairs
 from benchmarks.parts import where_time_goes
 from d2lmgpu import torch as d2l
 
@@ -19,8 +19,11 @@ def lenet_params():
     return [torch.randn(s) * 0.05 if len(s) > 1 else torch.zeros(s) for s in SHAPES]
 
 
-def ours(num_gpus, fast=False, batch_size=256):
-    """Samples/s of LeNet from scratch; ``fast``: bf16 and channels-last, data on the device."""
+def ours(num_gpus, turn=None, fast=False, batch_size=256):
+    """Samples/s of LeNet from scratch; ``turn`` as for Timed.
+
+    ``fast``: bf16 and channels-last, data on the device.
+    """
     devices = d2l.devices(num_gpus)
     params = lenet_params()
     train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
@@ -28,7 +31,7 @@ def ours(num_gpus, fast=False, batch_size=256):
         params = [p.to(memory_format=torch.channels_last) if p.ndim == 4 else p for p in params]
         train_iter = Resident(train_iter, devices[0])
     device_params = [d2l.get_params(params, device) for device in devices]
-    timed = Timed(train_iter, d2l.synchronize)
+    timed = Timed(train_iter, d2l.synchronize, turn=turn)
     for X, y in timed:
         with torch.autocast(devices[0].type, torch.bfloat16, enabled=fast):
             d2l.train_batch(X, y, device_params, devices, 0.1)
@@ -106,7 +109,7 @@ def matrix_peak(dtype, n=2048):
     return 2 * n**3 / min(timer.times)
 
 
-def ddp_rate(width=8, batch_size=256, batches=8):
+def ddp_rate(width=8, batch_size=256, batches=8, turn=1):
     """Samples/s of one rank's DistributedDataParallel loop; runs inside ``launch``."""
     import torch.distributed as dist
 
@@ -118,7 +121,7 @@ def ddp_rate(width=8, batch_size=256, batches=8):
     )
     trainer = torch.optim.SGD(net.parameters(), lr=0.1)
     train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-    timed = Timed(train_iter, d2l.synchronize, batches)
+    timed = Timed(train_iter, d2l.synchronize, batches, turn)
     for X, y in timed:
         X, y = X[rank::world_size].to(device), y[rank::world_size].to(device)
         trainer.zero_grad()
@@ -159,7 +162,7 @@ def two_devices():
         return launch(ddp_rate, num_processes=num_processes)[0]
 
     with Apart("torch") as apart:
-        lenet = pairs(lambda: ours(1), lambda: ours(2), ceiling=apart.rate)
+        lenet = pairs(lambda: ours(1, TURN), lambda: ours(2, TURN), ceiling=apart.rate)
     return {
         "pairs": {
             "LeNet from scratch": lenet,

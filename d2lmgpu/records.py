@@ -5,7 +5,7 @@ A record is one JSON file, ``records/<machine>-<chapter>.json``:
     schema     1
     machine    {"cpu", "cores", "memory_gib", "gpus", "system"}
     versions   {package: version}
-    commit     of the repository, with "+" if it had uncommitted changes
+    commit     of the repository, with "+" if other files than records had uncommitted changes
     command    that makes the record again
     date       in UTC
     profile    the profile's sentence
@@ -94,7 +94,8 @@ def _commit():
             return ""  # no git here
         return done.stdout.strip() if done.returncode == 0 else ""
 
-    return (git("rev-parse", "HEAD") + "+" * bool(git("status", "--porcelain", "-uno"))) or "none"
+    changed = git("status", "--porcelain", "-uno", "--", ".", ":!records")
+    return git("rev-parse", "HEAD") + "+" * bool(changed) or "none"
 
 
 def name(machine: dict) -> str:
