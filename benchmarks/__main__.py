@@ -1,6 +1,7 @@
 """Run every benchmark, each in a process of its own; print the ratios and write them to records/.
 
-On a CPU the comparison with D2L's loops runs on one core, loader included.
+On a CPU the comparison with D2L's loops runs on one core, loader included. Two devices are compared
+with one by their best turns of a few batches: see ``benchmarks.measure.Timed``.
 """
 
 import importlib.util

@@ -13,8 +13,9 @@ TURN = 3  # batches of LeNet, some 0.3 s
 class Timed:
     """The first batches of ``data_iter``; samples a second of the loop that consumes them.
 
-    That is the median of turns of ``turn`` batches each (None: of one turn of them all). The cores
-    of a rented machine may be slower for a second: short turns keep that out of the median.
+    That is the best of turns of ``turn`` batches each (None: of one turn of them all). The cores of
+    a rented machine are slower while others use the host, and two of them more often than one: the
+    best turn is the one that was disturbed least, as for Python's ``timeit``.
 
     The clock starts when the warm-up batches are done, and a turn ends when its last batch is. So
     the loader and the loop count, starting the loader's workers does not. ``len`` is that of
@@ -39,7 +40,7 @@ class Timed:
                 if start is not None:
                     rates.append(samples / (now - start))
                 start, samples = now, 0
-        self.rate = statistics.median(rates)
+        self.rate = max(rates)
 
 
 def pairs(first, second, ceiling=None):
