@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from benchmarks.measure import TURN
+from benchmarks.measure import SHORT_TURNS
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -49,7 +49,7 @@ def main(framework, core):
     os.sched_setaffinity(0, [int(core)])
     loops = importlib.import_module(f"benchmarks.{framework}_loops")
     for _ in sys.stdin:
-        print(loops.ours(1, TURN), flush=True)
+        print(loops.ours(1, **SHORT_TURNS), flush=True)
 
 
 if __name__ == "__main__":

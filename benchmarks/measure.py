@@ -7,34 +7,35 @@ from itertools import islice
 # of LeNet: W1, b1, … W4, b4
 SHAPES = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
 WARMUP, BATCHES, PAIRS = 3, 24, 5
-TURN = 3  # batches of LeNet, some 0.3 s
+SHORT_TURNS = {"batches": 3, "turns": 20}
 
 
 class Timed:
     """The first batches of ``data_iter``; samples a second of the loop that consumes them.
 
-    That is the best of turns of ``turn`` batches each (None: of one turn of them all). The cores of
-    a rented machine are slower while others use the host, and two of them more often than one: the
-    best turn is the one that was disturbed least, as for Python's ``timeit``.
+    That is the best of ``turns`` of ``batches`` each. The cores of a rented machine are slower for
+    seconds, two of them more often than one, while others use the host: of short turns the best is
+    the one that was disturbed least, as for Python's ``timeit``.
 
     The clock starts when the warm-up batches are done, and a turn ends when its last batch is. So
     the loader and the loop count, starting the loader's workers does not. ``len`` is that of
     ``data_iter``: D2L's loop draws its curve five times in so many batches, and that belongs to it.
     """
 
-    def __init__(self, data_iter, synchronize, batches=BATCHES, turn=None):
+    def __init__(self, data_iter, synchronize, batches=BATCHES, turns=1):
         self.data_iter, self.synchronize = data_iter, synchronize
-        self.batches, self.turn = batches, turn or batches
+        self.batches, self.turns = batches, turns
 
     def __len__(self):
         return len(self.data_iter)
 
     def __iter__(self):
         rates, samples, start = [], 0, None
-        for i, (X, y) in enumerate(islice(self.data_iter, WARMUP + self.batches), 1 - WARMUP):
+        data = islice(self.data_iter, WARMUP + self.turns * self.batches)
+        for i, (X, y) in enumerate(data, 1 - WARMUP):
             yield X, y
             samples += len(y)
-            if i >= 0 and i % self.turn == 0:
+            if i >= 0 and i % self.batches == 0:
                 self.synchronize()
                 now = time.perf_counter()
                 if start is not None:

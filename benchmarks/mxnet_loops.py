@@ -3,9 +3,10 @@
 import os
 import subprocess
 import sys
+from functools import partial
 
 from benchmarks.apart import ROOT, Apart
-from benchmarks.measure import SHAPES, TURN, Timed, pairs
+from benchmarks.measure import SHAPES, SHORT_TURNS, Timed, pairs
 from benchmarks.parts import where_time_goes
 from d2lmgpu import mxnet as d2l
 
@@ -17,12 +18,12 @@ def lenet_params():
     return [np.random.normal(0, 0.05, s) if len(s) > 1 else np.zeros(s) for s in SHAPES]
 
 
-def ours(num_gpus, turn=None, batch_size=256):
-    """Samples/s of LeNet from scratch; ``turn`` as for Timed."""
+def ours(num_gpus, batch_size=256, **turns):
+    """Samples/s of LeNet from scratch; ``turns`` as for Timed."""
     params, devices = lenet_params(), d2l.devices(num_gpus)
     device_params = [d2l.get_params(params, device) for device in devices]
     train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-    timed = Timed(train_iter, d2l.synchronize, turn=turn)
+    timed = Timed(train_iter, d2l.synchronize, **turns)
     for X, y in timed:
         d2l.train_batch(X, y, device_params, devices, 0.1)
     return timed.rate
@@ -44,7 +45,8 @@ def against_d2l():
 def two_devices():
     """One device first, two second."""
     with Apart("mxnet") as apart:
-        lenet = pairs(lambda: ours(1, TURN), lambda: ours(2, TURN), ceiling=apart.rate)
+        one, two = (partial(ours, k, **SHORT_TURNS) for k in (1, 2))
+        lenet = pairs(one, two, ceiling=apart.rate)
     return {
         "pairs": {"LeNet from scratch": lenet},
         "time of an update, two devices": where_time_goes(d2l, lenet_params()),

@@ -2,12 +2,13 @@
 
 import contextlib
 import io
+from functools import partial
 
 import torch
 from torch import nn
 
 from benchmarks.apart import Apart
-from benchmarks.measure import SHAPES, TURN, Timed, pairs
+from benchmarks.measure import SHAPES, SHORT_TURNS, Timed, pairs
 from benchmarks.parts import where_time_goes
 from d2lmgpu import torch as d2l
 
@@ -19,8 +20,8 @@ def lenet_params():
     return [torch.randn(s) * 0.05 if len(s) > 1 else torch.zeros(s) for s in SHAPES]
 
 
-def ours(num_gpus, turn=None, fast=False, batch_size=256):
-    """Samples/s of LeNet from scratch; ``turn`` as for Timed.
+def ours(num_gpus, fast=False, batch_size=256, **turns):
+    """Samples/s of LeNet from scratch; ``turns`` as for Timed.
 
     ``fast``: bf16 and channels-last, data on the device.
     """
@@ -31,7 +32,7 @@ def ours(num_gpus, turn=None, fast=False, batch_size=256):
         params = [p.to(memory_format=torch.channels_last) if p.ndim == 4 else p for p in params]
         train_iter = Resident(train_iter, devices[0])
     device_params = [d2l.get_params(params, device) for device in devices]
-    timed = Timed(train_iter, d2l.synchronize, turn=turn)
+    timed = Timed(train_iter, d2l.synchronize, **turns)
     for X, y in timed:
         with torch.autocast(devices[0].type, torch.bfloat16, enabled=fast):
             d2l.train_batch(X, y, device_params, devices, 0.1)
@@ -109,7 +110,7 @@ def matrix_peak(dtype, n=2048):
     return 2 * n**3 / min(timer.times)
 
 
-def ddp_rate(width=8, batch_size=256, batches=8, turn=1):
+def ddp_rate(width=8, batch_size=256):
     """Samples/s of one rank's DistributedDataParallel loop; runs inside ``launch``."""
     import torch.distributed as dist
 
@@ -121,7 +122,7 @@ def ddp_rate(width=8, batch_size=256, batches=8, turn=1):
     )
     trainer = torch.optim.SGD(net.parameters(), lr=0.1)
     train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-    timed = Timed(train_iter, d2l.synchronize, batches, turn)
+    timed = Timed(train_iter, d2l.synchronize, batches=1, turns=20)
     for X, y in timed:
         X, y = X[rank::world_size].to(device), y[rank::world_size].to(device)
         trainer.zero_grad()
@@ -162,7 +163,8 @@ def two_devices():
         return launch(ddp_rate, num_processes=num_processes)[0]
 
     with Apart("torch") as apart:
-        lenet = pairs(lambda: ours(1, TURN), lambda: ours(2, TURN), ceiling=apart.rate)
+        one, two = (partial(ours, k, **SHORT_TURNS) for k in (1, 2))
+        lenet = pairs(one, two, ceiling=apart.rate)
     return {
         "pairs": {
             "LeNet from scratch": lenet,
