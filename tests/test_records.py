@@ -13,17 +13,24 @@ from d2lmgpu.profiles import PROFILES
 from d2lmgpu.runs import Run
 
 CHAPTER = """
+import random
+
 class d2l:
     from d2lmgpu.profiles import profile
     num_gpus = lambda: 0
-    seed = print
+    seed = random.seed
+
+def init_params():
+    return random.random()
+
+params = init_params()
 
 from d2lmgpu.devices import check_count, overlap
 from d2lmgpu.runs import Run
 def train(num_gpus, batch_size, lr, num_epochs):
     check_count(num_gpus, 0)
     n = num_epochs or 10
-    return Run(num_gpus, batch_size, lr, 512, overlap(num_gpus, 0), [0.5] * n, [2.0] * n)
+    return Run(num_gpus, batch_size, lr, 512, overlap(num_gpus, 0), [params] * n, [2.0] * n)
 """
 
 
@@ -65,7 +72,9 @@ def test_the_grid_says_what_was_simulated(chapter, tmp_path, monkeypatch, profil
     path = records.record_chapter(chapter, tmp_path / "records")
     assert path.stem.endswith(f"-scratch-toy-{profile}")
     runs = records.read(path)["runs"]
-    settings = [(r["num_gpus"], r["batch_size"], r["lr"], r["kind"]) for r in runs]
+    settings = [
+        (r["num_gpus"], r["batch_size"], r["lr"], r["kind"]) for r in runs if r["seed"] == 0
+    ]
     assert settings == [
         (k, batch, lr, "simulated" if k == 4 else "measured")
         for k in (1, 2, 4)
@@ -90,7 +99,15 @@ def test_runs_of_a_chapter_have_their_forecasts(chapter, tmp_path, monkeypatch):
     runs = records.read(path)["runs"]
     assert {run["modelled_samples_per_second"] for run in runs} == {125.0}
     shown = page("scratch-toy", path.parent)
-    assert shown.count("125 had been modelled") == shown.count("dashed: modelled") == len(runs)
+    assert shown.count("125 had been modelled") == shown.count("dashed: modelled") == 9
+
+
+def test_every_seed_draws_its_own_parameters(chapter, tmp_path, monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PROFILE", "test")
+    runs = records.read(records.record_chapter(chapter, tmp_path / "records"))["runs"]
+    drawn = {(run["seed"], *run["accuracies"]) for run in runs}
+    assert [seed for seed, _ in sorted(drawn)] == [0, 1, 2] and len(dict(drawn)) == 3
+    assert len({accuracy for _, accuracy in drawn}) == 3
 
 
 def test_on_gpus_nothing_is_simulated():
@@ -177,4 +194,4 @@ def test_the_command_writes_a_record(chapter, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert cli.main(["record", str(chapter)]) == 0
     written = capsys.readouterr().out.splitlines()[-1].removeprefix("Written to ")
-    assert [run["num_gpus"] for run in records.read(written)["runs"]] == [1] * 3 + [2] * 3 + [4] * 3
+    assert [run["num_gpus"] for run in records.read(written)["runs"]] == [1] * 3 + [2] * 9 + [4] * 3
