@@ -128,6 +128,16 @@ def read(path) -> dict:
     return record
 
 
+def curves(record: dict, num_gpus, batch_sizes) -> dict:
+    """``{"batch 256, lr 0.2": [test accuracies by epoch, of each seed]}`` of a chapter's record."""
+    found = {}
+    for run in record["runs"]:
+        if run["num_gpus"] == num_gpus and run["batch_size"] in batch_sizes:
+            setting = f"batch {run['batch_size']}, lr {run['lr']}"
+            found.setdefault(setting, []).append(run["accuracies"])
+    return found
+
+
 def record_chapter(path, folder="records") -> Path:
     """Run a chapter's own ``train`` with several settings and record it.
 

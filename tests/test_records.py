@@ -110,6 +110,16 @@ def test_every_seed_draws_its_own_parameters(chapter, tmp_path, monkeypatch):
     assert len({accuracy for _, accuracy in drawn}) == 3
 
 
+def test_curves_are_those_of_the_asked_runs_by_setting():
+    settings = [(1, 256, 0.2), (2, 256, 0.2), (2, 512, 0.4), (2, 128, 0.1), (2, 256, 0.2)]
+    keys = ("num_gpus", "batch_size", "lr")
+    runs = [dict(zip(keys, s)) | {"accuracies": [i, i]} for i, s in enumerate(settings)]
+    assert records.curves({"runs": runs}, num_gpus=2, batch_sizes=(256, 512)) == {
+        "batch 256, lr 0.2": [[1, 1], [4, 4]],
+        "batch 512, lr 0.4": [[2, 2]],
+    }
+
+
 def test_on_gpus_nothing_is_simulated():
     runs = records.grid("concise", PROFILES["quick"], "gpu", 2)
     assert {num_gpus for num_gpus, *_ in runs} == {1, 2} and len(runs) == 3 + 3 * 3
