@@ -30,17 +30,16 @@ class Timed:
         return len(self.data_iter)
 
     def __iter__(self):
-        rates, samples, start = [], 0, None
-        data = islice(self.data_iter, WARMUP + self.turns * self.batches)
-        for i, (X, y) in enumerate(data, 1 - WARMUP):
-            yield X, y
-            samples += len(y)
-            if i >= 0 and i % self.batches == 0:
-                self.synchronize()
-                now = time.perf_counter()
-                if start is not None:
-                    rates.append(samples / (now - start))
-                start, samples = now, 0
+        data, rates = iter(self.data_iter), []
+        yield from islice(data, WARMUP)
+        for _ in range(self.turns):
+            self.synchronize()
+            samples, start = 0, time.perf_counter()
+            for X, y in islice(data, self.batches):
+                yield X, y
+                samples += len(y)
+            self.synchronize()
+            rates.append(samples / (time.perf_counter() - start))
         self.rate = max(rates)
 
 
