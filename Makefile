@@ -21,8 +21,13 @@ export MPLCONFIGDIR := $(CACHE)/matplotlib
 export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export MXNET_HOME := $(CACHE)/mxnet
 
+# The suite sees nothing else of the shell from which it is started; set-up keeps all of it.
+CACHES := PIP_CACHE_DIR NPM_CONFIG_CACHE XDG_%_HOME IPYTHONDIR JUPYTER_%_DIR MPLCONFIGDIR PLAYWRIGHT_BROWSERS_PATH MXNET_HOME
+SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
+PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
+
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record gpu-check test-gpu-requirements clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -47,31 +52,36 @@ hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 	@$(PYTHON) hub/start.py
 
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
-	@$(PYTHON) tools/notebook.py run $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
+	@$(PYTHON) tools/notebook.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
 test: setup  ## everything, two things at a time
 	$(PYTHON) -m ruff check .
 	$(MAKE) -j2 -Oline test-hub test-package test-frameworks
 	$(MAKE) book
-	$(PYTHON) -m pytest tests/book
+	$(PYTEST) tests/book
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
-	$(PYTHON) -m pytest tests/hub
+	$(PYTEST) tests/hub
 
 test-package: setup
-	$(PYTHON) -m pytest tests --ignore tests/backends --ignore tests/book --ignore tests/hub
+	$(PYTEST) tests --ignore tests/backends --ignore tests/book --ignore tests/hub
 
 test-frameworks: setup  # each framework in a process of its own, and every chapter
-	$(PYTHON) -m pytest tests/backends --framework torch
-	$(PYTHON) -m pytest tests/backends --framework mxnet
-	$(PYTHON) -m pytest --nbval chapters
+	$(PYTEST) tests/backends --framework torch
+	$(PYTEST) tests/backends --framework mxnet
+	$(PYTEST) --nbval chapters
 
-soak: setup  ## the checked cells and the browser tests twenty times, then interruptions and a class of ten
-	for i in $$(seq 20); do $(PYTHON) -m pytest -q --nbval chapters || exit 1; done
-	for i in $$(seq 20); do $(PYTHON) -m pytest -q tests/browser || exit 1; done
-	for i in $$(seq 20); do $(PYTHON) -m pytest -q tests/hub/test_launch_links.py || exit 1; done
-	$(PYTHON) -m pytest -q tests/browser/interruptions.py
-	$(PYTHON) -m pytest -q -s tests/hub/ten_learners.py
+soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then interruptions, kills and a class of ten
+	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
+	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
+	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
+	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
+	$(PYTEST) -q -s tests/process/soak.py
+	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
+	$(PYTEST) -q -s tests/hub/ten_learners.py
+
+mutants: setup  ## one mistake at a time in the code of each page: does the page notice?
+	@$(PYTHON) tests/notebooks/mutants.py
 
 bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo's and a copy
 	$(PYTHON) -m benchmarks

@@ -4,20 +4,20 @@ On a CPU the comparison with D2L's loops runs on one core, loader included. Two 
 with one by their best turns of a few batches: see ``benchmarks.measure.Timed``.
 """
 
-import importlib.util
+import contextlib
+import importlib
 import json
 import os
-import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks import d2l_files
-from d2lmgpu import records
+from benchmarks.d2l_files import provide
+from benchmarks.measure import installed, result_of
+from d2lmgpu.machine import hardware
+from d2lmgpu.records import store
 
-SUITE = [("torch", "against_d2l"), ("mxnet", "against_d2l"),
-         ("torch", "two_devices"), ("mxnet", "two_devices")]  # fmt: skip
+ROOT = Path(__file__).resolve().parents[1]
 BF16 = "torch against_d2l, LeNet, bf16 and channels-last"
 GATES = {
     "torch against_d2l, LeNet, equal arithmetic": 1.1,
@@ -31,6 +31,11 @@ GATES_WITH_GPU = {
     BF16: 10.0,
     "torch against_d2l, ResNet-18, bf16 and channels-last": 5.0,
 }
+# D2L's loops warn page after page: of their own axes, and of four workers to load the data.
+QUIET = {
+    "PYTHONWARNINGS": "ignore:::d2l.torch,ignore:::d2l.mxnet,ignore:::torch.utils.data.dataloader"
+}
+SETTINGS = QUIET | {"D2LMGPU_PROFILE": "full", "PYTHONPATH": str(ROOT)}
 
 
 def has_bf16():
@@ -41,54 +46,47 @@ def has_bf16():
 
 def run_one(framework, what, out):
     """Run one benchmark in this process and write its result to the file ``out``."""
-    if what == "against_d2l" and not records.machine()["gpus"]:
+    if what == "against_d2l" and not hardware.machine()["gpus"]:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
-    with tempfile.TemporaryDirectory() as folder:
-        home = os.getcwd()
-        d2l_files.provide(folder)
-        result = getattr(importlib.import_module(f"benchmarks.{framework}_loops"), what)()
-        os.chdir(home)
-    with open(out, "w") as file:
-        json.dump(result, file)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(provide(folder)):
+        loops = importlib.import_module(f"benchmarks.{framework}_loops")
+        Path(out).write_text(json.dumps(getattr(loops, what)()))
+
+
+def report(title, pair, gate):
+    """Print one ratio; whether it is what is expected, if anything is."""
+    wanted = f" (at least {gate})" if gate else ""
+    rates = f"{pair['first']:,.0f} -> {pair['second']:,.0f} samples/s"
+    print(f"{title}: {rates}, ratio {pair['ratio']:.2f}{wanted}, of {pair['ratios']}")
+    if "ceiling" in pair:
+        print(f"  two processes that share nothing, a core each: {pair['ceiling']:.2f}")
+    return gate is None or pair["ratio"] >= gate
 
 
 def run_all():
     """Run the suite; returns the number of ratios below what is expected."""
-    record = records.provenance("make bench") | {"benchmarks": {}}
-    gates = GATES | (GATES_WITH_GPU if record["machine"]["gpus"] else {})
-    if not record["machine"]["gpus"] and not has_bf16():
+    record = store.provenance("make bench") | {"benchmarks": {}}
+    gpus, good = record["machine"]["gpus"], []
+    gates = GATES | (GATES_WITH_GPU if gpus else {})
+    if not gpus and not has_bf16():
         del gates[BF16]
         print("This CPU has no bf16 instructions: bf16 is reported, nothing is expected of it.")
-    folder, below = tempfile.mkdtemp(), 0
-    for framework, what in SUITE:
-        if importlib.util.find_spec(framework) is None:
-            print(f"{framework} {what}: left out, {framework} is not installed")
-            continue
-        environment = os.environ | {"D2LMGPU_PROFILE": "full", "MPLBACKEND": "agg"}
-        if what == "two_devices" and len(record["machine"]["gpus"]) == 1:
-            print(f"{framework} {what}: on two CPU cores, there is one GPU")
-            environment["D2LMGPU_DEVICES"] = "cpu"
-        out = os.path.join(folder, "result.json")
-        subprocess.run(
-            [sys.executable, "-m", "benchmarks", framework, what, out], check=True, env=environment
-        )
-        with open(out) as file:
-            result = record["benchmarks"][f"{framework} {what}"] = json.load(file)
-        for name, pair in result["pairs"].items():
-            title = f"{framework} {what}, {name}"
-            gate = gates.get(title)
-            below += gate is not None and pair["ratio"] < gate
-            wanted = f" (at least {gate})" if gate else ""
-            rates = f"{pair['first']:,.0f} -> {pair['second']:,.0f} samples/s"
-            print(f"{title}: {rates}, ratio {pair['ratio']:.2f}{wanted}, of {pair['ratios']}")
-            if "ceiling" in pair:
-                print(f"  two processes that share nothing, a core each: {pair['ceiling']:.2f}")
-        for name, value in result.items():
-            if name != "pairs":
-                print(f"{framework} {what}, {name}: {value}")
-    shutil.rmtree(folder)
-    print("Written to", records.write("records", "bench", record))
-    return below
+    frameworks = [framework for framework in ("torch", "mxnet") if installed(framework)]
+    for what, cpu in (("against_d2l", False), ("two_devices", len(gpus) == 1)):
+        if cpu:
+            print(f"{what}: on two CPU cores, there is one GPU")
+        settings = SETTINGS | ({"D2LMGPU_DEVICES": "cpu"} if cpu else {})
+        for framework in frameworks:
+            result = result_of("benchmarks", framework, what, **settings)
+            record["benchmarks"][f"{framework} {what}"] = result
+            for name, pair in result["pairs"].items():
+                title = f"{framework} {what}, {name}"
+                good.append(report(title, pair, gates.get(title)))
+            for name, value in result.items():
+                if name != "pairs":
+                    print(f"{framework} {what}, {name}: {value}")
+    print("Written to", store.write("records", "bench", record))
+    return good.count(False)
 
 
 if __name__ == "__main__":

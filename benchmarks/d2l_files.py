@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from d2lmgpu.data import fashion_mnist
+from d2lmgpu.data.datasets import fashion_mnist
 
 
 def provide(folder):
-    """Write the data into ``folder`` and make that the place D2L reads from; before its import.
+    """Write the data into ``folder``; where D2L, imported after this, must run to read them.
 
     d2l.torch reads ``../data`` (plain files), d2l.mxnet ``$MXNET_HOME/datasets`` (gzip files).
     """
@@ -28,4 +28,4 @@ def provide(folder):
             Path(plain, f"{part}-{name}-ubyte").write_bytes(content)
             Path(packed, f"{part}-{name}-ubyte.gz").write_bytes(gzip.compress(content, 1))
     os.environ["MXNET_HOME"] = str(Path(folder, "mxnet"))
-    os.chdir(work)
+    return work

@@ -10,14 +10,14 @@ import subprocess
 import sys
 import threading
 import time
-from statistics import median
 
+from benchmarks.measure import PAIRS, verdict
+from d2lmgpu.course.chapter_train import ChapterTrain
 from d2lmgpu.lab import runner
-from d2lmgpu.lab.chapter import ChapterTrain
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.view import LabView
 
-REPEATS, PAIRS = 5, 5
+REPEATS = 5
 SETTLE = 5  # seconds after which a spare has nothing left to import
 SETTINGS = {"num_gpus": 2, "batch_size": 256, "lr": 0.2}
 CHAPTERS = {
@@ -27,7 +27,7 @@ CHAPTERS = {
 }  # the second number: seconds that a click may take to the first point
 BARE = """
 import sys
-from d2lmgpu.lab.chapter import ChapterTrain
+from d2lmgpu.course.chapter_train import ChapterTrain
 run = ChapterTrain(sys.argv[1])(2, 256, 0.2, 3)
 print("samples/s", run.samples_per_second)
 """
@@ -50,7 +50,7 @@ class Bench:
     def warm(self):
         """Wait until there is a spare worker that has everything imported."""
         ready = threading.Event()
-        runner.warm(self.model.function.modules, lambda event: ready.set())
+        runner.keep_spare(self.model.function.modules, lambda event: ready.set())
         ready.wait()
         time.sleep(SETTLE)
 
@@ -98,16 +98,6 @@ def bare_speed(path):
     return float(done.stdout.split("samples/s ")[-1])
 
 
-def line(name, values, limit, unit="s", digits=2):
-    """Print one result; whether it is within its limit."""
-    middle = median(values)
-    spread = f"{min(values):.{digits}f} to {max(values):.{digits}f}"
-    good = middle <= limit
-    print(f"{name:48} {middle:.{digits}f} {unit} ({spread}; at most {limit:g}) "
-          f"{'ok' if good else 'TOO MUCH'}", flush=True)  # fmt: skip
-    return good
-
-
 def main():
     """Measure everything; returns the number of results beyond their limits."""
     os.environ.setdefault("D2LMGPU_PROFILE", "quick")
@@ -115,12 +105,14 @@ def main():
     for name, (path, limit) in CHAPTERS.items():
         bench = Bench(path)
         first, stopped, waits = zip(*(bench.click_and_stop() for _ in range(REPEATS)))
-        good.append(line(f"{name}: click to first point", first, limit))
-        good.append(line(f"{name}: Stop to idle", stopped, 1.0))
-        good.append(line(f"{name}: UI, longest wait", [1000 * max(waits)], 100, "ms", 0))
         ratios = [bare_speed(path) / bench.speed() for _ in range(PAIRS)]
-        good.append(line(f"{name}: time under the lab over bare", ratios, 1.03, "x", 3))
-    runner.cool()
+        good += [
+            verdict(f"{name}: click to first point", first, limit, unit=" s"),
+            verdict(f"{name}: Stop to idle", stopped, 1.0, unit=" s"),
+            verdict(f"{name}: UI, longest wait", [max(waits)], 0.1, ".3f", " s"),
+            verdict(f"{name}: time under the lab over bare", ratios, 1.03, ".3f"),
+        ]
+    runner.end_spare()
     return good.count(False)
 
 

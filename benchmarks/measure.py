@@ -1,11 +1,15 @@
-"""What the benchmarks share: a clock inside the loop, pairs, and medians."""
+"""What the benchmarks share: a clock inside the loop, pairs, medians, a process for each."""
 
-import statistics
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
 import time
 from itertools import islice
+from statistics import median
 
-# of LeNet: W1, b1, … W4, b4
-SHAPES = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
 WARMUP, BATCHES, PAIRS = 3, 24, 5
 SHORT_TURNS = {"batches": 3, "turns": 20}
 
@@ -52,11 +56,37 @@ def pairs(first, second, ceiling=None):
     rates = [(first(), second(), ceiling() if ceiling else 0) for _ in range(PAIRS)]
     ratios = [b / a for a, b, _ in rates]
     result = {
-        "first": statistics.median(a for a, _, _ in rates),
-        "second": statistics.median(b for _, b, _ in rates),
-        "ratio": statistics.median(ratios),
+        "first": median(a for a, _, _ in rates),
+        "second": median(b for _, b, _ in rates),
+        "ratio": median(ratios),
         "ratios": [round(r, 3) for r in ratios],
     }
     if ceiling:
-        result["ceiling"] = statistics.median(c / a for a, _, c in rates)
+        result["ceiling"] = median(c / a for a, _, c in rates)
     return result
+
+
+def verdict(name, values, limit, form=".2f", unit=""):
+    """Print the median of ``values`` with their spread; whether it is as close to 0 as allowed."""
+    good = abs(median(values)) <= limit
+    middle, least, most = (format(of(values), form) for of in (median, min, max))
+    print(f"{name} {middle}{unit} ({least} to {most}; at most {limit:g}) "
+          f"{'ok' if good else 'TOO MUCH'}", flush=True)  # fmt: skip
+    return good
+
+
+def installed(framework):
+    """Whether it is; if not, say so."""
+    found = importlib.util.find_spec(framework) is not None
+    if not found:
+        print(f"{framework}: left out, it is not installed")
+    return found
+
+
+def result_of(module, *arguments, **settings):
+    """What ``python -m module arguments FILE`` writes to the file as JSON, under ``settings``."""
+    environment = os.environ | {"MPLBACKEND": "agg"} | settings
+    with tempfile.NamedTemporaryFile("r") as out:
+        command = [sys.executable, "-m", module, *arguments, out.name]
+        subprocess.run(command, check=True, env=environment)
+        return json.load(out)

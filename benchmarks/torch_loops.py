@@ -7,52 +7,40 @@ from functools import partial
 import torch
 from torch import nn
 
-from benchmarks.apart import Apart
-from benchmarks.measure import SHAPES, SHORT_TURNS, Timed, pairs
-from benchmarks.parts import where_time_goes
+from benchmarks import lenet
+from benchmarks.measure import Timed, pairs
 from d2lmgpu import torch as d2l
 
 LENET_FLOP = 13.5e6  # forward and backward, a 28x28 image
 
 
-def lenet_params():
-    d2l.seed(0)
-    return [torch.randn(s) * 0.05 if len(s) > 1 else torch.zeros(s) for s in SHAPES]
-
-
-def ours(num_gpus, fast=False, batch_size=256, **turns):
-    """Samples/s of LeNet from scratch; ``turns`` as for Timed.
-
-    ``fast``: bf16 and channels-last, data on the device.
-    """
-    devices = d2l.devices(num_gpus)
-    params = lenet_params()
-    train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-    if fast:
-        params = [p.to(memory_format=torch.channels_last) if p.ndim == 4 else p for p in params]
-        train_iter = Resident(train_iter, devices[0])
-    device_params = [d2l.get_params(params, device) for device in devices]
-    timed = Timed(train_iter, d2l.synchronize, **turns)
-    for X, y in timed:
-        with torch.autocast(devices[0].type, torch.bfloat16, enabled=fast):
-            d2l.train_batch(X, y, device_params, devices, 0.1)
-    return timed.rate
-
-
 class Resident:
-    """The whole training set on one device, its batches drawn there, channels last."""
+    """Our training set on one device, its batches drawn there, channels last."""
 
-    def __init__(self, data_iter, device):
+    def __init__(self, device):
+        data_iter, _ = d2l.load_data_fashion_mnist(lenet.BATCH_SIZE)
         X = torch.from_numpy(data_iter.X).contiguous(memory_format=torch.channels_last)
         self.X, self.y = X.to(device), torch.from_numpy(data_iter.y).to(device)
-        self.batch_size = data_iter.batch_size
 
     def __len__(self):
-        return -(-len(self.y) // self.batch_size)
+        return -(-len(self.y) // lenet.BATCH_SIZE)
 
     def __iter__(self):
-        for rows in torch.randperm(len(self.y), device=self.y.device).split(self.batch_size):
+        for rows in torch.randperm(len(self.y), device=self.y.device).split(lenet.BATCH_SIZE):
             yield self.X[rows], self.y[rows]
+
+
+def fast_lenet():
+    """Samples/s of LeNet from scratch on one device: bf16 and channels-last, data there."""
+    (device,) = devices = d2l.devices(1)
+    params = [p.to(memory_format=torch.channels_last) if p.ndim == 4 else p
+              for p in lenet.parameters(d2l)]  # fmt: skip
+    device_params = [d2l.get_params(params, device)]
+    timed = Timed(Resident(device), d2l.synchronize)
+    for X, y in timed:
+        with torch.autocast(device.type, torch.bfloat16):
+            d2l.train_batch(X, y, device_params, devices, 0.1)
+    return timed.rate
 
 
 def d2l_lenet():
@@ -63,12 +51,13 @@ def d2l_lenet():
     )  # fmt: skip
 
 
-def theirs(net, batch_size=256):
+def theirs(make_net):
     """Samples/s of D2L's own loader and multi-GPU loop (``train_ch13``), on one device."""
-    d2l.set_figsize  # noqa: B018  (lets torchvision be imported, see helpers.hand_on)
+    d2l.set_figsize  # noqa: B018  (lets torchvision be imported, see backend.hand_on)
     import d2l.torch as book
 
-    train_iter, test_iter = book.load_data_fashion_mnist(batch_size)
+    net = make_net()
+    train_iter, test_iter = book.load_data_fashion_mnist(lenet.BATCH_SIZE)
     timed = Timed(train_iter, d2l.synchronize)
     trainer = torch.optim.SGD(net.parameters(), lr=0.1)
     loss = nn.CrossEntropyLoss(reduction="none")
@@ -78,23 +67,40 @@ def theirs(net, batch_size=256):
     return timed.rate
 
 
-def resnet(fast=False, batch_size=256, width=64):
-    """Samples/s of ResNet-18 on one device; ``fast`` as for LeNet."""
-    device = d2l.try_gpu(0)
-    net = d2l.resnet18(10, width=width).to(device)
-    train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-    if fast:
-        net, train_iter = net.to(memory_format=torch.channels_last), Resident(train_iter, device)
+def resnet_rate(net, data_iter, device, part=slice(None), fast=False, **turns):
+    """Samples/s of a loop that trains ``net`` on ``part`` of each batch; ``fast``: in bf16."""
     trainer = torch.optim.SGD(net.parameters(), lr=0.1)
-    timed = Timed(train_iter, d2l.synchronize)
+    timed = Timed(data_iter, d2l.synchronize, **turns)
     for X, y in timed:
-        X, y = X.to(device), y.to(device)
+        X, y = X[part].to(device), y[part].to(device)
         trainer.zero_grad()
         with torch.autocast(device.type, torch.bfloat16, enabled=fast):
             loss = nn.functional.cross_entropy(net(X), y)
         loss.backward()
         trainer.step()
     return timed.rate
+
+
+def fast_resnet():
+    """Samples/s of ResNet-18 on one device: as for LeNet."""
+    device = d2l.try_gpu(0)
+    net = d2l.resnet18(10).to(device, memory_format=torch.channels_last)
+    return resnet_rate(net, Resident(device), device, fast=True)
+
+
+def ddp_rate():
+    """Samples/s of DistributedDataParallel, ResNet-18 of width 8; runs inside ``launch``."""
+    import torch.distributed as dist
+
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    device = d2l.try_gpu(rank)
+    net = nn.parallel.DistributedDataParallel(
+        d2l.resnet18(10, width=8).to(device),
+        device_ids=[rank] if device.type == "cuda" else None,
+    )
+    train_iter, _ = d2l.load_data_fashion_mnist(lenet.BATCH_SIZE)
+    part = slice(rank, None, world_size)
+    return resnet_rate(net, train_iter, device, part, batches=1, turns=20)
 
 
 def matrix_peak(dtype, n=2048):
@@ -110,44 +116,16 @@ def matrix_peak(dtype, n=2048):
     return 2 * n**3 / min(timer.times)
 
 
-def ddp_rate(width=8, batch_size=256):
-    """Samples/s of one rank's DistributedDataParallel loop; runs inside ``launch``."""
-    import torch.distributed as dist
-
-    rank, world_size = dist.get_rank(), dist.get_world_size()
-    device = d2l.try_gpu(rank)
-    net = d2l.resnet18(10, width=width).to(device)
-    net = nn.parallel.DistributedDataParallel(
-        net, device_ids=[rank] if device.type == "cuda" else None
-    )
-    trainer = torch.optim.SGD(net.parameters(), lr=0.1)
-    train_iter, _ = d2l.load_data_fashion_mnist(batch_size)
-    timed = Timed(train_iter, d2l.synchronize, batches=1, turns=20)
-    for X, y in timed:
-        X, y = X[rank::world_size].to(device), y[rank::world_size].to(device)
-        trainer.zero_grad()
-        nn.functional.cross_entropy(net(X), y).backward()
-        trainer.step()
-    return timed.rate
-
-
 def against_d2l():
     """On one device: D2L's loop first, ours second."""
     torch.set_float32_matmul_precision("highest")
-    gpu = d2l.num_gpus() > 0
-    width = 64 if gpu else 8
-    result = {
-        "LeNet, equal arithmetic": pairs(lambda: theirs(d2l_lenet()), lambda: ours(1)),
-        "LeNet, bf16 and channels-last": pairs(
-            lambda: theirs(d2l_lenet()), lambda: ours(1, fast=True)
-        ),
-    }
-    if gpu:
-        result["ResNet-18, bf16 and channels-last"] = pairs(
-            lambda: theirs(d2l.resnet18(10)), lambda: resnet(fast=True, width=width)
-        )
+    equal = pairs(partial(theirs, d2l_lenet), partial(lenet.rate, d2l, 1))
+    fast = pairs(partial(theirs, d2l_lenet), fast_lenet)
+    result = {"LeNet, equal arithmetic": equal, "LeNet, bf16 and channels-last": fast}
+    if d2l.num_gpus() > 0:
+        resnet = partial(theirs, partial(d2l.resnet18, 10))
+        result["ResNet-18, bf16 and channels-last"] = pairs(resnet, fast_resnet)
     peaks = {"float32": matrix_peak(torch.float32), "bf16": matrix_peak(torch.bfloat16)}
-    equal, fast = list(result.values())[:2]
     shares = {
         "LeNet, float32": equal["second"] * LENET_FLOP / peaks["float32"],
         "LeNet, bf16": fast["second"] * LENET_FLOP / peaks["bf16"],
@@ -159,16 +137,11 @@ def two_devices():
     """One device first, two second."""
     from d2lmgpu.launch import launch
 
-    def ddp(num_processes):
-        return launch(ddp_rate, num_processes=num_processes)[0]
-
-    with Apart("torch") as apart:
-        one, two = (partial(ours, k, **SHORT_TURNS) for k in (1, 2))
-        lenet = pairs(one, two, ceiling=apart.rate)
+    one, two = (lambda k=k: launch(ddp_rate, num_processes=k)[0] for k in (1, 2))
     return {
         "pairs": {
-            "LeNet from scratch": lenet,
-            "ResNet-18 (width 8), DDP": pairs(lambda: ddp(1), lambda: ddp(2)),
+            "LeNet from scratch": lenet.two_devices(d2l, "torch"),
+            "ResNet-18 (width 8), DDP": pairs(one, two),
         },
-        "time of an update, two devices": where_time_goes(d2l, lenet_params()),
+        "time of an update, two devices": lenet.where_time_goes(d2l),
     }

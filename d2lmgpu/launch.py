@@ -1,31 +1,26 @@
 """Worker processes for DistributedDataParallel, started from a notebook.
 
-``launch(fn, *args, num_processes=k)`` runs ``fn(*args)`` in k processes that can talk through
-``torch.distributed``. Three kinds of process take part, each of them started by the one before:
-
-    the caller (a notebook's kernel) → a supervisor with PyTorch imported → the workers, forked
-
-A kernel must not be forked: it has threads, and may have talked to a GPU. Each process holds a pipe
-to the one before it and ends when that pipe does: by an interrupt, a crash or ``kill -9``.
-This file is the caller's part and imports no framework; ``workers`` is the other two's.
+A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
+that imports PyTorch, and that one forks the workers: see ``process.supervisor`` and
+``process.ranks``. This file imports no framework.
 """
 
-import contextlib
+import codecs
 import json
 import os
 import pickle
 import signal
-import subprocess
 import sys
-import tempfile
 import traceback
-from pathlib import Path
 
-from d2lmgpu.devices import is_count
+from d2lmgpu.machine.checks import is_count
+from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.process.sending import pickled
+from d2lmgpu.process.settings import settings
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-_SECONDS_TO_END = 10
-_ENDED_BY_OTHERS = {-signal.SIGTERM, -signal.SIGABRT}  # the supervisor's, and NCCL's own watchdog's
+_ENDED_BY_OTHERS = {-signal.SIGTERM, -signal.SIGABRT}  # the supervisor's, NCCL's watchdog's
+_SUPERVISOR = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
 _prepared = None
 
 
@@ -49,146 +44,83 @@ def launch(fn, *args, num_processes):
     global _prepared
     if not is_count(num_processes):
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
-    num_processes, task = int(num_processes), _pickle(fn, args)
-    supervisor, _prepared = _prepared or _Supervisor("torch"), None
-    with supervisor.folder as folder:
-        try:
-            Path(folder, "task").write_bytes(task)
-            exit_code = supervisor.run(num_processes)
-        finally:
-            supervisor.end()
-        results = [Path(folder, f"result-{rank}") for rank in range(num_processes)]
-        if exit_code == 0 and all(result.exists() for result in results):
-            return [pickle.loads(result.read_bytes()) for result in results]
-        raise LaunchError(_what_happened(Path(folder), num_processes, exit_code, supervisor.said()))
-
-
-def _pickle(fn, args):
-    import cloudpickle
-
+    if not callable(fn):
+        raise TypeError(f"launch runs a function in its workers, not {fn!r}: give it first.")
+    num_processes, call = int(num_processes), pickled(fn, dict(enumerate(args, 1)))
+    child, _prepared = _prepared or _start("torch"), None
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
-        return cloudpickle.dumps((fn, args))
-    except Exception:
-        things = {f"argument {i}, a {type(arg).__name__},": arg for i, arg in enumerate(args, 1)}
-        things[f"the function {getattr(fn, '__name__', fn)!r} with the globals it uses"] = fn
-        for name, thing in things.items():
-            try:
-                cloudpickle.dumps(thing)
-            except Exception as error:
-                raise TypeError(
-                    f"{name} cannot be sent to the worker processes ({error}). "
-                    "Create it inside the function, or pass plain numbers, arrays and modules."
-                ) from error
-        raise
+        environ = os.environ | child.environ
+        job = {"call": call, "num_processes": num_processes, **settings(environ)}
+        child.send(pickle.dumps(job))
+        end = child.read(
+            on_event=lambda event: None,
+            on_output=lambda output: print(decode(output), end="", flush=True),
+        )
+        results = [child.folder / f"result-{rank}" for rank in range(num_processes)]
+        if end["codes"] == [0] * num_processes and all(result.exists() for result in results):
+            return [_unpickle(rank, result.read_bytes()) for rank, result in enumerate(results)]
+        raise LaunchError(_what_happened(child.folder, num_processes, end))
+    finally:
+        child.close()
+
+
+def _start(*modules):
+    # Loopback only: neither the workers nor a store of theirs may be seen from outside.
+    environ = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": _LOOPBACK,
+               "NCCL_SOCKET_IFNAME": _LOOPBACK,
+               "PYTHONPATH": os.pathsep.join(str(path) for path in sys.path if path)}  # fmt: skip
+    return Child(_SUPERVISOR, modules, environ)
+
+
+def _unpickle(rank, result):
+    kind, _, pickled = result.partition(b"\n")
+    try:
+        return pickle.loads(pickled)
+    except Exception as error:
+        raise LaunchError(
+            f"Worker {rank} returned a {kind.decode()}, which cannot be used outside of it "
+            f"({error}). Return plain numbers, arrays or a state_dict instead."
+        ) from error
 
 
 def prepare():
-    """Let the processes of the next ``launch`` import PyTorch already now.
-
-    What was prepared ends with this process.
-    """
+    """Let the processes of the next ``launch`` import PyTorch now; they end with this process."""
     global _prepared
-    _prepared = _Supervisor("torch", "torch._dynamo")  # the first optimiser imports the latter
+    if _prepared is not None:
+        _prepared.close()
+    _prepared = _start("torch", "torch._dynamo")  # the first optimiser imports the latter
 
 
-class _Supervisor:
-    """A process that has imported ``modules`` and waits for a task.
-
-    It has its ``folder`` from the start, so that it can remove it if this process is killed.
-    """
-
-    def __init__(self, *modules):
-        # Loopback only: neither the workers nor a store of theirs may be seen from outside.
-        self.settings = {
-            "PYTHONPATH": os.pathsep.join(str(path) for path in sys.path if path),
-            "OMP_NUM_THREADS": "1",
-            "GLOO_SOCKET_IFNAME": _LOOPBACK,
-            "NCCL_SOCKET_IFNAME": _LOOPBACK,
-        }
-        self.folder = tempfile.TemporaryDirectory(prefix="d2lmgpu-", ignore_cleanup_errors=True)
-        self.log = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "d2lmgpu.workers", self.folder.name, *modules],
-            env=os.environ | self.settings,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self.log,
-            text=True,
-            errors="replace",
-            start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-        )
-
-    def run(self, num_processes):
-        """Let it do the task in its folder and show what rank 0 prints; its exit code."""
-        task = {"num_processes": num_processes, "path": list(map(str, sys.path)),
-                "environ": os.environ | self.settings}  # fmt: skip
-        with contextlib.suppress(BrokenPipeError):  # it has ended: its exit code says so
-            self.process.stdin.write(json.dumps(task) + "\n")
-            self.process.stdin.flush()
-        for line in self.process.stdout:
-            print(line, end="", flush=True)
-        return self.process.wait()
-
-    def end(self):
-        """End it and all workers."""
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(_SECONDS_TO_END)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-
-    def said(self):
-        """What it has written to its log."""
-        self.log.seek(0)
-        return self.log.read().decode(errors="replace")
-
-
-def _what_happened(folder, num_processes, exit_code, said):
+def _what_happened(folder, num_processes, end):
     """What went wrong first, in words: once one worker has gone, its peers mostly fail, too."""
-    no_result = [r for r in range(num_processes) if not (folder / f"result-{r}").exists()]
-    exit_codes = _read_json(folder / "exit-codes") or {}
-    if exit_code != 0 and not exit_codes:
-        return f"The supervisor of the workers ended with {exit_code}.{_tail(said)}"
-    exit_codes = dict.fromkeys(no_result, 0) | {int(r): code for r, code in exit_codes.items()}
-    raised = {r: e for r in exit_codes if (e := _read_json(folder / f"error-{r}"))}
+    if end["codes"] is None:
+        ended = f"The supervisor of the workers ended with {end['supervisor']}."
+        return ended + _tail(folder / "log")
+    _, what, rank = min(
+        (*_end_of(folder, rank, code), rank)
+        for rank, code in enumerate(end["codes"])
+        if code != 0 or not (folder / f"result-{rank}").exists()
+    )
+    return f"Worker {rank} of {num_processes} {what.rstrip()}{_tail(folder / f'log-{rank}')}"
 
-    def order(rank):
-        if rank in raised:
-            return 1, raised[rank]["time_ns"]
-        if exit_codes[rank] in _ENDED_BY_OTHERS:
-            return 3, rank
-        return 0 if exit_codes[rank] < 0 else 2, rank
 
-    rank = min(exit_codes, key=order)
-    if rank in raised:
+def _end_of(folder, rank, code):
+    """When a worker that has failed did so, as far as its end tells, and how, in words."""
+    error = folder / f"error-{rank}"
+    if error.exists():
+        raised = json.loads(error.read_text())
         # Formatted here because only the caller knows the source lines of a notebook's cells.
-        frames = traceback.StackSummary.from_list(raised[rank]["frames"]).format()[-5:]
-        what = f"raised {raised[rank]['error']}\n\nThe end of its traceback:\n{''.join(frames)}"
-    elif exit_codes[rank] < 0:
-        what = f"was killed by {signal_name(-exit_codes[rank])}"
-        if exit_codes[rank] == -signal.SIGKILL:
-            what += " (by the system, if memory ran out)"
-    else:
-        what = f"ended without a result (exit code {exit_codes[rank]})"
-    return f"Worker {rank} of {num_processes} {what.rstrip()}{_tail(_read(folder / f'log-{rank}'))}"
+        frames = traceback.StackSummary.from_list(raised["frames"]).format()[-5:]
+        what = f"raised {raised['error']}\n\nThe end of its traceback:\n{''.join(frames)}"
+        return (1, raised["time_ns"]), what
+    if code is None:
+        return (4, rank), "was ended"
+    order = 2 if code >= 0 else 3 if code in _ENDED_BY_OTHERS else 0
+    return (order, rank), end_in_words(code)
 
 
-def signal_name(number):
-    """SIGKILL for 9; Python has no names for the real-time signals."""
-    return signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
-
-
-def _read_json(file):
-    return json.loads(file.read_text()) if file.exists() else None
-
-
-def _read(log):
-    return log.read_text(errors="replace") if log.exists() else ""
-
-
-def _tail(text, lines=15):
-    text = text.rstrip()
-    return "\n\nThe end of its output:\n" + "\n".join(text.splitlines()[-lines:]) if text else ""
+def _tail(log, lines=15):
+    text = log.read_text(errors="replace").rstrip() if log.exists() else ""
+    end = "\n".join(text.splitlines()[-lines:])
+    return f"\n\nThe end of its output:\n{end}" if end else ""

@@ -52,15 +52,8 @@ def runtime_folder(account: str | None) -> str:
     """
     folder = tempfile.mkdtemp(prefix="d2lmgpu-server-")
     if account:
-        entry = pwd.getpwnam(account)
-        os.chown(folder, entry.pw_uid, entry.pw_gid)
+        shutil.chown(folder, account)
     return folder
-
-
-def remove(folder: str) -> None:
-    """Remove a runtime folder with all that is in it; nothing if it is gone or there was none."""
-    if folder:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def little_room(home: str) -> str:
@@ -68,13 +61,11 @@ def little_room(home: str) -> str:
 
     The page that brings a chapter says only that something failed.
     """
-    if not os.path.isdir(home):
-        return ""  # the first start makes it
-    free = shutil.disk_usage(home).free
-    if free >= ROOM:
-        return ""
-    return (
+    # Without a home there is room: the first start makes it.
+    free = shutil.disk_usage(home).free if os.path.isdir(home) else ROOM
+    advice = (
         f"Your home folder has only {free // 2**20} MiB left, too little to bring a chapter or to"
         " save your work: start with 0 GPUs, delete what you do not need in JupyterLab's list of"
         " files, and open the chapter again."
     )
+    return advice if free < ROOM else ""

@@ -1,20 +1,23 @@
 """Which server holds which GPU: plain functions and one table, so that no GPU is promised twice.
 
-Nothing here knows JupyterHub. The spawner calls ``lease`` when a server starts, ``free`` when it
-is gone (and before each start) and ``restore`` when the hub comes back up.
+The spawner calls ``lease`` when a server starts, ``free`` when it is gone (and before each start)
+and ``restore`` when the hub comes back up.
 """
 
 import subprocess
+import sys
+
+from jupyterhub.spawner import SpawnException
 
 GpuIds = tuple[str, ...]
+NO_LIMIT = sys.maxsize  # the GPUs of one learner: all that there are
 
 
-class Refused(ValueError):
-    """A request that cannot be met. ``status`` is the HTTP status, ``reason`` one word for it."""
+class Refused(SpawnException):
+    """A request that cannot be met: its HTTP status, one word for the log, words for the page."""
 
     def __init__(self, status, reason, message):
-        super().__init__(message)
-        self.status, self.reason = status, reason
+        super().__init__(message, reason=reason, status_code=status)
 
 
 class GpuSlots:
@@ -28,7 +31,7 @@ class GpuSlots:
         held = {gpu for gpus in self.leases.values() for gpu in gpus}
         return tuple(gpu for gpu in present if gpu not in held)
 
-    def lease(self, owner: str, count: int, present: GpuIds, most: int | None = None) -> GpuIds:
+    def lease(self, owner: str, count: int, present: GpuIds, most: int = NO_LIMIT) -> GpuIds:
         """Promise ``count`` of the ``present`` GPUs to ``owner``, at most ``most`` per server.
 
         Raises ``Refused`` (409) if there are too few, or if ``owner`` still holds a lease, which
@@ -36,24 +39,17 @@ class GpuSlots:
         """
         if owner in self.leases:
             raise Refused(409, "still-held", f"{owner} still holds GPUs: stop that server first.")
-        if most is not None and count > most:
-            message = f"You asked for {_gpus(count)}; here a learner gets at most {most}."
-            raise Refused(409, "over-quota", message)
-        if count > len(present):
-            raise Refused(
-                409,
-                "too-few",
-                f"You asked for {_gpus(count)}; this machine has {len(present)}."
-                " Every chapter also runs with 0 GPUs, on the CPU's cores.",
-            )
         free = self.free_gpus(present)
+        asked = f"You asked for {count} GPU{'' if count == 1 else 's'}"
+        if count > most:
+            raise Refused(409, "over-quota", f"{asked}; here a learner gets at most {most}.")
+        if count > len(present):
+            advice = "Every chapter also runs with 0 GPUs, on the CPU's cores."
+            raise Refused(409, "too-few", f"{asked}; this machine has {len(present)}. {advice}")
         if count > len(free):
-            raise Refused(
-                409,
-                "too-few",
-                f"You asked for {_gpus(count)}; {len(free)} of {len(present)} are free now."
-                " Choose fewer, or wait until a server stops.",
-            )
+            there_are = f"{len(free)} of {len(present)} are free now"
+            advice = "Choose fewer, or wait until a server stops."
+            raise Refused(409, "too-few", f"{asked}; {there_are}. {advice}")
         if count:
             self.leases[owner] = free[:count]
         return free[:count]
@@ -86,11 +82,10 @@ def requested(options) -> int:
     return count
 
 
-def choices(total: int, most: int | None = None) -> list[int]:
+def choices(total: int, most: int = NO_LIMIT) -> list[int]:
     """The counts offered in the form: 0, 1, 2, 4 … and all that one learner may have."""
-    top = total if most is None else min(total, most)
-    powers = [2**i for i in range(top.bit_length()) if 2**i <= top]
-    return sorted({0, top, *powers})
+    top = min(total, most)
+    return sorted({0, top, *(2**i for i in range(top.bit_length()))})
 
 
 def environment(gpus: GpuIds, simulated: bool = False) -> dict[str, str]:
@@ -116,18 +111,10 @@ def present_gpus() -> GpuIds:
     except FileNotFoundError:
         return ()
     except subprocess.TimeoutExpired:
-        message = "nvidia-smi gave no answer in 30 s; tell your instructor."
-        raise Refused(503, "driver", message) from None
-    if answer.returncode:
-        said = (answer.stdout + answer.stderr).strip().splitlines()
-        raise Refused(
-            503,
-            "driver",
-            f"The GPU driver does not answer ({said[0] if said else 'no message'});"
-            " tell your instructor. Starting with 0 GPUs still works.",
-        )
-    return tuple(answer.stdout.split())
-
-
-def _gpus(count):
-    return f"{count} GPU" if count == 1 else f"{count} GPUs"
+        said = "nothing in 30 s"
+    else:
+        if not answer.returncode:
+            return tuple(answer.stdout.split())
+        said = (answer.stdout + answer.stderr).strip().partition("\n")[0]
+    trouble = f"The GPU driver does not answer ({said or 'no message'}): tell your instructor."
+    raise Refused(503, "driver", f"{trouble} Starting with 0 GPUs still works.")

@@ -11,6 +11,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+import course  # noqa: E402
 import limits  # noqa: E402
 import settings as hub_settings  # noqa: E402
 from spawner import GpuSpawner, OneAccountGpuSpawner  # noqa: E402
@@ -53,9 +54,7 @@ else:
 
 # --- How a browser is kept honest ---------------------------------------------------------------
 # JupyterHub itself refuses cross-site requests and framing; these close what it leaves open.
-c.JupyterHub.tornado_settings = {
-    "headers": {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
-}
+headers = {"X-Content-Type-Options": "nosniff", "Referrer-Policy": "same-origin"}
 if settings.subdomain_host:
     # Each server in a domain of its own, so that one learner's page is another site to another's
     # browser; the host prefix keeps such a page from planting cookies.
@@ -63,8 +62,8 @@ if settings.subdomain_host:
     c.JupyterHub.cookie_host_prefix_enabled = True
 if settings.tls_key:
     # A browser that has seen this hub by TLS once never asks in the clear again.
-    headers = c.JupyterHub.tornado_settings["headers"]
     headers["Strict-Transport-Security"] = "max-age=31536000"
+c.JupyterHub.tornado_settings = {"headers": headers}
 # JupyterHub logs session ids with this message.
 logging.getLogger("tornado.application").addFilter(
     lambda record: "xsrf cookie for" not in record.getMessage()
@@ -72,45 +71,55 @@ logging.getLogger("tornado.application").addFilter(
 # A learner's own configuration could switch off checks of the server that guards the learner.
 c.Spawner.disable_user_config = True
 
-# --- How a server starts ------------------------------------------------------------------------
+# --- The course ---------------------------------------------------------------------------------
 own = settings.accounts == "own"
+published = course.read()
+# A plain login shows the chapters. A class whose course is not yet published has none to show.
+if not own or published.is_published:
+    c.JupyterHub.default_url = published.start
+else:
+    print(f"No course at {published.url}: see the line CHANGE in _config.yml", file=sys.stderr)
+in_place = {}
+if not own:
+    repository = state / "course.git"
+    try:
+        course.copy(repository, published.branch)
+    except course.CourseError as error:
+        sys.exit(f"The hub does not start: {error}")
+    in_place = course.in_place_of(published.url, repository)
+
+# --- How a server starts ------------------------------------------------------------------------
 c.JupyterHub.spawner_class = GpuSpawner if own else OneAccountGpuSpawner
-c.GpuSpawner.group = settings.group
-c.GpuSpawner.create_accounts = bool(settings.create_accounts)
+c.GpuLease.settings = settings
 c.OneAccountGpuSpawner.home_dir_template = f"{state}/home/{{username}}"
 # The Python that has the course installed; its kernel `python3` is the one of every notebook.
-c.Spawner.cmd = [settings.python, "-m", "jupyterhub.singleuser"]
+python = settings.python
+c.Spawner.cmd = [python, str(HERE / "keeper.py"), python, "-m", "jupyterhub.singleuser"]
 c.Spawner.default_url = "/lab"
-# What learners open is theirs: the hub's log gets the servers' warnings only.
-c.Spawner.args = ["--log-level=WARN"]
-# Deleting makes room in a home that is full: the trash would be in the same home.
-c.Spawner.args.append("--FileContentsManager.delete_to_trash=False")
+# What learners open is theirs: the hub's log gets the servers' warnings only. Deleting makes room
+# in a home that is full: the trash would be in the same home.
+c.Spawner.args = ["--log-level=WARN", "--FileContentsManager.delete_to_trash=False"]
 if not own and os.geteuid() == 0:
     c.Spawner.args.append("--allow-root")  # asked for by HUB_ACCOUNTS=one; loopback only
 # What a server takes from the hub's environment: nothing secret. LD_LIBRARY_PATH is where some
 # systems name the GPU driver's libraries.
 c.Spawner.env_keep = ["LANG", "LC_ALL", "LD_LIBRARY_PATH", "D2LMGPU_DATA", "D2LMGPU_PROFILE"]
 c.Spawner.environment = {
-    "PATH": f"{Path(settings.python).parent}:/usr/local/bin:/usr/bin:/bin",
-    # labconfig/: chapters that are Markdown files open as notebooks, not as text.
+    "PATH": f"{Path(python).parent}:/usr/local/bin:/usr/bin:/bin",
+    # labconfig/: chapters that are Markdown files open as notebooks, not as text; no news.
     "JUPYTER_CONFIG_PATH": str(HERE),
+    **in_place,
 }
 # A class that starts at once shares the machine's cores: ten JupyterLabs take a while.
 c.Spawner.start_timeout = c.Spawner.http_timeout = 180
 # A server is asked to stop, then told to: its GPUs are back within seconds.
-c.LocalProcessSpawner.interrupt_timeout = 5
-c.LocalProcessSpawner.term_timeout = 5
+c.LocalProcessSpawner.interrupt_timeout = c.LocalProcessSpawner.term_timeout = 5
 # How soon a server that was killed gives its GPUs back.
 c.Spawner.poll_interval = 5
 
-# --- GPUs, memory, CPU --------------------------------------------------------------------------
-c.GpuLease.simulated_gpus = settings.simulated_gpus
-if settings.gpus_per_learner >= 0:
-    c.GpuLease.most_gpus = settings.gpus_per_learner
-if settings.memory:
-    c.Spawner.mem_limit = settings.memory  # also what the bar in JupyterLab counts against
-if settings.cpus:
-    c.Spawner.cpu_limit = settings.cpus
+# --- Memory, CPU --------------------------------------------------------------------------------
+c.Spawner.mem_limit = settings.memory or None  # also what the bar in JupyterLab counts against
+c.Spawner.cpu_limit = settings.cpus or None
 if settings.memory or settings.cpus:
     try:
         c.GpuLease.groups = limits.Groups.open()
@@ -121,16 +130,10 @@ if settings.memory or settings.cpus:
 # --- Forgotten servers --------------------------------------------------------------------------
 # After HUB_IDLE_TIMEOUT seconds without activity, and after HUB_MAX_AGE in any case: a browser
 # tab left open counts as activity.
-c.JupyterHub.load_roles = [
-    {
-        "name": "idle-culler",
-        "scopes": ["list:users", "read:users:activity", "read:servers", "delete:servers"],
-        "services": ["idle-culler"],
-    }
-]
 culler = [sys.executable, "-m", "jupyterhub_idle_culler", f"--timeout={settings.idle_timeout}"]
-c.JupyterHub.services = [
-    {"name": "idle-culler", "command": [*culler, f"--max-age={settings.max_age}"]}
-]
+culler.append(f"--max-age={settings.max_age}")
+scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
+c.JupyterHub.services = [{"name": "idle-culler", "command": culler}]
+c.JupyterHub.load_roles = [{"name": "idle-culler", "services": ["idle-culler"], "scopes": scopes}]
 # How often the hub learns from the proxy who was active; the culler decides by it.
 c.JupyterHub.last_activity_interval = max(1, min(300, settings.idle_timeout // 4))

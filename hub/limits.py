@@ -6,7 +6,10 @@ what is missing, and the hub says so in its log and in the form: a limit is neve
 """
 
 import os
+import re
+import signal
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 PERIOD_US = 100_000  # the kernel's own default period of cpu.max
@@ -16,11 +19,11 @@ class Unavailable(RuntimeError):
     """Why this system lets the hub set no limits."""
 
 
+@dataclass
 class Groups:
     """The cgroup folder whose sub-groups hold one server each."""
 
-    def __init__(self, folder: Path):
-        self.folder = folder
+    folder: Path
 
     @classmethod
     def open(cls, root=Path("/sys/fs/cgroup"), membership=Path("/proc/self/cgroup")):
@@ -31,10 +34,10 @@ class Groups:
         """
         if not (root / "cgroup.controllers").exists():
             raise Unavailable("this system does not use cgroup v2")
-        own = next(line for line in membership.read_text().splitlines() if line.startswith("0::"))
-        if own.strip() == "0::/":
+        own = re.search(r"(?m)^0::/(.*)$", membership.read_text())[1]
+        if not own:
             raise Unavailable("the hub is in the root cgroup: start it as a service")
-        folder = root / own.removeprefix("0::").strip().lstrip("/")
+        folder = root / own
         if folder.name == "hub":  # a restart within the same group
             folder = folder.parent
         missing = {"memory", "cpu"} - set((folder / "cgroup.controllers").read_text().split())
@@ -59,14 +62,25 @@ class Groups:
         return group
 
     def kill(self, owner: str) -> None:
-        """Kill every process in the group of ``owner``, if it has one; remove the empty groups.
+        """Kill every process in the group of ``owner``, if it has one."""
+        switch, processes = (self._group(owner) / name for name in ("cgroup.kill", "cgroup.procs"))
+        if switch.exists():
+            switch.write_text("1")
+            return
+        killed = set()  # before Linux 5.14: one by one, until none has been forked meanwhile
+        while processes.exists() and (new := set(processes.read_text().split()) - killed):
+            for pid in new:
+                with suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+            killed |= new
 
-        A killed process takes a moment to leave its group, which a later call then removes. A
-        group just made stays: its first process enters before the hub does anything else.
+    def remove_empty(self) -> None:
+        """Remove the groups without a process.
+
+        A killed process takes a moment to leave its group, which a later call then removes. Not
+        for a thread: the first process of a group just made enters it before the hub's loop does
+        anything else.
         """
-        group = self._group(owner)
-        if group.exists():
-            (group / "cgroup.kill").write_text("1")
         for group in self.folder.glob("learner-*"):
             with suppress(OSError):  # a process is in it
                 group.rmdir()

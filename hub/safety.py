@@ -16,6 +16,7 @@ ADMITTED = {
     "nativeauthenticator.nativeauthenticator.NativeAuthenticator",
     "ltiauthenticator.lti13.auth.LTI13Authenticator",
 }
+OTHER_LOGIN = "use pam, native, an OAuth provider or LTI 1.3 (see README.md)"
 
 
 class SettingError(ValueError):
@@ -57,28 +58,24 @@ def check(settings, is_root: bool) -> None:
 def check_login(settings) -> None:
     """The login lets in those whom the instructor knows, and each as nobody else."""
     authenticator = authenticator_class(settings.auth)
+    login = f"HUB_AUTH={settings.auth}"
     if issubclass(authenticator, SharedPasswordAuthenticator) and len(settings.password) < 8:
-        raise SettingError("HUB_AUTH=shared-password needs a HUB_PASSWORD of 8 characters or more.")
-    if is_open(settings.auth):
+        raise SettingError(f"{login} needs a HUB_PASSWORD of 8 characters or more.")
+    if issubclass(authenticator, OPEN):
         # On loopback as well: learners' own servers reach the hub's address there.
         if settings.accounts == "own":
             raise SettingError(
-                f"HUB_AUTH={settings.auth} lets anybody be anybody, so accounts of their own"
-                " (HUB_ACCOUNTS=own) would keep no learners apart: use another login (see"
-                " README.md), or HUB_ACCOUNTS=one for a try-out."
+                f"{login} lets anybody be anybody, so accounts of their own (HUB_ACCOUNTS=own)"
+                f" would keep no learners apart: {OTHER_LOGIN}, or HUB_ACCOUNTS=one for a try-out."
             )
         return
     if not settings.allowed_users:
-        raise SettingError(
-            f"Say in HUB_USERS who may log in by HUB_AUTH={settings.auth}: the names, with spaces"
-            " between."
-        )
+        raise SettingError(f"{login}: say in HUB_USERS who may log in, with spaces between.")
     classes = {f"{base.__module__}.{base.__qualname__}" for base in authenticator.__mro__}
     if "*" in settings.allowed_users and not classes & ADMITTED:
         raise SettingError(
-            f"HUB_AUTH={settings.auth} with HUB_USERS=* lets in everybody who has an account"
-            " there: name the learners in HUB_USERS. '*' is for accounts that you make or admit"
-            " (pam, native, LTI 1.3)."
+            f"{login} with HUB_USERS=* lets in everybody who has an account there: name the"
+            " learners. '*' is for accounts that you make or admit (pam, native, LTI 1.3)."
         )
 
 
@@ -86,10 +83,8 @@ def check_public(settings) -> None:
     """What an address that others can reach needs."""
     where = f"HUB_ADDRESS={settings.address!r} can be reached from other machines"
     if is_open(settings.auth):
-        raise SettingError(
-            f"{where}, and HUB_AUTH={settings.auth} lets anybody be anybody:"
-            " use pam, native, an OAuth provider or LTI 1.3 (see README.md), or 127.0.0.1."
-        )
+        login = f"HUB_AUTH={settings.auth} lets anybody be anybody"
+        raise SettingError(f"{where}, and {login}: {OTHER_LOGIN}, or 127.0.0.1.")
     if settings.accounts != "own":
         raise SettingError(
             f"{where}: every learner needs an own account (HUB_ACCOUNTS=own, as root),"
@@ -97,26 +92,28 @@ def check_public(settings) -> None:
         )
     if not settings.tls_key:
         raise SettingError(
-            f"{where}: give HUB_TLS_KEY and HUB_TLS_CERT, or stay on 127.0.0.1 behind a web"
-            " server that speaks TLS, or passwords travel in the clear."
+            f"{where}, and passwords would travel in the clear: give HUB_TLS_KEY and HUB_TLS_CERT,"
+            " or stay on 127.0.0.1 behind a web server that speaks TLS."
         )
 
 
 def check_own_accounts(settings) -> None:
     """The group of the learners is there, and every account can run the course's Python."""
     otherwise = "For a try-out on this machine alone, HUB_ACCOUNTS=one."
+    group = settings.group
     try:
-        grp.getgrnam(settings.group)
+        grp.getgrnam(group)
     except KeyError:
-        raise SettingError(
-            f"There is no Unix group {settings.group!r} of those who get a server:"
-            f" groupadd {settings.group}, or name another in HUB_GROUP. {otherwise}"
-        ) from None
-    for path in (Path(settings.python).absolute(), Path(settings.python).resolve()):
-        for part in (path, *path.parents):
-            if not part.exists() or not part.stat().st_mode & 0o001:
+        advice = f"groupadd {group}, or name the group of those who get a server in HUB_GROUP"
+        raise SettingError(f"There is no Unix group {group!r}: {advice}. {otherwise}") from None
+    python = Path(settings.python)
+    keeper = Path(__file__).resolve().with_name("keeper.py")
+    for path, needed in ((python.absolute(), 0o001), (python.resolve(), 0o001), (keeper, 0o004)):
+        bits = dict.fromkeys(path.parents, 0o001) | {path: needed}
+        for part, bit in bits.items():
+            if not part.exists() or not part.stat().st_mode & bit:
                 raise SettingError(
-                    f"Learners cannot run HUB_PYTHON={settings.python}: {part} is closed to them."
-                    " Install the course where everybody can read, in /opt say, and name its"
-                    f" Python. {otherwise}"
+                    f"Learners cannot run HUB_PYTHON={settings.python} with {keeper}: {part} is"
+                    " closed to them. Install the course where everybody can read, in /opt say,"
+                    f" and name its Python. {otherwise}"
                 )

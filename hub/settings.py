@@ -1,31 +1,32 @@
-"""The hub's settings: read from the environment, each checked, and refused in words.
+"""The hub's settings: ``HUB_…`` variables (README.md lists them), each checked, refused in words.
 
-Every setting is a ``HUB_…`` variable; README.md lists them. The secrets of OAuth and LTI are not
-among them: those authenticators read their own.
+The secrets of OAuth and LTI are not among them: those authenticators read their own.
 """
 
 import ipaddress
 import math
 import os
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 import safety
+from gpu_slots import NO_LIMIT
 from jupyterhub.traitlets import ByteSpecification
 from safety import SettingError
 from traitlets import TraitError
 
-# The least and the most that a number may be. The two ports after HUB_PORT are the hub's own; the
-# kernel takes no smaller share of a CPU.
-RANGES = {
-    "port": (1, 65533),
-    "create_accounts": (0, 1),
-    "cpus": (0.01, math.inf),
-    "gpus_per_learner": (0, math.inf),
-    "simulated_gpus": (0, math.inf),
-    "idle_timeout": (1, math.inf),
-    "max_age": (0, math.inf),
-}
+
+def number(default, least, most=math.inf, parse=None, words=""):
+    """A setting from ``least`` to ``most``; ``parse`` turns text into it, ``words`` describe it."""
+    parse = parse or type(default)
+    kind = "a whole number" if parse is int else "a number"
+    words = words or f"{kind} from {least} {'on' if most == math.inf else f'to {most}'}"
+    return field(default=default, metadata=dict(least=least, most=most, parse=parse, words=words))
+
+
+def size(text):
+    """The bytes of a size such as 8G."""
+    return ByteSpecification().validate(None, text)
 
 
 @dataclass(frozen=True)
@@ -33,34 +34,31 @@ class Settings:
     """All settings with their defaults; ``HUB_ADDRESS`` is ``address`` and so on."""
 
     address: str = "127.0.0.1"
-    port: int = 8000
+    port: int = number(8000, 1, 65533)  # the two after it are the hub's own
     state: str = ""
     auth: str = "shared-password"
-    password: str = ""
+    password: str = field(default="", repr=False)
     users: str = ""
     admins: str = ""
     accounts: str = ""
     group: str = "learners"
-    create_accounts: int = 0
+    create_accounts: int = number(0, 0, 1)
     tls_key: str = ""
     tls_cert: str = ""
     subdomain_host: str = ""
     python: str = sys.executable
-    memory: str = ""
-    cpus: float = 0.0
-    gpus_per_learner: int = -1
-    simulated_gpus: int = 0
-    idle_timeout: int = 3600
-    max_age: int = 43200
+    memory: int = number(0, 1, parse=size, words="a size such as 8G or 512M")  # 0: no limit
+    cpus: float = number(0.0, 0.01)  # 0: no limit; the kernel takes no smaller share
+    gpus_per_learner: int = number(NO_LIMIT, 0)
+    simulated_gpus: int = number(0, 0)
+    idle_timeout: int = number(3600, 1)
+    max_age: int = number(43200, 0)
 
     @property
     def on_loopback(self) -> bool:
-        """Whether only this machine reaches the hub's address."""
-        if self.address == "localhost":
-            return True
-        if not is_ip(self.address):
-            return False  # a host name: we cannot know
-        return ipaddress.ip_address(self.address).is_loopback
+        """Whether only this machine reaches the hub's address; of a host name we cannot know."""
+        ip = ip_address(self.address)
+        return self.address == "localhost" or (ip is not None and ip.is_loopback)
 
     @property
     def url(self) -> str:
@@ -84,72 +82,55 @@ class Settings:
 def read(environ=os.environ, is_root: bool | None = None) -> Settings:
     """The settings in ``environ``; raises ``SettingError`` for one that is unknown or unsafe."""
     is_root = os.geteuid() == 0 if is_root is None else is_root
-    kinds = {field.name: field.type for field in fields(Settings)}
+    rules = {field.name: field.metadata for field in fields(Settings)}
     given = {}
     for variable, text in environ.items():
         name = variable.removeprefix("HUB_").lower()
         if not variable.startswith("HUB_") or text == "":
             continue
-        if name not in kinds:
+        if name not in rules:
             raise SettingError(f"{variable} is no setting of this hub; README.md lists them.")
-        given[name] = text if kinds[name] is str else number(variable, text, kinds[name])
+        given[name] = in_range(variable, text, **rules[name]) if rules[name] else text
     is_try_out = safety.is_open(given.get("auth", Settings.auth))
     given.setdefault("accounts", "own" if is_root and not is_try_out else "one")
     home = environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    folder = "/var/lib" if is_root else home
-    given.setdefault("state", f"{folder}/d2lmgpu-hub")
+    given.setdefault("state", f"{'/var/lib' if is_root else home}/d2lmgpu-hub")
     settings = Settings(**given)
     check_texts(settings)
     safety.check(settings, is_root)
     return settings
 
 
-def number(variable: str, text: str, kind: type) -> int | float:
+def in_range(variable: str, text: str, least, most, parse, words) -> int | float:
     """The number in ``text``; raises ``SettingError`` for none, and for one out of its range."""
-    least, most = RANGES[variable.removeprefix("HUB_").lower()]
     try:
-        value = kind(text)
-    except ValueError:
+        value = parse(text)
+    except (TraitError, ValueError, OverflowError):  # the last: infG
         value = math.nan  # in no range
     if not least <= value <= most or value == math.inf:
-        whole = "whole number" if kind is int else "number"
-        upper = "on" if most == math.inf else f"to {most}"
-        raise SettingError(f"{variable} must be a {whole} from {least} {upper}, not {text!r}.")
+        raise SettingError(f"{variable} must be {words}, not {text!r}.")
     return value
 
 
-def is_ip(address: str) -> bool:
-    """Whether ``address`` is an IP address, of version 4 or 6."""
+def ip_address(address: str):
+    """The IP address, of version 4 or 6, that ``address`` is; None if it is none."""
     try:
-        ipaddress.ip_address(address)
+        return ipaddress.ip_address(address)
     except ValueError:
-        return False
-    return True
+        return None
 
 
 def check_texts(settings: Settings) -> None:
     """Raise ``SettingError`` for a text that JupyterHub or its proxy would stumble over later."""
-    if ":" in settings.address and not is_ip(settings.address):
+    if ":" in settings.address and not ip_address(settings.address):
         raise SettingError(
             f"HUB_ADDRESS is an IP address or a host name, not {settings.address!r}: the port goes"
             " into HUB_PORT, and an IPv6 address has no brackets."
         )
     if bool(settings.tls_key) != bool(settings.tls_cert):
         raise SettingError("HUB_TLS_KEY and HUB_TLS_CERT belong together: give both files.")
-    for name in ("tls_key", "tls_cert"):
-        path = getattr(settings, name)
+    for name, path in {"KEY": settings.tls_key, "CERT": settings.tls_cert}.items():
         if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
-            raise SettingError(
-                f"HUB_{name.upper()}={path!r} is no file that the hub can read: give the path of"
-                " the certificate's file, and start the hub under an account that may read it."
-            )
+            raise SettingError(f"HUB_TLS_{name}={path!r} is no file that this account can read.")
     if settings.subdomain_host and not settings.subdomain_host.startswith("https://"):
         raise SettingError("HUB_SUBDOMAIN_HOST starts with https://: its cookies need TLS.")
-    try:
-        limit = ByteSpecification().validate(None, settings.memory) if settings.memory else 1
-    except (TraitError, ValueError, OverflowError):  # the last two: 'nanG' and 'infG'
-        limit = 0
-    if limit < 1:
-        raise SettingError(
-            f"HUB_MEMORY must be a size such as 8G or 512M, not {settings.memory!r}."
-        )

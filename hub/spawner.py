@@ -6,15 +6,18 @@ Unix account; ``OneAccountGpuSpawner`` runs all under the hub's, for a hub on lo
 
 import asyncio
 import os
+import shutil
+from contextlib import suppress
 from html import escape
 
 import accounts
 import gpu_slots
 import limits
 import psutil
-from gpu_slots import Refused
-from jupyterhub.spawner import LocalProcessSpawner, SimpleLocalProcessSpawner, SpawnException
-from traitlets import Any, Bool, Integer, Unicode, default
+from jupyterhub.spawner import LocalProcessSpawner, SimpleLocalProcessSpawner
+from jupyterhub.utils import maybe_future
+from settings import Settings
+from traitlets import Any, Instance, Unicode
 
 SLOTS = gpu_slots.GpuSlots()  # one table for the hub's one process
 MARK = "D2LMGPU_LEASE"  # in the environment of everything that a server starts
@@ -23,51 +26,68 @@ MARK = "D2LMGPU_LEASE"  # in the environment of everything that a server starts
 class GpuLease(LocalProcessSpawner):
     """Adds the lease of GPUs, the limits and the clean-up to a spawner of local processes."""
 
-    simulated_gpus = Integer(
-        0, config=True, help="Hand out this many simulated GPUs instead of the machine's."
-    )
-    most_gpus = Integer(
-        None, allow_none=True, config=True, help="At most so many GPUs for one learner."
-    )
-    groups = Any(
-        None, allow_none=True, config=True, help="limits.Groups; None: no limit can be set here."
-    )
-    no_limits = Unicode("", config=True, help="Why no limit can be set, for the form.")
+    settings = Instance(Settings, config=True, help="The hub's settings.")
+    groups = Any(config=True, help="limits.Groups; None: no limit can be set here.")
+    no_limits = Unicode(config=True, help="Why no limit can be set, for the form.")
     gpus = ()  # the ids of the lease
     wanted = 0  # what the start options asked for
     runtime = ""  # the folder of what the server writes for itself
 
-    @default("options_form")
-    def _options_form(self):
-        return gpu_form
+    async def get_options_form(self):
+        """The form: how many GPUs, how many are free now, and which limits hold."""
+        try:
+            present, trouble = await self.present(), ""
+        except gpu_slots.Refused as refusal:
+            present, trouble = (), refusal.message
+        free = len(SLOTS.free_gpus(present))
+        counts = gpu_slots.choices(len(present), self.settings.gpus_per_learner)
+        chosen = max(count for count in counts if count <= min(free, 2))
+        options = "".join(
+            f'<option value="{count}"{" selected" if count == chosen else ""}'
+            f"{' disabled' if count > free else ''}>{count}</option>"
+            for count in counts
+        )
+        kind = "simulated GPUs (shares of the CPU)" if self.settings.simulated_gpus else "GPUs"
+        notes = [
+            trouble,
+            accounts.little_room(self.home()),
+            f"{free} of {len(present)} {kind} are free now. With 0, chapters use the CPU's cores.",
+            self.no_limits and f"Memory and CPU are not limited here: {self.no_limits}.",
+        ]
+        return (
+            f'<label for="gpus">How many {kind}?</label>'
+            f'<select class="form-control" id="gpus" name="gpus">{options}</select>'
+            + "".join(f"<p>{escape(note)}</p>" for note in notes if note)
+        )
 
-    @default("options_from_form")
-    def _options_from_form(self):
-        return options_from_form
-
-    @default("apply_user_options")
-    def _apply_user_options(self):
-        return apply_user_options
+    def run_options_from_form(self, form):
+        """Form data ``{"gpus": ["2"]}`` -> start options ``{"gpus": 2}``; junk is refused later."""
+        text = form.get("gpus", ["0"])[0]
+        return {"gpus": int(text) if text.isdecimal() else text}
 
     def options_from_query(self, query):
         """Refuse a GPU count in an address: any site's link could then take GPUs in your name.
 
         JupyterHub shows the form instead, with these words above it.
         """
-        raise refused(Refused(400, "choose-here", "Choose the GPUs here, not in the address."))
+        raise gpu_slots.Refused(400, "choose-here", "Choose the GPUs here, not in the address.")
+
+    @staticmethod
+    def apply_user_options(spawner, options):
+        """Take over the start options, from the form or by REST. Refuses junk (400)."""
+        spawner.wanted = gpu_slots.requested(options)
 
     async def present(self):
         """The GPUs of this machine, now."""
-        if self.simulated_gpus:
-            return tuple(f"simulated-{i}" for i in range(self.simulated_gpus))
+        if self.settings.simulated_gpus:
+            return tuple(f"simulated-{i}" for i in range(self.settings.simulated_gpus))
         return await asyncio.to_thread(gpu_slots.present_gpus)
 
     async def start(self):
-        try:
-            present = await self.present() if self.wanted else ()
-            self.gpus = SLOTS.lease(self._log_name, self.wanted, present, self.most_gpus)
-        except Refused as refusal:
-            raise refused(refusal) from None
+        await self.release()  # what a hub that died in the middle of it has not ended
+        present = await self.present() if self.wanted else ()
+        most = self.settings.gpus_per_learner
+        self.gpus = SLOTS.lease(self._log_name, self.wanted, present, most)
         self.runtime = accounts.runtime_folder(self.account)
         return await super().start()
 
@@ -75,7 +95,7 @@ class GpuLease(LocalProcessSpawner):
         env = super().get_env()
         # Temporary files as well: they go with the server, even if it and its workers are killed.
         env["JUPYTER_RUNTIME_DIR"] = env["TMPDIR"] = self.runtime
-        env.update(gpu_slots.environment(self.gpus, bool(self.simulated_gpus)))
+        env.update(gpu_slots.environment(self.gpus, bool(self.settings.simulated_gpus)))
         env[MARK] = self.mark
         return env
 
@@ -97,12 +117,8 @@ class GpuLease(LocalProcessSpawner):
         return preexec
 
     def get_state(self):
-        state = super().get_state()
-        if self.gpus:
-            state["gpus"] = list(self.gpus)
-        if self.runtime:
-            state["runtime"] = self.runtime
-        return state
+        ours = {"gpus": list(self.gpus), "runtime": self.runtime}
+        return super().get_state() | {name: value for name, value in ours.items() if value}
 
     def load_state(self, state):
         super().load_state(state)
@@ -111,24 +127,29 @@ class GpuLease(LocalProcessSpawner):
             self.gpus = tuple(state.get("gpus", ()))
             SLOTS.restore(self._log_name, self.gpus)
 
-    def clear_state(self):
+    async def run_post_stop_hook(self):
         """JupyterHub calls this when the server is gone, however it went: the GPUs come back."""
-        super().clear_state()
-        self.end_leftovers()
-        accounts.remove(self.runtime)
-        SLOTS.free(self._log_name)
-        self.gpus, self.runtime = (), ""
+        try:
+            await maybe_future(super().run_post_stop_hook())
+        finally:
+            await self.release()
 
-    def end_leftovers(self):
-        """Kill what the server left running: kernels and workers that still hold a GPU."""
-        if self.groups is not None:
-            self.groups.kill(self._log_name)
-        for process in psutil.process_iter():
-            try:
-                if process.environ().get(MARK) == self.mark:
-                    process.kill()
-            except (psutil.NoSuchProcess, psutil.AccessDenied):
-                continue
+    async def release(self):
+        """End what the server left running and give its GPUs back, whatever fails meanwhile.
+
+        What takes long runs beside the hub's loop, which goes on to answer everybody else.
+        """
+        runtime, self.runtime = self.runtime, ""
+        try:
+            await asyncio.to_thread(end_leftovers, self.groups, self._log_name, self.mark)
+            if self.groups is not None:
+                self.groups.remove_empty()
+        except Exception:
+            self.log.exception("Not all that %s left running could be ended", self._log_name)
+        finally:
+            SLOTS.free(self._log_name)
+            self.gpus = ()
+        await asyncio.to_thread(shutil.rmtree, runtime, ignore_errors=True)
 
 
 class OneAccountGpuSpawner(GpuLease, SimpleLocalProcessSpawner):
@@ -141,10 +162,7 @@ class OneAccountGpuSpawner(GpuLease, SimpleLocalProcessSpawner):
 
 
 class GpuSpawner(GpuLease):
-    """Every server runs under its learner's own Unix account, which must be in ``group``."""
-
-    group = Unicode("learners", config=True, help="The Unix group of those who get a server.")
-    create_accounts = Bool(False, config=True, help="Create a missing account at first start.")
+    """Every server runs under its learner's own Unix account."""
 
     @property
     def account(self):
@@ -154,53 +172,17 @@ class GpuSpawner(GpuLease):
         return os.path.expanduser(f"~{self.user.name}")
 
     async def start(self):
-        try:
-            accounts.ensure(self.user.name, self.group, self.create_accounts)
-        except Refused as refusal:
-            raise refused(refusal) from None
+        accounts.ensure(self.user.name, self.settings.group, self.settings.create_accounts)
         return await super().start()
 
 
-def refused(refusal):
-    """The refusal as JupyterHub shows it: the status by REST, the words on the spawn page."""
-    return SpawnException(str(refusal), reason=refusal.reason, status_code=refusal.status)
-
-
-def options_from_form(form):
-    """Form data ``{"gpus": ["2"]}`` -> start options ``{"gpus": 2}``; the lease refuses junk."""
-    text = form.get("gpus", ["0"])[0]
-    return {"gpus": int(text) if text.isdecimal() else text}
-
-
-def apply_user_options(spawner, options):
-    """Take over the start options, from the form or by REST. Refuses junk (400)."""
+def end_leftovers(groups, owner, mark):
+    """Kill what a server left running: kernels and workers that still hold a GPU."""
     try:
-        spawner.wanted = gpu_slots.requested(options)
-    except Refused as refusal:
-        raise refused(refusal) from None
-
-
-async def gpu_form(spawner):
-    """The form: how many GPUs, how many are free now, and which limits hold."""
-    try:
-        present, trouble = await spawner.present(), ""
-    except Refused as refusal:
-        present, trouble = (), str(refusal)
-    free = len(SLOTS.free_gpus(present))
-    counts = gpu_slots.choices(len(present), spawner.most_gpus)
-    chosen = max(count for count in counts if count <= min(free, 2))
-    options = "".join(
-        f'<option value="{count}"{" selected" if count == chosen else ""}'
-        f"{' disabled' if count > free else ''}>{count}</option>"
-        for count in counts
-    )
-    kind = "simulated GPUs (shares of the CPU)" if spawner.simulated_gpus else "GPUs"
-    notes = [f"{free} of {len(present)} {kind} are free now. With 0, chapters use the CPU's cores."]
-    notes[:0] = filter(None, [trouble, accounts.little_room(spawner.home())])
-    if spawner.no_limits:
-        notes.append(f"Memory and CPU are not limited here: {spawner.no_limits}.")
-    paragraphs = "".join(f"<p>{escape(note)}</p>" for note in notes)
-    return (
-        f'<label for="gpus">How many {escape(kind)}?</label>'
-        f'<select class="form-control" id="gpus" name="gpus">{options}</select>{paragraphs}'
-    )
+        if groups is not None:
+            groups.kill(owner)
+    finally:
+        for process in psutil.process_iter():
+            with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
+                if process.environ().get(MARK) == mark:
+                    process.kill()

@@ -6,6 +6,7 @@ The shared password of a try-out is made anew at each start, shown here once and
 import os
 import secrets
 import signal
+import socket
 import sys
 from pathlib import Path
 
@@ -25,6 +26,10 @@ def main():
         sys.exit(f"The hub does not start: {error}")
     if not (HERE / "node_modules/.bin/configurable-http-proxy").exists():
         sys.exit(f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {HERE}")
+    try:
+        check_ports(settings)
+    except OSError as error:
+        sys.exit(f"The hub does not start: {error}")
     print(f"The hub will be at {settings.url}/")
     if fresh:
         print(f"Log in with any name, such as ada, and the password {environ['HUB_PASSWORD']}")
@@ -36,6 +41,23 @@ def main():
     config = sys.argv[1] if sys.argv[1:] else str(HERE / "jupyterhub_config.py")
     command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
     os.execve(sys.executable, command, environ)
+
+
+def check_ports(settings):
+    """Raise OSError, with what to do, for a port that another program has."""
+    ports = {settings.port + 1: "127.0.0.1"}
+    if not (Path(settings.state) / "proxy.pid").exists():  # else a hub was killed, its proxy not
+        ports |= {settings.port: settings.address, settings.port + 2: "127.0.0.1"}
+    for port, address in ports.items():
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        try:
+            socket.create_server((address, port), family=family).close()
+        except OSError as error:
+            raise OSError(
+                f"port {port} of {address} is not to be had ({os.strerror(error.errno)}). Stop"
+                " what has it, or name the first of three free ports in HUB_PORT, and in"
+                " jupyterhub_url in _config.yml, to which the pages' rockets lead."
+            ) from error
 
 
 if __name__ == "__main__":

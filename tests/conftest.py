@@ -8,7 +8,13 @@ import shutil
 import signal
 from pathlib import Path
 
+import hypothesis
 import pytest
+
+# The same examples in every run, so that what fails is what was changed; `make soak` draws others.
+hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
+hypothesis.settings.register_profile("other", deadline=None)
+hypothesis.settings.load_profile("same")
 
 FAILURES = Path(__file__).resolve().parents[1] / ".cache" / "failures"
 QUIET = ["quic", "background-networking", "component-update", "sync", "gpu"]

@@ -2,8 +2,9 @@
 
 import numpy as np
 
-SHAPES = [(20, 1, 3, 3), (20,), (50, 20, 5, 5), (50,), (800, 128), (128,), (128, 10), (10,)]
-FAN_IN = [9, None, 500, None, 800, None, 128, None]
+from d2lmgpu.backend.arguments import LENET_SHAPES
+
+LENET_FAN_IN = (9, None, 500, None, 800, None, 128, None)  # inputs that a weight's unit sums over
 
 
 def start(dtype, seed=0):
@@ -12,7 +13,7 @@ def start(dtype, seed=0):
         (rng.randn(*shape) * np.sqrt(2 / fan_in)).astype(dtype)
         if fan_in
         else np.zeros(shape, dtype)
-        for shape, fan_in in zip(SHAPES, FAN_IN)
+        for shape, fan_in in zip(LENET_SHAPES, LENET_FAN_IN)
     ]
 
 

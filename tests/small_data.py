@@ -7,8 +7,8 @@ import struct
 
 import numpy as np
 
-from d2lmgpu import data, datafiles
-from d2lmgpu.datafiles import FILES, KNOWN
+from d2lmgpu.data import datasets, files
+from d2lmgpu.data.files import DATA_SETS, FILES
 
 rng = np.random.default_rng(0)
 X = {"train": rng.integers(0, 256, (30, 28, 28), np.uint8),
@@ -25,7 +25,7 @@ ARCHIVES = {f"{file}.gz": gzip.compress(PLAIN[file]) for file in FILES}
 def known(mirrors):
     """Fashion-MNIST's entry, with the small files' checks and these mirrors."""
     checks = tuple((len(PLAIN[f]), hashlib.sha256(PLAIN[f]).hexdigest()) for f in FILES)
-    return dataclasses.replace(KNOWN["fashion-mnist"], checks=checks, mirrors=mirrors)
+    return dataclasses.replace(DATA_SETS["fashion-mnist"], checks=checks, mirrors=mirrors)
 
 
 def empty_machine(monkeypatch, folder):
@@ -34,10 +34,10 @@ def empty_machine(monkeypatch, folder):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(folder / "home"))
     monkeypatch.setenv("D2LMGPU_CACHE", str(folder / "cache"))
-    monkeypatch.setattr(datafiles, "SYSTEM", folder / "system")
+    monkeypatch.setattr(files, "SYSTEM", folder / "system")
     (folder / "work").mkdir()
     monkeypatch.chdir(folder / "work")
-    data._load.cache_clear()
+    datasets._load.cache_clear()
 
 
 def put(folder, files):

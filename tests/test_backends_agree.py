@@ -25,7 +25,7 @@ PUBLIC = """
 import importlib, inspect, json, sys
 module = importlib.import_module("d2lmgpu." + sys.argv[1])
 names = {n: v for n, v in vars(module).items() if callable(v) and not n.startswith("_")}
-own = {n for n, v in names.items() if v.__module__ == module.__name__}
+own = {n for n, v in names.items() if v.__module__.startswith(module.__name__ + '.')}
 assert own <= set(module.__all__), own - set(module.__all__)
 print(json.dumps({n: str(inspect.signature(getattr(module, n))) for n in module.__all__}))
 """
@@ -43,7 +43,7 @@ import numpy as np
 from lenet_start import start
 framework, out, steps = sys.argv[1], sys.argv[2], int(sys.argv[3])
 d2l = importlib.import_module("d2lmgpu." + framework)
-from d2lmgpu.data import fashion_mnist
+from d2lmgpu.data.datasets import fashion_mnist
 if framework == "torch":
     from torch import tensor as array, no_grad
 else:
@@ -82,7 +82,7 @@ def test_both_frameworks_train_lenet_alike_in_float64(tmp_path):
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_package_imports_no_framework(framework):
     assert "False" in in_own_process(
-        "import sys, d2lmgpu, d2lmgpu.devices, d2lmgpu.collectives, d2lmgpu.data;"
+        "import sys, d2lmgpu.machine.devices, d2lmgpu.collectives.execution, d2lmgpu.data.datasets;"
         "print(sys.argv[1] in sys.modules)", framework,
     )  # fmt: skip
 

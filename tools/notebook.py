@@ -1,6 +1,6 @@
 """Runs chapters and stores what belongs into the repository, nothing else.
 
-    python tools/notebook.py run chapters/scratch/pytorch.ipynb ...
+    python tools/notebook.py chapters/scratch/pytorch.ipynb ...
 
 A chapter is run from top to bottom in its own folder. The outputs of its checked cells (tagged
 ``nbval-check-output``) are stored, for nbval compares with them; all other outputs are dropped.
@@ -8,7 +8,6 @@ Execution counts stay, because nbval passes a cell without a count unchecked. Me
 depend on the text alone, so that a difference shows only what was changed.
 """
 
-import argparse
 import hashlib
 import sys
 from collections import Counter
@@ -25,18 +24,6 @@ METADATA = {
     "language_info": {"name": "python"},
 }
 CELL_METADATA = ("tags", "mystnb")
-
-
-def execute(notebook: nbformat.NotebookNode, folder: Path) -> None:
-    """Runs all cells, in ``folder``; raises ``CellExecutionError`` at the first that fails."""
-    NotebookClient(
-        notebook,
-        kernel_name="python3",
-        timeout=None,
-        record_timing=False,
-        coalesce_streams=True,
-        resources={"metadata": {"path": str(folder)}},
-    ).execute()
 
 
 def normalise(notebook: nbformat.NotebookNode) -> None:
@@ -56,28 +43,24 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
             tags.append(KEEP)
 
 
-def run(path: Path) -> None:
+def run(path: str) -> None:
+    """Runs and stores a chapter; raises ``CellExecutionError`` at the first cell that fails."""
     notebook = nbformat.read(path, as_version=4)
-    execute(notebook, path.parent)
+    options = {"timeout": None, "record_timing": False, "coalesce_streams": True}
+    folder = {"metadata": {"path": str(Path(path).parent)}}
+    NotebookClient(notebook, kernel_name="python3", resources=folder, **options).execute()
     normalise(notebook)
     nbformat.write(notebook, path)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("command", choices=["run"])
-    parser.add_argument("paths", nargs="+", type=Path)
-    for path in parser.parse_args().paths:
-        if not path.is_file():
-            parser.error(f"no notebook at {path}")
+def main(paths: list[str]) -> None:
+    for path in paths:
         try:
             run(path)
-        except CellExecutionError as error:
-            print(f"{path}: a cell failed; the file is as it was.\n{error}", file=sys.stderr)
-            return 1
+        except (OSError, CellExecutionError) as error:
+            sys.exit(f"{path}: not run to the end, and not stored.\n{error}")
         print(f"{path}: run and stored")
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(sys.argv[1:])

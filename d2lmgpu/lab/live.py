@@ -8,24 +8,24 @@ SPEED = "samples/s"
 
 
 class Live:
-    """Made from the events of one run; see ``hear``.
+    """Made from the events of one run.
 
-    ``curves`` maps each label to its points ``(xs, ys)``, ``modelled`` those labels for which there
-    is a forecast to it; ``progress`` is the done share of the run (None where the number of epochs
-    is not known), ``speed`` is in samples a second, as is the forecast ``modelled_speed``.
+    ``curves`` maps each label to its points ``(xs, ys)``, ``modelled`` some labels to a forecast;
+    ``progress`` is the done share of the run (None where the number of epochs is not known),
+    ``speed`` is in samples a second, as is the forecast ``modelled_speed``.
     """
 
     def __init__(self, num_epochs=None, modelled_speed=None):
-        self.num_epochs, self.epoch, self.overlap = num_epochs, 0, None
+        self.num_epochs, self.epoch, self.sharing = num_epochs, 0, None
         self.modelled = {SPEED: modelled_speed} if modelled_speed else {}
         self.curves, self.xlabel, self.progress, self.speed = {}, "epoch", None, None
         self.elapsed, self._first, self._speeds = 0.0, None, {}
 
-    def hear(self, event):
+    def take(self, event):
         """Take in one event of the run."""
         match event["event"]:
             case "started":
-                self.overlap = event["overlap"]
+                self.sharing = event["sharing"]
             case "loss":
                 self._add("train loss", event["x"], event["loss"])
             case "point":
@@ -53,18 +53,19 @@ class Live:
             self._add(str(label), x, y)
 
     def _add_batch(self, event):
-        epoch, done, now = event["epoch"], event["done"], event["time"]
+        epoch, here = event["epoch"], (event["time"], event["done"])
         if epoch != self.epoch:
-            self.epoch, self._epoch_start, self._recent = epoch, (now, done), deque(maxlen=RECENT)
-        self._first = now if self._first is None else self._first
-        self.elapsed = now - self._first
-        self._recent.append((now, done))
-        self._speeds[epoch] = pace(self._epoch_start, (now, done))
-        if speed := pace(self._recent[0], (now, done)):
+            self.epoch, self._epoch_start, self._recent = epoch, here, deque(maxlen=RECENT)
+        self._first = here[0] if self._first is None else self._first
+        self.elapsed = here[0] - self._first
+        self._recent.append(here)
+        self._speeds[epoch] = pace(self._epoch_start, here)
+        done = epoch - 1 + event["done"] / event["of"]
+        if speed := pace(self._recent[0], here):
             self.speed = speed
-            self._add(SPEED, epoch - 1 + done / event["of"], speed)
+            self._add(SPEED, done, speed)
         if self.num_epochs:
-            self.progress = min(1.0, (epoch - 1 + done / event["of"]) / self.num_epochs)
+            self.progress = min(1.0, done / self.num_epochs)
 
     def _add(self, label, x, y):
         xs, ys = self.curves.setdefault(label, ([], []))
@@ -73,5 +74,6 @@ class Live:
 
 
 def pace(start, end):
-    """Samples a second between two ``(seconds, samples)``; None if no time has passed."""
-    return (end[1] - start[1]) / (end[0] - start[0]) if end[0] > start[0] else None
+    """Samples a second between two ``(seconds, samples)``; None unless both have grown."""
+    seconds, samples = end[0] - start[0], end[1] - start[1]
+    return samples / seconds if seconds > 0 and samples > 0 else None

@@ -1,28 +1,30 @@
 """The lab's state, as traits: what the reader has chosen, what runs, what has run. No widgets."""
 
+import itertools
 import threading
 import traceback
 from datetime import datetime, timezone
-from functools import lru_cache
 
 from traitlets import Bool, Enum, Float, HasTraits, Int, List, Unicode, observe
 
-from d2lmgpu import records
-from d2lmgpu.devices import check_run
-from d2lmgpu.forecasts import forecast
-from d2lmgpu.lab import table
-from d2lmgpu.lab.job import (
+from d2lmgpu.costmodel.forecast import forecast
+from d2lmgpu.lab.functions import (
     CONTROLS,
     JobError,
+    KnownTrain,
     check_call,
+    check_decorated,
     check_lab,
     latest,
     modules_of,
-    version,
-)  # fmt: skip
+)
 from d2lmgpu.lab.live import Live
-from d2lmgpu.lab.runner import Runner, warm
-from d2lmgpu.profiles import profile
+from d2lmgpu.lab.runner import BusyError, Runner, keep_spare
+from d2lmgpu.lab.version import version
+from d2lmgpu.machine.devices import check_run
+from d2lmgpu.machine.hardware import machine
+from d2lmgpu.machine.profiles import profile
+from d2lmgpu.records import compare, store
 
 MAX_DEVICES = 16
 
@@ -33,7 +35,10 @@ class LabModel(HasTraits):
     ``trains`` maps the name of each choice to a function ``train(num_gpus, batch_size, lr)``;
     ``fixed`` holds further arguments of theirs; ``training`` is what there may be a forecast of,
     ``(network, framework)``, for those that do not know it themselves. ``live`` is the present or
-    last run (None before the first), ``beat`` changes with every event of it.
+    last run (None before the first), ``news`` changes with everything that it tells.
+
+    Buttons are pressed in one thread and runs end in another: whoever changes ``status`` holds the
+    lock, so that a stop belongs to the run that it was meant for, or to none.
     """
 
     train = Unicode(help="name of the function that runs next")
@@ -46,16 +51,18 @@ class LabModel(HasTraits):
     status = Enum(["idle", "running", "stopping"], "idle")
     message = Unicode("Ready.")
     details = Unicode(help="log and traceback of the last run, if it failed")
-    beat = Int(0)
+    news = Int(0)
     num_devices = Int(None, allow_none=True, help="how many devices are not simulated, once known")
     device_kind = Unicode("cpu")
     runs = List()
     baseline = Int(None, allow_none=True, help="number of the table's row; None: the lab chooses")
 
     def __init__(self, trains, fixed=None, time_limit=3600, training=None, **settings):
-        self.trains, self.fixed, self._training = dict(trains), dict(fixed or {}), training
-        check_lab(self.trains, self.fixed, time_limit, settings)
-        self.live, self._first, self._reset_at_end = None, {}, False
+        fixed = {} if fixed is None else fixed
+        check_lab(trains, fixed, time_limit, settings)
+        self.trains, self.fixed, self._training = dict(trains), dict(fixed), training
+        self.live, self._reset_at_end = None, False
+        self._changes, self._news = threading.RLock(), itertools.count(1)
         self.runner = Runner(self._on_event, self._on_end, time_limit)
         super().__init__(train=next(iter(self.trains)), **settings)
         self._first = {name: getattr(self, name) for name in ("train", *CONTROLS)}
@@ -65,14 +72,11 @@ class LabModel(HasTraits):
         """The function that runs next, as its cell defines it now."""
         return latest(self.trains[self.train])
 
-    def takes(self, name):
-        """Whether the function that runs next has a parameter ``name``."""
-        return name in check_call(self.function)
-
     @property
     def training(self):
         """``(network, framework)`` of the function that runs next, see ``forecasts``; or None."""
-        return getattr(self.function, "training", self._training)
+        fn = self.function
+        return fn.training if isinstance(fn, KnownTrain) else self._training
 
     def forecast(self):
         """What the present settings should give: a ``Forecast``; None where nothing is known."""
@@ -82,64 +86,69 @@ class LabModel(HasTraits):
 
     def warm(self):
         """Start a spare worker, which also learns which devices there are; not during a run."""
-        threading.Thread(target=_provenance, daemon=True).start()  # it asks git and the driver
+        threading.Thread(target=machine, daemon=True).start()  # it asks the driver, once
         if self.status == "idle":
-            warm(modules_of(self.function), self._on_event)
+            keep_spare(modules_of(self.function), self._on_event)
 
     def run(self):
         """Start a run with the present settings; what is wrong with them goes to ``message``."""
-        if self.status != "idle":
-            self.message = "A run is going on: stop it or wait for its end."
-            return
-        try:
-            fn, arguments = self.function, self._arguments()
-            code, modelled = version(fn), self.forecast()
-        except (ValueError, JobError, OSError) as error:
-            self.message = str(error)
-            return
-        speed = modelled and modelled.step.samples_per_second
-        self.live = Live(arguments.get("num_epochs"), speed)
+        with self._changes:
+            if self.status != "idle":
+                self.message = "A run is going on: stop it or wait for its end."
+                return
+            try:
+                self._start()
+            except (ValueError, JobError, OSError, BusyError) as error:
+                self.status, self.message = "idle", str(error)
+
+    def _start(self):
+        fn, arguments = self.function, self._arguments()
+        check_decorated(self.trains[self.train], fn)
         self._run = {
             "train": self.train,
-            "version": code,
+            "version": version(fn),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            **{name: arguments.get(name) for name in CONTROLS},
+            **{name: getattr(self, name) for name in CONTROLS},
         }
+        modelled = self.forecast()
+        self.live = Live(self.num_epochs, modelled and modelled.step.samples_per_second)
         self.status, self.message, self.details = "running", "Starting.", ""
         self.runner.start(fn, modules_of(fn), **arguments)
 
     def stop(self):
         """Stop the run, if there is one."""
-        if self.status == "running":
-            self.status, self.message = "stopping", "Stopping."
-            self.runner.stop()
+        with self._changes:
+            if self.status == "running":
+                self.status, self.message = "stopping", "Stopping."
+                self.runner.stop()
 
     def reset(self):
         """Forget all runs and go back to the first settings; a run that is going on is stopped."""
-        if self.status != "idle":
-            self._reset_at_end = True
-            return self.stop()
-        self._reset_at_end = self.scale_lr = False
-        for name, value in self._first.items():
-            setattr(self, name, value)
-        self.runs, self.baseline, self.live = [], None, None
-        self.message, self.details = "Ready.", ""
-        self.beat += 1
+        with self._changes:
+            self._reset_at_end = self.status != "idle"
+            if self._reset_at_end:
+                return self.stop()
+            self.scale_lr = False
+            for name, value in self._first.items():
+                setattr(self, name, value)
+            self.runs, self.baseline, self.live = [], None, None
+            self.message, self.details = "Ready.", ""
+        self.news = next(self._news)
 
     def table(self):
-        """All runs as ``table.Row``s."""
-        return table.rows(self.runs, self.baseline)
+        """All runs as ``compare.TableRow``s."""
+        return compare.rows(self.runs, self.baseline)
 
     def to_csv(self):
         """All runs as CSV text."""
-        return table.to_csv(self.runs, self.baseline)
+        return compare.to_csv(self.runs, self.baseline)
 
     def to_record(self):
-        """The finished runs as a record, see ``d2lmgpu.records``."""
+        """The finished runs as a record, see ``d2lmgpu.records.store``."""
         runs = [run for run in self.runs if run.status == "finished"]
         gpus = (self.num_devices or 0) if self.device_kind == "gpu" else 0
-        said = {"profile": str(profile(gpus)), "runs": [_as_recorded(run) for run in runs]}
-        return _provenance() | said
+        record = {"profile": str(profile(gpus)), "runs": [_as_recorded(run) for run in runs]}
+        return store.provenance("a run of the lab in a notebook") | record
 
     def _arguments(self):
         if not 1 <= self.num_gpus <= MAX_DEVICES:
@@ -147,18 +156,10 @@ class LabModel(HasTraits):
                 f"num_gpus={self.num_gpus}: the lab has 1 to {MAX_DEVICES} devices. "
                 "Those past what this machine has are simulated."
             )
-        check_run(self.num_gpus, self.batch_size, self.lr)
-        arguments = {"num_gpus": self.num_gpus, "batch_size": self.batch_size, "lr": self.lr}
-        if self.num_epochs is not None:
-            if not self.takes("num_epochs"):
-                raise ValueError(
-                    f"num_epochs={self.num_epochs}: {self.train!r} has no parameter num_epochs; "
-                    "leave it to train."
-                )
-            if self.num_epochs < 1:
-                raise ValueError(f"num_epochs={self.num_epochs}: give a whole number from 1 up.")
-            arguments["num_epochs"] = self.num_epochs
-        arguments |= self.fixed
+        check_run(self.num_gpus, self.batch_size, self.lr, self.num_epochs)
+        arguments = {name: getattr(self, name) for name in CONTROLS} | self.fixed
+        if self.num_epochs is None:
+            del arguments["num_epochs"]
         check_call(self.function, arguments)
         return arguments
 
@@ -168,49 +169,46 @@ class LabModel(HasTraits):
             self.lr = float(f"{self.lr * change.new / change.old:.6g}")
 
     def _on_event(self, event):
+        live = self.live  # a reset may take it away
         if event["event"] == "ready":
-            kind, count, cores = event["kind"], event["devices"], event["cores"]
-            self.device_kind = kind
-            self.num_devices = count if kind == "gpu" else min(count, max(cores, 1))
+            self.device_kind, count = event["kind"], event["devices"]
+            self.num_devices = count if self.device_kind == "gpu" else min(count, event["cores"])
         elif event["event"] == "outcome" and self.status == "idle":
             self.message = event["message"]  # a spare that could not start
-        elif self.live is not None:
+        elif live is not None:
             if event["event"] == "started" and self.status == "running":
                 self.message = "Training."
-            self.live.hear(event)
-        self.beat += 1
+            live.take(event)
+        self.news = next(self._news)
 
     def _on_end(self, outcome):
-        try:
-            self._keep(outcome)
-        except Exception as error:  # whatever a train may return, the lab goes on
-            self.message = f"{outcome.message} The run cannot be shown: {error}"
-            self.details = traceback.format_exc()
-        self.status = "idle"
-        self.beat += 1
-        if self._reset_at_end:
-            self.reset()
+        with self._changes:
+            try:
+                self._keep(outcome)
+            except Exception as error:  # whatever a train may return, the lab goes on
+                self.message = f"{outcome.message} The run cannot be shown: {error}"
+                self.details = traceback.format_exc()
+            self.status = "idle"
+            if self._reset_at_end:
+                self.reset()
+        self.news = next(self._news)
 
     def _keep(self, outcome):
-        said, finished = outcome.result, outcome.status == "finished"
-        numbers = table.numbers(
-            said.get("num_samples"), said.get("accuracies", ()), said.get("seconds", ())
+        result, finished = outcome.result, outcome.status == "finished"
+        numbers = compare.numbers(
+            result.get("num_samples"), result.get("accuracies", ()), result.get("seconds", ())
         )
         if finished and numbers["samples_per_second"] is None:
             numbers["samples_per_second"] = self.live.median_speed  # train returned no numbers
-        end = {"status": outcome.status, "message": outcome.message, "overlap": self.live.overlap}
-        self.runs = [*self.runs, table.Run(**self._run, **end, **numbers)]
+        message = " ".join(filter(None, [outcome.message, result.get("note")]))
+        end = {"status": outcome.status, "message": message, "sharing": self.live.sharing}
+        self.runs = [*self.runs, compare.Trial(**self._run, **end, **numbers)]
         self.details = "" if finished else "\n".join(filter(None, [outcome.traceback, outcome.log]))
-        self.message = outcome.message
-
-
-@lru_cache
-def _provenance():
-    return records.provenance("a run of the lab in a notebook")
+        self.message = message
 
 
 def _as_recorded(run):
-    names = ("train", "num_gpus", "batch_size", "lr", "num_samples", "overlap", "accuracies",
+    names = ("train", "num_gpus", "batch_size", "lr", "num_samples", "sharing", "accuracies",
              "seconds", "started", "version")  # fmt: skip
-    kind = "simulated" if run.overlap == "simulated" else "measured"
+    kind = "simulated" if run.sharing == "simulated" else "measured"
     return {name: getattr(run, name) for name in names} | {"kind": kind}

@@ -1,13 +1,22 @@
-"""How a run ended, in words."""
+"""How a run ended: the numbers that ``train`` returned, and its end in words."""
 
 import re
-import signal
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Set
+from dataclasses import dataclass, field, fields
 
-from d2lmgpu.launch import signal_name
+from d2lmgpu.machine.checks import is_real
+from d2lmgpu.process.child import end_in_words
+from d2lmgpu.records.run import Run
 
 CONTROL = re.compile(r"[^\n\t -~\u00a0-\U0010ffff]")
 LINES = 25
+MISSING = {"num_samples": None, "accuracies": [], "seconds": []}
+ALLOWED = (
+    "The lab takes nothing (None), or an object or a dict with num_samples, accuracies and "
+    "seconds, such as a Run: num_samples is a whole number above 0; accuracies and seconds have "
+    "one number an epoch, finite and not below 0."
+)
+KNOWN = {field.name for field in fields(Run)}  # the lab knows the others already
 
 
 @dataclass
@@ -25,38 +34,83 @@ class Outcome:
     result: dict = field(default_factory=dict)
 
 
+def outcome_of_return(returned):
+    """The ``outcome`` event of a run of which ``train`` returned this.
+
+    Its numbers are attributes of an object or entries of a dict. Numbers that no run can have make
+    the outcome a failure, and so does what would train only later. Of anything else, such as a net
+    or numbers without names, ``note`` says that it is not shown.
+    """
+    kind = type(returned).__name__
+    if isinstance(returned, (Iterator, AsyncIterator, Awaitable)):
+        return failed(
+            f"train returned a {kind} and has not trained: that only runs when somebody asks it. "
+            "Let train do the work itself, without yield or await, and return at its end."
+        )
+    given = returned
+    if not isinstance(returned, dict):
+        given = {name: getattr(returned, name) for name in MISSING if hasattr(returned, name)}
+    numbers = {}
+    for name, missing in MISSING.items():
+        value = given.get(name, missing)
+        try:
+            numbers[name] = count(value) if name == "num_samples" else one_an_epoch(value)
+        except Exception as error:
+            value = f"{value!r:.200}"
+            return failed(f"train returned {name}={value}, which cannot be: {error} {ALLOWED}")
+    note = ""
+    if left := [str(name) for name in given if name not in KNOWN]:
+        note = f"Of the dict that train returned, {', '.join(left)} is not shown. {ALLOWED}"
+    elif returned is not None and not given:
+        note = f"Nothing of what train returned (of type {kind}) is shown. {ALLOWED}"
+    return {"status": "finished", **numbers, "note": note}
+
+
+def failed(message, traceback=""):
+    """The ``outcome`` event of a run that failed."""
+    return {"status": "failed", "message": message[:2000], "traceback": traceback[-8000:]}
+
+
+def count(value):
+    """A number of examples."""
+    if value is None:
+        return None
+    if int(value) != value or value < 1 or isinstance(value, bool):
+        raise ValueError("it is no whole number above 0.")
+    return int(value)
+
+
+def one_an_epoch(values):
+    """Numbers of the epochs, as Python's own."""
+    if isinstance(values, (Mapping, Set)):
+        raise TypeError(f"a {type(values).__name__} has no order of epochs.")
+    numbers = [float(value + 0.0) for value in values]  # no text, which float would read
+    if wrong := [number for number in numbers if not is_real(number, 0)]:
+        raise ValueError(f"{wrong[0]} is not finite or below 0.")
+    return numbers
+
+
 def outcome_of(events, why, log):
     """The Outcome of a worker that has ended.
 
-    ``events`` has the last event of each name, ``why`` is the sentence of whoever stopped the run
-    (empty if nobody did), ``log`` the bytes that the run printed last.
+    ``events`` has the last event of each name, ``why`` is the sentence of whoever stopped the run,
+    ``log`` the bytes that it printed last.
     """
-    said, code = events.get("outcome", {}), events["exit"]["code"]
+    own, code = events.get("outcome", {}), events["exit"]["code"]
     log = readable(log)
-    if said.get("status") == "finished":
-        return Outcome("finished", "Finished.", log, result=said)
+    if own.get("status") == "finished":
+        return Outcome("finished", "Finished.", log, result=own)
     if why:
         return Outcome("stopped", why, log)
-    if said.get("status") == "stopped":
+    if own.get("status") == "stopped":
         return Outcome("stopped", "The run was interrupted (KeyboardInterrupt).", log)
-    if said:
-        return Outcome("failed", said["message"], log, said["traceback"])
-    return Outcome("failed", ended_early(code), log)
-
-
-def ended_early(code):
-    """What it means that a worker ended with ``code`` and without a word."""
+    if own:
+        return Outcome("failed", own["message"], log, own["traceback"])
     if code is None:
-        return "The process that watches over the run was killed, and the run with it. Run again."
-    if code >= 0:
-        return f"The run's process ended by itself, with exit code {code}, before train returned."
-    name = signal_name(-code)
-    if code == -signal.SIGKILL:
-        return (
-            f"The run was killed from outside ({name}). Mostly that is the system, when memory "
-            "runs out: try a smaller batch or fewer devices."
-        )
-    return f"The run crashed ({name}): an error in compiled code. The log's end may say where."
+        words = "The process that watches over the run was killed, and the run with it. Run again."
+    else:
+        words = f"The run's process {end_in_words(code)}."
+    return Outcome("failed", words, log)
 
 
 def readable(log):

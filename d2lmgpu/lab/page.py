@@ -1,147 +1,117 @@
-"""The lab in a built page: recorded runs to be looked through, without a kernel.
-
-Everything is in the page: pictures and tables are drawn here, a few lines of script show the one
-that the reader asks for, and no host is asked. Without scripts the first run of each record shows.
-"""
+"""The lab in a built page: an explorer of recorded runs, without a kernel."""
 
 from html import escape
 
-from d2lmgpu import records
-from d2lmgpu.explore import select
-from d2lmgpu.lab import present, table
-from d2lmgpu.lab.curve import curves_svg
+from d2lmgpu.figures.curves import curves_svg
+from d2lmgpu.figures.explorer import Explorer
+from d2lmgpu.figures.style import number
+from d2lmgpu.lab import display
+from d2lmgpu.records import compare, store
+from d2lmgpu.records.run import RunError, counted
+from d2lmgpu.records.speedup import PAIRS
 
-SCRIPT = """<script>(() => {
-const root = document.currentScript.parentElement;
-const [record, devices, batch, rate] = root.querySelectorAll('select');
-const figures = [...root.querySelectorAll('figure')];
-const show = event => {
-  const of = figures.filter(figure => figure.dataset.run.startsWith(record.value + ' '));
-  const about = [record, devices, batch].map(field => field.value).join(' ');
-  const near = of.filter(figure => figure.dataset.run.startsWith(about + ' '));
-  const exact = near.find(figure => figure.dataset.run === about + ' ' + rate.value);
-  const nearest = event && event.target === rate ? undefined : near[0];
-  const first = event && event.target !== record ? undefined : of[0];
-  const chosen = exact || nearest || first;
-  if (chosen) [, devices.value, batch.value, rate.value] = chosen.dataset.run.split(' ');
-  figures.forEach(figure => { figure.hidden = figure !== chosen; });
-  root.querySelector('.lab-none').hidden = chosen !== undefined;
-  root.querySelectorAll('.lab-record').forEach(part => { part.hidden = part.dataset.record !== record.value; });
-};
-root.addEventListener('change', show);
-show();
-})();</script>"""  # noqa: E501
-STYLE = """<style>
-.lab-page { overflow-wrap: anywhere }
-.lab-controls { display: flex; flex-wrap: wrap; gap: .5em 1em }
-.lab-controls label { max-width: 100% }
-.lab-page select { display: block; max-width: 100% }
-.lab-page figure { margin: 0 }
-.lab-page [hidden] { display: none }
-</style>"""
+NOTE = (
+    "In a live notebook this is a lab: it trains with the number of devices and the batch size "
+    "that you choose. "
+)
+ABSENT = (
+    '<p class="lab-none">This run was not recorded: choose another learning rate, or one of the '
+    "runs in the table.</p>"
+)
 
 
-def page(stem="", folder=records.FOLDER):
-    """HTML that shows the records in ``folder`` whose chapter's name contains ``stem``."""
-    found = {path.stem: records.read(path) for path in sorted(folder.glob("*.json"))}
-    found = {name: r for name, r in found.items() if stem in name and r.get("runs")}
-    found = dict(sorted(found.items(), key=lambda item: -len(item[1]["runs"])))  # the richest first
-    note = (
-        "In a live notebook this is a lab: it trains with the number of devices and the batch size "
-        "that you choose. "
+def page(stem="", folder=store.FOLDER):
+    """HTML that shows the records in ``folder`` whose chapter's name contains ``stem``.
+
+    Raises RecordError for a file that is no record, and for one whose numbers are none.
+    """
+    records = {}
+    for path in sorted(folder.glob("*.json")):
+        if stem in path.stem:
+            record = store.read(path)
+            try:
+                records[title(path.stem, record)] = answers(record)
+            except RunError as error:
+                raise store.RecordError(f"{path}: {error}") from error
+    names = sorted(filter(records.get, records), key=lambda name: -len(records[name]))
+    if not names:
+        return f"<p>{NOTE}No runs have been recorded yet: <code>make record</code> does it.</p>"
+    settings = [setting for name in names for setting in records[name]]
+    devices, batches, rates = (sorted({s[i] for s in settings}) for i in range(3))
+    num_gpus, batch_size, lr = next(iter(records[names[0]]))
+    explorer = Explorer(
+        lambda name, *setting: records[name].get(setting),
+        {
+            "Recorded on": names,
+            "Devices": devices,
+            "Batch size": batches,
+            "Learning rate": {f"{rate:g}": rate for rate in rates},
+        },
+        {"Devices": f"{num_gpus:,}", "Batch size": f"{batch_size:,}", "Learning rate": f"{lr:g}"},
+        absent=ABSENT,
     )
-    if not found:
-        return f"<p>{note}No runs have been recorded yet: <code>make record</code> does it.</p>"
-    parts = [one_record(str(i), record) for i, record in enumerate(found.values())]
-    settings = [setting for _, _, settings in parts for setting in settings]
-    names = dict(zip(map(str, range(len(found))), map(title, found, found.values())))
-    controls = (
-        select("Recorded on", names)
-        + select("Devices", options(settings, 1))
-        + select("Batch size", options(settings, 2))
-        + select("Learning rate", options(settings, 3))
-    )
-    return (
-        f'<div class="lab-page">{STYLE}<p>{note}Here it shows recorded runs.</p>'
-        f'<div class="lab-controls">{controls}</div>'
-        f"{''.join(figures for figures, _, _ in parts)}"
-        '<p class="lab-none" role="status" hidden>This run was not recorded: choose another one '
-        "from the table.</p>"
-        f"{''.join(tables for _, tables, _ in parts)}{SCRIPT}</div>"
-    )
+    return f"<p>{NOTE}Here it shows recorded runs.</p>{explorer._repr_html_()}"
 
 
-def one_record(number, record):
-    """``(figures, table, settings)`` of a record; settings are (record, devices, batch, lr)."""
-    runs = [as_run(run) for run in record["runs"]]
-    rows = table.rows(runs)
-    settings = [(number, str(r.num_gpus), str(r.batch_size), f"{r.lr:g}") for r in runs]
-    figures = {}
-    for setting, run, recorded in zip(settings, runs, record["runs"]):
-        modelled = recorded.get("modelled_samples_per_second")
-        row = next(row for row in rows if row.run.settings == run.settings)
-        hidden = "hidden" if figures or number != "0" else ""
-        figures.setdefault(
-            setting,
-            f'<figure data-run="{escape(" ".join(setting))}" {hidden}>{picture(run, modelled)}'
-            f"<figcaption>{escape(sentence(row, modelled))}</figcaption></figure>",
+def answers(record):
+    """``{(num_gpus, batch_size, lr): HTML}`` for the runs of a record, repeats taken together."""
+    trials = compare.recorded(record)
+    rows = {row.trial.settings: row for row in compare.rows(trials, pairs=PAIRS)}
+    about = f"\n{table(record, list(rows.values()))}"
+    found = {}
+    for trial, run in zip(trials, record.get("runs", ()), strict=True):
+        modelled = run.get("modelled_samples_per_second")
+        found.setdefault(
+            (trial.num_gpus, trial.batch_size, trial.lr),
+            f"<figure>{picture(trial, modelled)}<figcaption>"
+            f"{escape(sentence(rows[trial.settings], modelled))}</figcaption></figure>{about}",
         )
+    return found
+
+
+def table(record, rows):
+    """All runs of a record, and where they come from."""
     data = f" Data: {record['data']}." if "data" in record else ""
     provenance = (
         f"{title('', record)}. {record.get('profile', '')}{data} Recorded {record['date']} "
         f"at commit {record['commit'][:10]}; made again by "
     )
-    hidden = "" if number == "0" else "hidden"
-    tables = (
-        f'<div class="lab-record" data-record="{number}" {hidden}>{present.table(rows)}'
+    return (  # of a live region only what was chosen is read aloud
+        f'<div class="lab-record" aria-live="off">{display.table(rows)}'
         f"<p>{escape(provenance)}<code>{escape(record['command'])}</code>.</p></div>"
     )
-    return "".join(figures.values()), tables, settings
 
 
-def as_run(run):
-    """A recorded run as the lab's own."""
-    return table.Run(
-        train=run.get("train", ""),
-        version=run.get("version", ""),
-        num_gpus=run["num_gpus"],
-        batch_size=run["batch_size"],
-        lr=run["lr"],
-        num_epochs=len(run["seconds"]),
-        overlap=run["overlap"],
-        status="finished",
-        started="",
-        message="",
-        **table.numbers(run["num_samples"], run["accuracies"], run["seconds"]),
-    )
-
-
-def picture(run, modelled):
+def picture(trial, modelled):
     """Accuracy and speed by epoch, and how fast the run was modelled to be, if it was."""
-    epochs = list(range(1, len(run.seconds) + 1))
-    speeds = [run.num_samples / seconds for seconds in run.seconds]
-    timing = present.TIMING[run.overlap]
-    speed = f"samples/s ({timing})"
-    curves = {"test accuracy": (epochs, list(run.accuracies)), speed: (epochs, speeds)}
-    forecast = {speed: modelled} if modelled else {}
-    return curves_svg(curves, "epoch", dots=True, modelled=forecast)
+    speed = f"samples/s ({display.TIMING.get(trial.sharing, 'measured')})"
+    speeds = [(trial.num_samples or 0) / seconds for seconds in trial.seconds if seconds]
+    curves = {
+        name: (list(range(1, len(values) + 1)), values)
+        for name, values in (("test accuracy", list(trial.accuracies)), (speed, speeds))
+        if any(values)
+    }
+    if not curves:
+        return ""
+    return curves_svg(curves, "epoch", dots=True, modelled={speed: modelled} if modelled else {})
 
 
 def sentence(row, modelled):
     """What a row says, for those who do not look at the picture."""
-    run, speed = row.run, present.spread(row.samples_per_second, present.number)
-    devices = "1 device" if run.num_gpus == 1 else f"{run.num_gpus} devices"
-    said = f"{devices}, batch {run.batch_size}, lr {run.lr:g}: {speed} samples/s"
-    if run.overlap == "simulated":
-        said += " (simulated: the time says nothing about speedup)"
-    else:
-        said += " (measured)"
-        if row.speedup != 1:
-            said += f", {row.speedup:.2f} times the baseline in the table"
+    trial, parts = row.trial, []
+    if row.samples_per_second is not None:
+        timing = "measured" if row.measured else "simulated: the time says nothing about speedup"
+        parts.append(f"{display.spread(row.samples_per_second, number)} samples/s ({timing})")
+    if row.explained and row.scaling:
+        baseline = f"the baseline in row {row.over} ({row.scaling} scaling)"
+        parts.append(f"{row.speedup:.2f} times {baseline}")
     if modelled:
-        said += f"; {present.number(modelled)} had been modelled"
-    accuracy = present.spread(row.accuracy, lambda x: f"{x:.3f}")
-    return f"{said}, test accuracy {accuracy} after {run.num_epochs} epochs."
+        parts.append(f"{number(modelled)} had been modelled")
+    if row.accuracy is not None:
+        accuracy = display.spread(row.accuracy, lambda x: f"{x:.3f}")
+        parts.append(f"test accuracy {accuracy} after {counted(len(trial.accuracies), 'epoch')}")
+    about = f"{counted(trial.num_gpus, 'device')}, batch {trial.batch_size}, lr {trial.lr:g}"
+    return f"{about}: {', '.join(parts) or 'no numbers were recorded'}."
 
 
 def title(name, record):
@@ -150,8 +120,3 @@ def title(name, record):
     gpus = ", ".join(machine["gpus"])
     where = gpus or f"{machine['cores']} CPU cores ({machine['cpu']})"
     return f"{name.replace('-', ' ')}: {where}" if name else where
-
-
-def options(settings, i):
-    """The values of one setting, each once, in their own order."""
-    return {value: value for value in sorted({s[i] for s in settings}, key=float)}

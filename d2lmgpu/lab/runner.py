@@ -1,10 +1,12 @@
 """Supervised runs: one at a time, each in a process of its own, with a warm spare for the next."""
 
+import sys
 import threading
 
-from d2lmgpu.lab.job import make_job
+from d2lmgpu.lab.functions import JobError, make_job
 from d2lmgpu.lab.outcome import Outcome, outcome_of
 from d2lmgpu.lab.process import WorkerProcess
+from d2lmgpu.process.settings import PythonError
 
 GRACE = 0.5  # seconds that a stopped run has to end by itself
 POLL = 0.05  # seconds between two looks at whose turn it is
@@ -19,19 +21,18 @@ class BusyError(RuntimeError):
     """A run was started while another one of the same lab was going on."""
 
 
-def warm(modules, on_event=None):
-    """Have a spare worker with ``modules`` imported; ``on_event`` gets its ``ready``, too."""
+def keep_spare(modules, on_event=lambda event: None):
+    """Have a spare with ``modules``; ``on_event`` gets ``ready``, or an ``outcome``: why not."""
     global _spare
     with _lock:
-        if _spare is None or _spare.modules != modules or _spare.ended:
-            if _spare is not None:
-                _spare.kill()
-            _spare = WorkerProcess(modules)
-        if on_event is not None:
-            _spare.listen(on_event)
+        try:
+            _spare = _spare_with(modules) or WorkerProcess(modules)
+        except PythonError as error:
+            return on_event({"event": "outcome", "status": "failed", "message": str(error)})
+        _spare.listen(on_event)
 
 
-def cool():
+def end_spare():
     """End the spare worker, if there is one."""
     global _spare
     with _lock:
@@ -41,15 +42,21 @@ def cool():
         spare.thread.join()
 
 
-def _take_spare(modules):
+def _spare_with(modules):
+    """The spare, if it has ``modules`` and is alive; any other is ended. Needs the lock."""
+    global _spare
+    if _spare is not None and (_spare.modules != modules or _spare.ended):
+        _spare.kill()
+        _spare = None
+    return _spare
+
+
+def _worker(modules):
+    """A worker with ``modules``: the spare, or a new one."""
     global _spare
     with _lock:
-        spare, _spare = _spare, None
-    if spare is not None:
-        if spare.modules == modules and not spare.ended:
-            return spare
-        spare.kill()
-    return WorkerProcess(modules)
+        spare, _spare = _spare_with(modules), None
+    return spare or WorkerProcess(modules)
 
 
 class Runner:
@@ -63,26 +70,37 @@ class Runner:
     def __init__(self, on_event=lambda event: None, on_end=lambda outcome: None, time_limit=3600):
         self.on_event, self.on_end, self.time_limit = on_event, on_end, time_limit
         self.running = False
-        self._thread, self._over, self._why = None, threading.Event(), ""
+        self._lock, self._thread = threading.Lock(), None
 
     def start(self, fn, modules=(), **arguments):
         """Run ``fn(**arguments)`` in a worker that has ``modules`` imported.
 
-        Raises BusyError while a run of this runner is going on.
+        What cannot be sent is a failed run. Raises BusyError while a run is going on.
         """
-        if self.running:
-            raise BusyError("A run is going on: stop it or wait for its end.")
-        self.running, self._over, self._why = True, threading.Event(), ""
-        self._thread = threading.Thread(
-            target=self._run, args=(fn, modules, arguments), daemon=True, name="lab-run"
-        )
-        self._thread.start()
+        job = outcome = None
+        try:  # here: MXNet's NumPy semantics are a thread's own, and no cell runs meanwhile
+            job = make_job(fn, arguments)
+        except JobError as error:
+            outcome = Outcome("failed", str(error))
+        mxnet = sys.modules.get("mxnet")
+        if mxnet and mxnet.util.is_np_shape() and "mxnet" not in modules:
+            modules = (*modules, "mxnet")  # its arrays can be read under the same semantics only
+        with self._lock:
+            if self.running:
+                raise BusyError("A run is going on: stop it or wait for its end.")
+            self._over, self._why = threading.Event(), ""
+            self._thread = threading.Thread(
+                target=self._run, args=(job, modules, outcome), daemon=True, name="lab-run"
+            )
+            self._thread.start()
+            self.running = True
 
     def stop(self, why="Stopped."):
         """End the run, if there is one: gently, and by force after ``GRACE`` seconds."""
-        if not self._over.is_set():
-            self._why = why
-            self._over.set()
+        with self._lock:
+            if self.running and not self._over.is_set():
+                self._why = why
+                self._over.set()
 
     def wait(self, timeout=None):
         """Wait for the end of the run, if there is one. True once nothing runs."""
@@ -90,25 +108,25 @@ class Runner:
             self._thread.join(timeout)
         return not self.running
 
-    def _run(self, fn, modules, arguments):
-        outcome = None
+    def _run(self, job, modules, outcome):
         while outcome is None:
             if _turn.acquire(timeout=POLL):
-                outcome = self._have_turn(fn, modules, arguments)
+                outcome = self._have_turn(job, modules)
             elif self._over.is_set():
                 outcome = Outcome("stopped", self._why)
             elif (other := _running) is not None:
                 other.stop("Stopped, because another lab of this notebook started a run.")
-        self.running = False
+        with self._lock:
+            self.running = False
         self.on_end(outcome)
         if not self.running:
-            warm(modules)  # only now: its imports must not take time from a run
+            keep_spare(modules)  # only now: its imports must not take time from a run
 
-    def _have_turn(self, fn, modules, arguments):
+    def _have_turn(self, job, modules):
         global _running
         _running = self
         try:
-            return self._supervise(make_job(fn, arguments), modules)
+            return self._supervise(job, modules)
         except Exception as error:
             return Outcome("failed", str(error))
         finally:
@@ -125,7 +143,7 @@ class Runner:
             else:
                 self.on_event(event)
 
-        worker = _take_spare(modules)
+        worker = _worker(modules)
         worker.start(job, on_event)
         if not over.wait(self.time_limit):
             self.stop(f"Stopped at the time limit of {self.time_limit:g} seconds.")

@@ -6,32 +6,42 @@ python -m d2lmgpu.lab.worker [torch|mxnet] [launch]
 import faulthandler
 import importlib
 import os
+import pickle
 import signal
 import sys
 import traceback
 
-import cloudpickle
-
-from d2lmgpu import datafiles, devices, launch
-from d2lmgpu.events import VARIABLE, report
+from d2lmgpu import launch
+from d2lmgpu.data import files
+from d2lmgpu.lab.outcome import failed, outcome_of_return
+from d2lmgpu.machine import devices
+from d2lmgpu.process.events import VARIABLE, report
+from d2lmgpu.process.settings import take_on, variable_of
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
 
 
 def main(*modules):
     faulthandler.enable()
+    os.nice(5)  # the notebook stays responsive
     # Stop is SIGINT, which this process ignores by inheritance if Jupyter runs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         backend = load(modules)
     except Exception as error:
-        report("outcome", **failure(error, "The worker could not start:"))
+        outcome = failure(error, "The worker could not start:")
+        if (name := getattr(error, "name", None)) in modules:
+            outcome["message"] += (
+                f". {sys.executable} has no {name}: install it there, or name the Python that has "
+                f"it in {variable_of(name)}."
+            )
+        report("outcome", **outcome)
         sys.exit(1)
     job = sys.stdin.buffer.read()
     if not job:
         return  # the notebook closed this spare
     try:
-        outcome = train(cloudpickle.loads(job), backend)
+        outcome = train(pickle.loads(job), backend)
     except KeyboardInterrupt:
         outcome = {"status": "stopped"}
     except BaseException as error:
@@ -48,37 +58,26 @@ def load(modules):
     backend = importlib.import_module(f"d2lmgpu.{backends[0]}") if backends else None
     kind, count = devices.available(backend.num_gpus() if backend else 0)
     report("ready", kind=kind, devices=count, cores=devices.num_cores())
-    if backend and datafiles.locate(
-        datafiles.KNOWN["fashion-mnist"], os.environ.get("D2LMGPU_DATA"), datafiles.cache()
+    if backend and files.locate(
+        files.DATA_SETS["fashion-mnist"], os.environ.get("D2LMGPU_DATA"), files.cache()
     ):
         backend.load_data_fashion_mnist(1)  # so that the run finds it in memory
     return backend
 
 
 def train(job, backend):
-    """Call the function of ``job``; what it returns, as plain numbers."""
-    gpus, num_gpus = backend.num_gpus() if backend else 0, job["arguments"]["num_gpus"]
+    """Call the function of ``job``; the outcome by what it returns."""
+    gpus, num_gpus = backend.num_gpus() if backend else 0, job["num_gpus"]
     for name in [name for name in os.environ if name.startswith("D2LMGPU_") and name != VARIABLE]:
         del os.environ[name]
     os.environ.update(job["environ"])
-    chosen = os.environ.get(devices.VARIABLE, "auto")
+    chosen = os.environ.get(devices.VARIABLE) or "auto"
     if chosen in ("auto", "cpu") and num_gpus > devices.available(gpus)[1]:
         os.environ[devices.VARIABLE] = f"cpu:{num_gpus}"  # the lab labels it as simulated
-    report("started", overlap=devices.overlap(num_gpus, gpus))
-    sys.path[:] = job["path"]
-    run = cloudpickle.loads(job["function"])(**job["arguments"])
-    num_samples = getattr(run, "num_samples", None)
-    try:
-        return {
-            "status": "finished",
-            "num_samples": None if num_samples is None else int(num_samples),
-            "accuracies": [float(a) for a in getattr(run, "accuracies", [])],
-            "seconds": [float(s) for s in getattr(run, "seconds", [])],
-        }
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"num_samples, accuracies and seconds of what train returned must be numbers: {error}"
-        ) from None
+    report("started", sharing=devices.sharing(num_gpus, gpus))
+    take_on(job)
+    fn, arguments = pickle.loads(job["call"])
+    return outcome_of_return(fn(**arguments))
 
 
 def failure(error, what):
@@ -89,11 +88,7 @@ def failure(error, what):
     message = f"{what} {name}: {error}"
     if isinstance(error, MemoryError) or any(s in str(error).lower() for s in OUT_OF_MEMORY):
         message = f"The run ran out of memory ({name}). Try a smaller batch or fewer devices."
-    return {
-        "status": "failed",
-        "message": message[:2000],
-        "traceback": "".join(traceback.format_exception(type(error), error, frames))[-8000:],
-    }
+    return failed(message, "".join(traceback.format_exception(type(error), error, frames)))
 
 
 if __name__ == "__main__":

@@ -35,6 +35,12 @@ def d2l(framework):
 
 
 @pytest.fixture(scope="session")
+def room(framework):
+    """Name -> that file of the backend: where its functions look each other up."""
+    return lambda name: importlib.import_module(f"d2lmgpu.{framework}.{name}")
+
+
+@pytest.fixture(scope="session")
 def array(framework):
     """NumPy array -> the framework's array on the CPU, of the same type."""
     if framework == "torch":

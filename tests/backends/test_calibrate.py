@@ -4,19 +4,21 @@ import math
 
 import pytest
 
-from d2lmgpu import calibration, devices, forecasts
+from d2lmgpu.costmodel import forecast, measure, probe
+from d2lmgpu.course.forecasting import num_parameters
+from d2lmgpu.machine import devices
 
 
 def test_two_real_devices(framework, monkeypatch):
-    monkeypatch.setattr(calibration, "REPEATS", 2)
+    monkeypatch.setattr(probe, "REPEATS", 2)
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
     monkeypatch.setattr(devices, "num_cores", lambda: 2)
-    found = calibration.calibrate(framework)
+    found = measure.calibrate(framework)
     assert found.framework == framework and found.devices == 2
     assert found.flops > 0 and found.bandwidth > 0 and found.latency >= 0 and found.seconds > 0
     assert [k for k, _, _ in found.slowdown] == [1, 2] and found.slowdown[0] == (1, 1, 1)
     assert all(factor >= 1 for point in found.slowdown for factor in point[1:])
-    assert math.isfinite(found.misfit) and math.isfinite(found.spread)
+    assert math.isfinite(found.fit_error) and math.isfinite(found.spread)
     assert found.machine.devices == 2
 
 
@@ -31,6 +33,6 @@ def test_the_parameters_of_resnet18(d2l, framework, width):
         learned = [p.shape for p in net.collect_params().values() if p.grad_req != "null"]
     else:
         learned = [tuple(p.shape) for p in net.parameters()]
-    assert sum(map(math.prod, learned)) == forecasts.resnet18_parameters(width)
+    assert sum(map(math.prod, learned)) == num_parameters("resnet18", width)
     if framework == "mxnet":  # DDP puts them all in one bucket
-        assert len(learned) == forecasts.TRAININGS["resnet18", "mxnet"].messages
+        assert len(learned) == forecast.TRAININGS["resnet18", "mxnet"].messages

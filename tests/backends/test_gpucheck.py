@@ -2,19 +2,19 @@
 
 import pytest
 
-from d2lmgpu import gpucheck
+from d2lmgpu.course import gpu_check
 
 DEVICES, ELEMENTS = 3, 1000
 
 
 @pytest.fixture
 def found(d2l):
-    return lambda: gpucheck.check(d2l, d2l.devices(DEVICES), ELEMENTS)
+    return lambda: gpu_check.check(d2l, d2l.devices(DEVICES), ELEMENTS)
 
 
 def test_right_devices_have_no_problem(found):
     found = found()
-    lines, problems = gpucheck.report(found)
+    lines, problems = gpu_check.report(found)
     assert problems == []
     assert [one["num_devices"] for one in found["parity"]] == [2, 3]
     assert all(one["distance"] < 1e-12 for one in found["single"] + found["parity"])
@@ -27,13 +27,13 @@ def test_right_devices_have_no_problem(found):
 
 def test_the_update_is_not_the_start(d2l):
     """Equal because nothing moved would be no proof."""
-    (after,) = gpucheck.update(d2l, [d2l.cpu()])
-    assert gpucheck.squares(after[-1:]) > 1e-6  # the last bias, which starts at zero
+    (after,) = gpu_check.update(d2l, [d2l.cpu()])
+    assert gpu_check.squares(after[-1:]) > 1e-6  # the last bias, which starts at zero
 
 
-def test_gradients_that_are_not_added_up_are_found(d2l, found, monkeypatch):
-    monkeypatch.setattr(d2l, "allreduce", lambda data: None)
-    _, problems = gpucheck.report(found())
+def test_gradients_that_are_not_added_up_are_found(room, found, monkeypatch):
+    monkeypatch.setattr(room("training"), "allreduce", lambda data: None)
+    _, problems = gpu_check.report(found())
     assert [problem.split(":")[0] for problem in problems] == ["2 devices", "3 devices"]
 
 
@@ -44,7 +44,7 @@ def test_a_device_that_computes_something_else_is_found(d2l, found, monkeypatch)
         return get_params([p * 1.001 if device == wrong else p for p in params], device)
 
     monkeypatch.setattr(d2l, "get_params", on_a_bad_device)
-    _, problems = gpucheck.report(found())
+    _, problems = gpu_check.report(found())
     assert [problem.split(":")[0] for problem in problems] == ["device 1", "2 devices", "3 devices"]
 
 
@@ -58,5 +58,5 @@ def test_data_that_arrives_changed_is_found(d2l, found, monkeypatch):
         return X_shards, y_shards
 
     monkeypatch.setattr(d2l, "split_batch", lossy)
-    _, problems = gpucheck.report(found())
+    _, problems = gpu_check.report(found())
     assert len(problems) == 6 and all("the data arrived changed" in line for line in problems)

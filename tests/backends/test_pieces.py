@@ -68,6 +68,27 @@ def test_parallel_runs_all_devices_in_order_and_passes_errors_on(d2l):
         d2l.parallel(lambda a: 1 / a, [1, 0])
 
 
+FORKED = """
+import importlib, os, sys
+os.environ["D2LMGPU_DEVICES"] = "cpu:2"
+d2l = importlib.import_module("d2lmgpu." + sys.argv[1])
+assert d2l.parallel(abs, [-1, -2]) == [1, 2]
+child = os.fork()
+if not child:
+    print(d2l.parallel(abs, [-3, -4]), flush=True)
+    os._exit(0)
+os.waitpid(child, 0)
+"""
+
+
+def test_parallel_runs_in_a_fork_too(framework):
+    """A fork takes no threads along; a hang could not be ended from within."""
+    out = subprocess.run(
+        [sys.executable, "-c", FORKED, framework], capture_output=True, text=True, timeout=60
+    )
+    assert out.stdout == "[3, 4]\n", out.stderr
+
+
 def test_what_the_caller_has_switched_on_or_off_holds_on_every_device(d2l, framework):
     if framework == "torch":
         import torch
@@ -105,8 +126,8 @@ def test_a_cpu_device_is_one_thread_whatever_the_machine_offers(framework):
 def test_parallel_overlaps_on_two_cores(d2l):
     import threading
 
-    if d2l.overlap(2) != "in parallel":
-        assert d2l.overlap(2) == "simulated"  # one core: nothing can overlap
+    if d2l.sharing(2) != "in parallel":
+        assert d2l.sharing(2) == "simulated"  # one core: nothing can overlap
         return
     both = threading.Barrier(2)
     d2l.parallel(lambda _: both.wait(timeout=60), [0, 1])  # passes only if both are inside

@@ -17,7 +17,10 @@ def book(tmp_path, monkeypatch):
         shutil.copy(ROOT / name, tmp_path)
     (tmp_path / "assets").symlink_to(ROOT / "assets")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: one\n")
-    (tmp_path / "d2lmgpu").mkdir()
+    for name in ("figures/explorer.css", "figures/explorer.js", "lab/lab.css"):  # see _config.yml
+        copy = tmp_path / "d2lmgpu" / name
+        copy.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / "d2lmgpu" / name, copy)
     (tmp_path / "d2lmgpu" / "module.py").write_text("one = 1\n")
     spec = importlib.util.spec_from_file_location("book", ROOT / "tools" / "book.py")
     module = importlib.util.module_from_spec(spec)
@@ -61,8 +64,9 @@ def test_changes_of_what_chapters_use_drop_the_build(book, monkeypatch):
     assert dropped()
     (book.ROOT / "requirements.txt").write_text("numpy==1.23.5\n")
     assert dropped()
-    monkeypatch.setenv("D2LMGPU_PROFILE", "full")
-    assert dropped()
+    for name, value in {"D2LMGPU_PROFILE": "full", "D2LMGPU_IMAGES": "600"}.items():
+        monkeypatch.setenv(name, value)
+        assert dropped(), name
     monkeypatch.setattr(book.platform, "python_version", lambda: "3.11.0")
     assert dropped()
     assert not dropped()

@@ -48,6 +48,12 @@ def local(url):
 
 
 @pytest.fixture
+def little_data(monkeypatch):
+    """Kernels that start from now on train with little data, for one epoch."""
+    monkeypatch.setenv("D2LMGPU_PROFILE", "test")
+
+
+@pytest.fixture
 def server(tmp_path):
     with jupyterlab(tmp_path) as server:
         yield server

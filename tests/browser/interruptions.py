@@ -83,7 +83,7 @@ class Desk:
 
     def ranks(self):
         """The workers of a run in processes: forked, and leaders of groups of their own."""
-        processes = self.processes("d2lmgpu.workers")
+        processes = self.processes("d2lmgpu.process.ranks")
         pids = [p.pid for p in processes]
         return [p for p in processes if p.ppid() in pids and os.getpgid(p.pid) == p.pid]
 
@@ -96,11 +96,11 @@ class Desk:
     def nothing_left(self):
         """Wait for the spare; then it is all there is."""
         deadline = time.monotonic() + SECONDS
-        while len(self.processes("d2lmgpu.lab.worker")) != 2:  # its supervisor names it, too
+        while len(self.processes("d2lmgpu.lab.worker")) != 3:  # guard and supervisor name it, too
             assert time.monotonic() < deadline, self.processes("d2lmgpu")
             time.sleep(0.05)
         left = self.processes("d2lmgpu")
-        assert len(left) == 2, left
+        assert len(left) == 3, left
         assert [c for p in left for c in p.net_connections() if c.status == "LISTEN"] == []
         assert len(list(self.server.temporary.glob("d2lmgpu-*"))) == 1
 

@@ -31,9 +31,9 @@ import time
 import ipywidgets
 import numpy as np
 
-from d2lmgpu.animator import Animator
+from d2lmgpu.figures.animator import Animator
 from d2lmgpu.lab import TrainingLab
-from d2lmgpu.loader import DataIter
+from d2lmgpu.data.loader import DataIter
 
 X = np.random.RandomState(0).normal(size=(1000, 20))
 y = X @ np.arange(20)

@@ -27,9 +27,9 @@ def wait_for_kernel(page):
     page.evaluate(READY, SECONDS * 1000)
 
 
-def open_notebook(page, server, at="lab/tree"):
+def open_notebook(page, server, at="lab/tree", name="lab.ipynb"):
     """Open the notebook in JupyterLab and wait until its kernel takes code."""
-    page.goto(f"{server.url}/{at}/lab.ipynb?token={server.token}")
+    page.goto(f"{server.url}/{at}/{name}?token={server.token}")
     page.wait_for_function("window.jupyterapp?.shell.currentWidget?.context !== undefined")
     wait_for_kernel(page)
 
@@ -96,8 +96,8 @@ class Lab:
                 .map(e => e.labels?.[0]?.textContent || e.textContent)"""
         )
 
-    def expect(self, selector, words):
-        self.page.locator(selector, has_text=words).wait_for(timeout=SECONDS * 1000)
+    def expect(self, selector, words, seconds=SECONDS):
+        self.page.locator(selector, has_text=words).wait_for(timeout=seconds * 1000)
 
     def choose(self, locator, value):
         """Type a value into a field."""

@@ -4,8 +4,9 @@ import nbformat
 import pytest
 from pages import open_notebook, run_all
 
-from d2lmgpu import explorers
-from d2lmgpu.explore import Explorer
+from d2lmgpu.course import explorers
+from d2lmgpu.figures.explorer import Explorer
+from d2lmgpu.figures.site import inlined
 
 
 def answer(machine, k):
@@ -21,7 +22,7 @@ CONTROLS = {"Machine": {"Fast & <new>": "A", "Slow": "B"}, "Devices": [1, 2, 4]}
 @pytest.fixture
 def shown(show_offline):
     """The explorer, opened."""
-    return show_offline(Explorer(answer, CONTROLS).html)
+    return show_offline(Explorer(answer, CONTROLS)._repr_html_())
 
 
 def said(page):
@@ -84,14 +85,25 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
 def test_without_scripts_the_first_answer_is_there(browser, tmp_path):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
-    page.set_content(Explorer(answer, CONTROLS).html)
+    page.set_content(Explorer(answer, CONTROLS)._repr_html_())
     assert said(page) == ["1 on A"]
     context.close()
 
 
+def test_in_the_book_one_script_serves_all_explorers_of_a_page(show_offline, monkeypatch):
+    script = inlined("figures/explorer.js")
+    monkeypatch.setenv("D2LMGPU_BOOK", "1")
+    page = show_offline(script + 2 * Explorer(answer, CONTROLS)._repr_html_())
+    assert page.locator("script:not([type])").count() == 1
+    for number in range(2):
+        page.get_by_label("Devices").nth(number).select_option("4")
+        page.get_by_role("button", name="Next").nth(number).click()
+        assert page.get_by_role("status").nth(number).inner_text().endswith("round 1")
+
+
 def test_an_explorer_answers_in_a_notebook_too(server, page):
     cell = nbformat.v4.new_code_cell(
-        "from d2lmgpu.explore import Explorer\n"
+        "from d2lmgpu.figures.explorer import Explorer\n"
         "Explorer(lambda k: f'{2 * k} links', {'Devices': [1, 2]})"
     )
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
@@ -107,7 +119,8 @@ def test_an_explorer_answers_in_a_notebook_too(server, page):
 def test_the_chapters_explorers_answer_with_the_network_cut(shown, tmp_path):
     """The numbers that the page shows are those that the package computes."""
     file = tmp_path / "chapters.html"
-    all_three = [make().html for make in (explorers.cost, explorers.overlap, explorers.allreduce)]
+    makers = (explorers.cost, explorers.overlap, explorers.allreduce)
+    all_three = [make()._repr_html_() for make in makers]
     file.write_text("<title>x</title>" + "".join(all_three))
     shown.goto(file.as_uri())
     choose = {"Machine": "RTX 4090", "Network": "ResNet-18 at 64x64, DDP", "GPUs": "4",

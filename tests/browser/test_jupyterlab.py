@@ -2,6 +2,7 @@
 
 import json
 
+from all_labs import run_all_and_train
 from lab_notebook import EDIT
 from pages import Lab, edit_cell, interrupt, open_notebook, run_all, start_endless_cell
 from servers import notebook7
@@ -82,3 +83,7 @@ def test_the_lab_in_notebook_7(tmp_path, page):
         lab.wait_for_points("train loss", 1)
         lab.expect(".lab-message", "Finished.")
         assert lab.cells(0)[:3] == ["1", "1", "64"]
+
+
+def test_a_chapter_s_own_lab_trains(little_data, server, page):
+    run_all_and_train(server, page, "scratch/mxnet")

@@ -6,23 +6,25 @@ import re
 import pytest
 
 from d2lmgpu.lab.page import page as lab_page
-from d2lmgpu.records import RecordError
+from d2lmgpu.records.store import RecordError
 
 MACHINE = {"cpu": "A CPU", "cores": 2, "memory_gib": 8, "gpus": [], "system": "Linux"}
 
 
 def record(folder, name, *runs, **others):
-    """Write a record of ``(num_gpus, batch_size, lr, seconds an epoch, overlap)``."""
+    """Write a record of five rounds of ``(num_gpus, batch_size, lr, epoch's seconds, sharing)``."""
     about = {
-        "schema": 1, "machine": MACHINE, "versions": {}, "commit": "0123456789abcdef",
+        "schema": 2, "machine": MACHINE, "versions": {}, "commit": "0123456789abcdef",
         "date": "now", "command": "make record", "profile": "quick profile.",
     } | others  # fmt: skip
     about["runs"] = [
         {
-            "num_gpus": k, "batch_size": batch, "lr": lr, "num_samples": 600, "overlap": overlap,
+            "num_gpus": k, "batch_size": batch, "lr": lr, "num_samples": 600, "sharing": sharing,
             "accuracies": [0.5, 0.7], "seconds": [seconds, seconds], "kind": "measured",
+            "round": number,
         }
-        for k, batch, lr, seconds, overlap in runs
+        for number in range(5)
+        for k, batch, lr, seconds, sharing in runs
     ]  # fmt: skip
     (folder / f"{name}.json").write_text(json.dumps(about))
 
@@ -71,10 +73,19 @@ def test_the_controls_show_the_run_that_was_asked_for(shown):
     choose(shown, Learning_rate="0.4")
     assert shown.locator("figure:visible").count() == 0
     assert "was not recorded" in shown.locator(".lab-none:visible").text_content()
-    choose(shown, Recorded_on="1")  # which has no run on 8 devices: its first one is shown
+    # It has no run on 8 devices: its first one is shown.
+    choose(shown, Recorded_on="a gpu concise mxnet full: GPU 0: <Fast>")
     assert "600 samples/s" in said(shown)
     provenance = shown.locator(".lab-record:visible").text_content()
     assert "<Fast>" in provenance and "0123456789" in provenance and "make record" in provenance
+
+
+def test_what_was_not_recorded_leads_to_what_was(shown):
+    choose(shown, Devices="2")
+    choose(shown, Batch_size="512")
+    choose(shown, Devices="8")
+    assert said(shown).startswith("8 devices, batch 256, lr 0.2:")
+    assert shown.get_by_label("Batch size").input_value() == "256"
 
 
 def test_the_keyboard_is_enough(shown):
@@ -90,7 +101,7 @@ def test_numbers_on_hover_and_in_the_table(shown):
     table = shown.locator(".lab-record:visible table")
     assert table.locator("tbody tr").count() == 4
     simulated = table.locator("tr", has_text="simulated").locator("td").all_text_contents()
-    assert simulated[5:10] == ["simulated", "1", "66.7", "", ""], "no speedup and no efficiency"
+    assert simulated[5:10] == ["simulated", "5", "66.7", "", ""], "no speedup and no efficiency"
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
@@ -103,12 +114,12 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
 
 def test_without_scripts_the_first_run_is_there(records):
     html = lab_page(folder=records)
-    visible = re.findall(r'<figure data-run="([^"]*)" >', html)
-    assert visible == ["0 1 256 0.2"]
+    (shown,) = re.findall(r"<figcaption>(.*?)</figcaption>", html.split('role="status"')[1])
+    assert shown.startswith("1 device, batch 256, lr 0.2:")
 
 
 def test_a_page_shows_its_own_records_or_says_that_there_are_none(records):
-    assert "data-run" in lab_page("scratch-pytorch", records)
+    assert "figcaption" in lab_page("scratch-pytorch", records)
     assert "Fast" not in lab_page("scratch-pytorch", records)
     assert "No runs have been recorded" in lab_page("scratch-mxnet", records)
     (records / "broken.json").write_text("{}")

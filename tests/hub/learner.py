@@ -5,23 +5,23 @@ import subprocess
 
 import nbformat
 from pages import wait_for_kernel
-from running_hub import PASSWORD, RunningHub
+from running_hub import RunningHub
 from servers import LAB_SETTINGS
 
 ADA = "ada"
 
 
-def lab_hub(folder, **settings):
-    """A hub for ``ADA`` alone, whose JupyterLab lets a test wait for it: a ``RunningHub``."""
+def lab_hub(folder, **options):
+    """A ``RunningHub`` whose JupyterLab lets a test wait for it."""
     lab_settings = folder / "jupyter" / "labconfig"
     lab_settings.mkdir(parents=True)
-    for name, content in LAB_SETTINGS.items():
-        (lab_settings / name).write_text(json.dumps(content))
+    name = "default_setting_overrides.json"
+    (lab_settings / name).write_text(json.dumps(LAB_SETTINGS[name]))
     more = (
         f"c.Spawner.environment['JUPYTER_CONFIG_PATH'] += ':' + {str(lab_settings.parent)!r}\n"
         "c.Spawner.args.append('--LabApp.expose_app_in_browser=True')\n"
     )
-    return RunningHub(folder, more, HUB_ACCOUNTS="one", HUB_USERS=ADA, **settings)
+    return RunningHub(folder, more, **options)
 
 
 def write_notebook(path, sources):
@@ -42,9 +42,9 @@ def publish(folder):
         subprocess.run([*git, *arguments], cwd=folder, check=True)
 
 
-def log_in(page):
+def log_in(page, hub):
     page.fill("#username_input", ADA)
-    page.fill("#password_input", PASSWORD)
+    page.fill("#password_input", hub.password)
     page.click("#login_submit")
 
 

@@ -17,5 +17,5 @@ def test_the_reason_of_useradd_is_passed_on(monkeypatch, tmp_path, reason):
         accounts.ensure(NEW, "learners", create=True)
     said = "useradd: cannot create directory: disk full" if reason else "useradd gave no reason"
     words = f"No account could be made for {NEW} ({said}): tell your instructor."
-    assert str(refusal.value) == words
-    assert (refusal.value.status, refusal.value.reason) == (503, "no-account")
+    assert refusal.value.message == words
+    assert (refusal.value.status_code, refusal.value.reason) == (503, "no-account")

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from cuda_stub import build
 
-from d2lmgpu import cuda_libraries
-from d2lmgpu.cuda_libraries import WHEELS, CudaLibraryError, preload
+from d2lmgpu.machine import cuda_libraries
+from d2lmgpu.machine.cuda_libraries import WHEELS, CudaLibraryError, preload
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -69,16 +69,14 @@ def test_every_missing_library_is_named_with_its_wheel(installed, driver, tmp_pa
 
 def test_libraries_are_loaded_for_all_in_order(installed, monkeypatch, tmp_path):
     loaded = []
-    for _, folder, names in WHEELS:
+    for _, folder, library in WHEELS:
         (tmp_path / "nvidia" / folder / "lib").mkdir(parents=True)
-        for name in names:
-            (tmp_path / "nvidia" / folder / "lib" / name).touch()
+        (tmp_path / "nvidia" / folder / "lib" / library).touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(cuda_libraries, "check_driver", lambda: None)
     monkeypatch.setattr(ctypes, "CDLL", lambda path, mode: loaded.append((path, mode)))
     preload()
-    names = [name for _, _, names in WHEELS for name in names]
-    assert [Path(path).name for path, _ in loaded] == names
+    assert [Path(path).name for path, _ in loaded] == [library for _, _, library in WHEELS]
     assert all(Path(path).is_relative_to(tmp_path) for path, _ in loaded)
     assert {mode for _, mode in loaded} == {ctypes.RTLD_GLOBAL}
 

@@ -28,7 +28,7 @@ class Machine:
         try:
             got = self.slots.lease(owner, count, self.gpus)
         except Refused as refusal:
-            assert refusal.status == 409
+            assert refusal.status_code == 409
             # Refused for a reason: too few, or a lease not yet ended (killed, not yet noticed).
             claimed = sum(len(gpus) for gpus in self.saved.values())
             assert count > len(self.gpus) - claimed or self.saved.get(owner)
@@ -106,9 +106,9 @@ def test_two_saved_claims_on_one_gpu_block_it_until_both_are_gone():
 @pytest.mark.parametrize(
     "total, most, count, words",
     [
-        (2, None, 4, "You asked for 4 GPUs; this machine has 2."),
-        (0, None, 1, "You asked for 1 GPU; this machine has 0."),
-        (4, None, 2, "You asked for 2 GPUs; 1 of 4 are free now."),
+        (2, 8, 4, "You asked for 4 GPUs; this machine has 2."),
+        (0, 8, 1, "You asked for 1 GPU; this machine has 0."),
+        (4, 8, 2, "You asked for 2 GPUs; 1 of 4 are free now."),
         (4, 1, 2, "You asked for 2 GPUs; here a learner gets at most 1."),
     ],
 )
@@ -117,7 +117,7 @@ def test_overasking_is_refused_in_words(total, most, count, words):
     slots.restore("other", FOUR[:3])
     with pytest.raises(Refused, match=words.replace(".", r"\.")) as refusal:
         slots.lease("ada", count, FOUR[:total], most)
-    assert refusal.value.status == 409
+    assert refusal.value.status_code == 409
     assert "ada" not in slots.leases
 
 
@@ -136,7 +136,7 @@ def test_a_vanished_gpu_is_not_handed_out():
 def test_junk_is_refused(junk):
     with pytest.raises(Refused) as refusal:
         requested(junk)
-    assert refusal.value.status == 400
+    assert refusal.value.status_code == 400
 
 
 def test_requested_counts():
@@ -177,7 +177,7 @@ def test_a_broken_driver_is_no_machine_without_gpus(monkeypatch, tmp_path):
     driver_that("echo no communication with the driver; exit 9", monkeypatch, tmp_path)
     with pytest.raises(Refused, match="no communication with the driver") as refusal:
         gpu_slots.present_gpus()
-    assert refusal.value.status == 503
+    assert refusal.value.status_code == 503
 
 
 def test_no_driver_is_no_gpu(monkeypatch, tmp_path):

@@ -36,12 +36,6 @@ def test_no_key_is_given_twice(name):
     list(yaml.load_all((ROOT / "hub/kubernetes" / name).read_text(), OneKeyOnce))
 
 
-def test_every_key_is_explained():
-    for number, line in enumerate(VALUES.splitlines(), 1):
-        if re.match(r"\s*(- )?[\w./-]+:", line):
-            assert re.search(r"\s#\s\S+", line), f"values.yaml:{number} has no reason: {line}"
-
-
 def test_the_top_level_is_what_the_chart_knows():
     known = {"hub", "proxy", "singleuser", "prePuller", "scheduling", "cull", "ingress", "debug"}
     assert set(values) <= known

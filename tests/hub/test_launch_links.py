@@ -1,5 +1,10 @@
-"""From a built page to a finished run: rocket, login, GPU choice, clone, JupyterLab, lab, Stop."""
+"""From a built page to a finished run: rocket, login, GPU choice, clone, JupyterLab, lab, Stop.
 
+Nothing is edited: the pages, the hub and its repository are those of a checkout as it comes. Only
+the GPUs are simulated, as README.md suggests for a machine without any.
+"""
+
+import re
 import shutil
 import subprocess
 import sys
@@ -8,70 +13,82 @@ from pathlib import Path
 import pytest
 import yaml
 from lab_notebook import CELLS
-from learner import ADA, choose, lab_hub, log_in, publish, wait_for_notebook, write_notebook
+from learner import ADA, choose, lab_hub, log_in, wait_for_notebook, write_notebook
 from pages import Lab, run_all
 from running_hub import ROOT
 
+HERE = "hands-on-multi-gpu"  # the learner's folder: the last part of the repository's address
 CHAPTER, REFERENCE = "chapters/lab/training-lab.ipynb", "chapters/reference/devices.md"
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
-    """The course's repository: a chapter with a lab and one that is a Markdown file, with the
-    project's own book settings."""
-    folder = tmp_path_factory.mktemp("org") / "course"
+    """A downloaded checkout, without git: a first page, a chapter with a lab and one that is a
+    Markdown file, with the project's own hub and settings."""
+    folder = tmp_path_factory.mktemp("downloads") / "course"
     for path in (CHAPTER, REFERENCE):
         (folder / path).parent.mkdir(parents=True)
     write_notebook(folder / CHAPTER, CELLS)
+    (folder / "chapters/intro.md").write_text(
+        "# A course\n\n1. [Training](lab/training-lab.ipynb)\n2. [Devices](reference/devices.md)\n"
+    )
     shutil.copy(ROOT / REFERENCE, folder / REFERENCE)
-    shutil.copy(ROOT / "_config.yml", folder)
-    second = {"file": REFERENCE.removesuffix(".md")}
-    toc = {"format": "jb-book", "root": CHAPTER.removesuffix(".ipynb"), "chapters": [second]}
+    shutil.copytree(ROOT / "hub", folder / "hub", ignore=shutil.ignore_patterns("node_modules"))
+    (folder / "hub/node_modules").symlink_to(ROOT / "hub/node_modules")
+    for name in ("_config.yml", ".gitignore"):
+        shutil.copy(ROOT / name, folder)
+    chapters = [{"file": str(Path(path).with_suffix(""))} for path in (CHAPTER, REFERENCE)]
+    toc = {"format": "jb-book", "root": "chapters/intro", "chapters": chapters}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
-    publish(folder)
     return folder
 
 
 @pytest.fixture(scope="module")
-def hub(tmp_path_factory):
-    with lab_hub(tmp_path_factory.mktemp("hub"), HUB_SIMULATED_GPUS="4") as running:
+def hub(course, tmp_path_factory):
+    """The hub of that checkout, at the address to which its pages' rockets lead."""
+    (address,) = re.findall(r'jupyterhub_url: "(.*?)"', (course / "_config.yml").read_text())
+    settings = {"root": course, "unedited": True, "HUB_SIMULATED_GPUS": "4"}
+    with lab_hub(tmp_path_factory.mktemp("hub"), **settings) as running:
+        assert f"The hub will be at {address}/\n" in running.log()
         yield running
 
 
 @pytest.fixture(scope="module")
-def html(course, hub, tmp_path_factory):
-    """The folder of the pages, built with the project's settings but for the two addresses that
-    whoever publishes the course is told to change."""
+def pages(course, tmp_path_factory):
+    """The address of the pages, built with the project's settings and served as by ``make serve``;
+    the chapters are not executed."""
     book = tmp_path_factory.mktemp("book") / "course"
-    shutil.copytree(course, book, ignore=shutil.ignore_patterns(".git"))
-    for name in ("assets", "references.bib"):
+    shutil.copytree(course, book, ignore=shutil.ignore_patterns("hub"))
+    for name in ("assets", "d2lmgpu", "references.bib"):
         (book / name).symlink_to(ROOT / name)
     settings = yaml.safe_load((book / "_config.yml").read_text())
     settings["execute"] = {"execute_notebooks": "off"}
-    settings["repository"]["url"] = course.as_uri()
-    settings["launch_buttons"]["jupyterhub_url"] = hub.url
     (book / "_config.yml").write_text(yaml.safe_dump(settings))
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "-n", "-q", book]
     built = subprocess.run(command, capture_output=True, text=True)
     assert built.returncode == 0, built.stdout + built.stderr
-    return book / "_build/html"
+    command = [sys.executable, "-u", "-m", "http.server", "--bind", "127.0.0.1"]
+    command += ["--directory", book / "_build/html", "0"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+        yield re.search(r"http://\S+/", server.stdout.readline())[0]
+        server.terminate()
 
 
-def press_the_rocket(context, built, path):
+def press_the_rocket(context, pages, path):
     """Open the page of the chapter ``path`` and press its rocket; returns the page that opens."""
     page = context.new_page()
-    page.goto((built / path).with_suffix(".html").as_uri())
+    page.goto(pages + str(Path(path).with_suffix(".html")))
     page.locator(".dropdown-launch-buttons > button").click()
     with context.expect_page() as opened:
         page.locator(".dropdown-launch-buttons a", has_text="JupyterHub").click()
     return opened.value
 
 
-def test_from_the_rocket_to_a_stopped_run(html, hub, context):
-    page = press_the_rocket(context, html, CHAPTER)
-    log_in(page)
+def test_from_the_rocket_to_a_stopped_run(pages, hub, context):
+    page = press_the_rocket(context, pages, CHAPTER)
+    log_in(page, hub)
     assert "4 of 4 simulated GPUs" in choose(page, gpus=2)
-    wait_for_notebook(page, f"course/{CHAPTER}")
+    wait_for_notebook(page, f"{HERE}/{CHAPTER}")
     run_all(page)
     lab = Lab(page)
     lab.wait_until_ready()
@@ -89,7 +106,7 @@ def test_from_the_rocket_to_a_stopped_run(html, hub, context):
     lab.expect(".lab-message", "Stopped.")
 
     # The next chapter, which is a Markdown file: no login and no choice any more.
-    page = press_the_rocket(context, html, REFERENCE)
-    wait_for_notebook(page, f"course/{REFERENCE}")
+    page = press_the_rocket(context, pages, REFERENCE)
+    wait_for_notebook(page, f"{HERE}/{REFERENCE}")
     hub.stop_server(ADA)
     assert hub.leases() == {}

@@ -3,6 +3,8 @@
 The kernel's side is not tested here: that takes a machine whose hub runs as a service.
 """
 
+import subprocess
+
 import limits
 import pytest
 from limits import Groups, Unavailable
@@ -56,16 +58,32 @@ def test_kill_reaches_the_owners_group_only(tmp_path):
     assert len(list(service.glob("learner-*"))) == len(owners)
 
 
+def test_an_older_kernel_has_every_process_killed_one_by_one(tmp_path):
+    """Linux before 5.14 has no ``cgroup.kill``."""
+    _, membership = fake_cgroup(tmp_path)
+    groups = Groups.open(tmp_path, membership)
+    group = groups.make("ada", None, None)
+    processes = [subprocess.Popen(["sleep", "600"]) for _ in range(2)]
+    gone = subprocess.Popen(["true"])
+    gone.wait()
+    pids = [process.pid for process in [*processes, gone]]
+    (group / "cgroup.procs").write_text("".join(f"{pid}\n" for pid in pids))
+    groups.kill("ada")
+    assert [process.wait(5) for process in processes] == [-9, -9]
+
+
 def test_a_group_is_removed_once_its_last_process_has_left(tmp_path):
     """A folder with files in it, here as with the kernel a group with processes, stays."""
     _, membership = fake_cgroup(tmp_path)
     groups = Groups.open(tmp_path, membership)
     dying, busy = groups.make("ada", None, None), groups.make("grace", None, None)
+    (dying / "cgroup.kill").touch()
     groups.kill("ada")
+    groups.remove_empty()
     assert dying.exists()
     for file in dying.iterdir():
         file.unlink()
-    groups.kill("nobody")
+    groups.remove_empty()
     assert not dying.exists()
     assert busy.exists()
     assert groups.make("ada", None, None) == dying

@@ -130,4 +130,4 @@ def test_without_permission_no_account_is_made():
 
     with pytest.raises(Refused, match="has no account") as refusal:
         accounts.ensure(MEI, GROUP, create=False)
-    assert refusal.value.status == 403
+    assert refusal.value.status_code == 403

@@ -7,8 +7,7 @@ import sys
 import pytest
 from nbgitpuller.pull import GitPuller
 
-from d2lmgpu import reset as module
-from d2lmgpu.reset import ResetError, reset
+from d2lmgpu.course.reset import ResetError, reset
 
 CHAPTER = "chapters/one.ipynb"
 
@@ -101,7 +100,7 @@ def test_a_full_disk_loses_nothing(home, monkeypatch):
     def full(*arguments):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(module.os, "replace", full)
+    monkeypatch.setattr("os.replace", full)
     with pytest.raises(ResetError, match="is as it was: No space left on device"):
         reset(home / CHAPTER)
     assert (home / CHAPTER).read_text() == "MINE\n"
@@ -123,7 +122,7 @@ def test_what_cannot_be_reset_is_said(tmp_path, published, home):
 
 def test_on_the_command_line(home):
     (home / CHAPTER).write_text("MINE\n")
-    command = [sys.executable, "-m", "d2lmgpu.reset"]
+    command = [sys.executable, "-m", "d2lmgpu", "reset"]
     said = subprocess.run([*command, CHAPTER], cwd=home, capture_output=True, text=True)
     assert "published version again" in said.stdout and "Yours is in one.mine-" in said.stdout
     said = subprocess.run([*command, "none.ipynb"], cwd=home, capture_output=True, text=True)

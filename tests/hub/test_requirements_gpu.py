@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
     reason="installing requirements-gpu.txt takes 2 GB: make test-gpu-requirements",
 )
 CODE = """
-from d2lmgpu import cuda_libraries
+from d2lmgpu.machine import cuda_libraries
 cuda_libraries.preload()
 import mxnet as mx
 from mxnet import autograd, gluon, np, npx
@@ -76,7 +76,7 @@ def test_without_preloading_the_import_fails(python, tmp_path):
 
 
 def test_without_a_driver_the_error_says_so(python):
-    answer = run(python, "from d2lmgpu import cuda_libraries as c; c.preload()")
+    answer = run(python, "from d2lmgpu.machine import cuda_libraries as c; c.preload()")
     assert "this machine has no NVIDIA driver" in answer.stderr
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlparse
 
 import pytest
 from safety import SettingError
-from settings import RANGES, Settings, read
+from settings import Settings, read
 
 TRY_OUT = {"HUB_PASSWORD": "12345678"}
 
@@ -72,7 +72,8 @@ def test_a_certificate_is_a_file_that_is_there(wrong, tmp_path):
     ],
 )
 def test_a_number_has_a_range(variable, words):
-    least, most = RANGES[variable.removeprefix("HUB_").lower()]
+    rule = rules()[variable.removeprefix("HUB_").lower()]
+    least, most = rule["least"], rule["most"]
     for text in ("eighty", "nan", "inf", "-5", str(least - 0.001), str(int(least) - 1)):
         assert f"{variable} must be {words}, not {text!r}" in refusal({variable: text})
     read({**TRY_OUT, variable: str(least)}, is_root=False)
@@ -81,8 +82,13 @@ def test_a_number_has_a_range(variable, words):
         read({**TRY_OUT, variable: str(most)}, is_root=False)
 
 
+def rules():
+    """{name: its range} of every setting that is a number."""
+    return {field.name: field.metadata for field in fields(Settings) if field.metadata}
+
+
 def test_every_number_has_a_range():
-    assert set(RANGES) == {field.name for field in fields(Settings) if field.type is not str}
+    assert set(rules()) == {field.name for field in fields(Settings) if field.type is not str}
 
 
 @pytest.mark.parametrize("memory", ["lots", "8", "-8G", "0G", "nanG", "infG", "G", "8 GB"])
@@ -90,9 +96,9 @@ def test_memory_is_a_size(memory):
     assert f"such as 8G or 512M, not {memory!r}" in refusal({"HUB_MEMORY": memory})
 
 
-@pytest.mark.parametrize("memory", ["8G", "512M", "1.5G"])
-def test_sizes_of_memory(memory):
-    assert read({**TRY_OUT, "HUB_MEMORY": memory}, is_root=False).memory == memory
+@pytest.mark.parametrize("memory, mebibytes", [("8G", 8192), ("512M", 512), ("1.5G", 1536)])
+def test_sizes_of_memory(memory, mebibytes):
+    assert read({**TRY_OUT, "HUB_MEMORY": memory}, is_root=False).memory == mebibytes * 2**20
 
 
 def test_the_readme_lists_every_setting_and_no_other():

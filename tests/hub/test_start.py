@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import requests
 from running_hub import ROOT, three_free_ports, wait_until
 
@@ -53,6 +54,17 @@ def test_an_unsafe_setting_is_one_line_and_no_port(tmp_path):
     assert hub.returncode == 1
     assert said.startswith("The hub does not start: HUB_ADDRESS='0.0.0.0' can be reached")
     assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+def test_a_port_that_is_taken_is_one_line(tmp_path, which):
+    port = three_free_ports()
+    with socket.create_server(("127.0.0.1", port + which)):
+        hub = start(tmp_path, HUB_PORT=str(port))
+        printed = hub.communicate(timeout=60)[0]
+    assert hub.returncode == 1
+    assert printed.startswith(f"The hub does not start: port {port + which} of 127.0.0.1 is not")
+    assert "HUB_PORT" in printed and len(printed.splitlines()) == 1
 
 
 def test_a_missing_proxy_is_one_line(tmp_path):

@@ -70,7 +70,7 @@ def test_a_full_disk(small_home, tmp_path, course, context):
     with lab_hub(tmp_path) as hub:
         page = context.new_page()
         page.goto(launch_link(hub, course))
-        log_in(page)
+        log_in(page, hub)
         assert "Your home folder has only 0 MiB left" in choose(page, gpus=0)
         # The server starts; what the launch link brings has no room, and its log says so.
         page.locator("#container-error").wait_for()
@@ -108,7 +108,7 @@ def test_a_gpu_vanishes(tmp_path, course, context):
         hub.set_gpus("GPU-a", "GPU-b")
         page = context.new_page()
         page.goto(launch_link(hub, course))
-        log_in(page)
+        log_in(page, hub)
         hub.set_gpus("GPU-b")  # while the form is shown
         assert "2 of 2 GPUs are free now" in choose(page, gpus=2)
         # The same page again, with the reason, and the choices that there are now.

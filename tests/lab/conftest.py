@@ -17,7 +17,7 @@ def mark(monkeypatch, tmp_path):
     monkeypatch.setenv(MARK, mark)
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield mark
-    runner.cool()
+    runner.end_spare()
     assert lab_processes(mark) == []
     assert list(folder.iterdir()) == []
 

@@ -46,6 +46,11 @@ class Recorder:
         return self.end()
 
 
+def worker_under(process):
+    """The psutil process of the worker of a ``WorkerProcess``: guard → supervisor → worker."""
+    return psutil.Process(process.pid).children()[0].children()[0]
+
+
 def lab_processes(mark):
     """Processes that were started with ``mark`` in their environment, wherever in the tree."""
     found = []

@@ -8,7 +8,7 @@ import pytest
 from recording import Recorder
 from trains import trains_in_processes
 
-from d2lmgpu.lab.chapter import ChapterTrain
+from d2lmgpu.course.chapter_train import ChapterTrain
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2lmgpu.lab import present
-from d2lmgpu.lab.curve import MOST, curves_svg
+from d2lmgpu.figures.curves import MOST, curves_svg
+from d2lmgpu.lab import display
 from d2lmgpu.lab.live import Live
 
 
@@ -24,52 +24,59 @@ def test_progress_speed_and_time_left():
     live = Live(num_epochs=2)
     for epoch, start in ((1, 0.0), (2, 20.0)):  # ten seconds between the epochs: an evaluation
         for i in range(1, 11):
-            live.hear(batch(epoch, 100 * i, start + i))
+            live.take(batch(epoch, 100 * i, start + i))
     assert live.progress == 1 and live.seconds_left == 0
-    live.hear(batch(1, 100, 0.0))
+    live.take(batch(1, 100, 0.0))
     assert live.speed == live.median_speed == 100
+
+
+def test_a_count_that_goes_back_is_no_speed():
+    live = Live(num_epochs=2)
+    for done, time in ((900, 0.0), (100, 1.0)):
+        live.take(batch(1, done, time))
+    assert (live.speed, live.median_speed) == (None, None)
 
 
 def test_half_way_the_time_left_is_the_time_taken():
     live = Live(num_epochs=2)
-    live.hear(batch(1, 0, 5.0))
+    live.take(batch(1, 0, 5.0))
     assert (live.progress, live.seconds_left, live.speed) == (0, None, None)
-    live.hear(batch(1, 1000, 12.0))
+    live.take(batch(1, 1000, 12.0))
     assert (live.progress, live.seconds_left) == (0.5, 7.0)
 
 
 def test_epochs_are_known_from_the_axis_or_not_at_all():
     live = Live()
-    live.hear(batch(1, 500, 1.0))
-    assert live.progress is None and "value" not in present.progress(live)
-    live.hear(point((0, 1.0, 2.3), xlim=[1, 4]))
-    live.hear(batch(2, 1000, 2.0))
-    assert live.progress == 0.5 and "epoch 2 of 4" in present.progress(live)
+    live.take(batch(1, 500, 1.0))
+    assert live.progress is None and "value" not in display.progress(live)
+    live.take(point((0, 1.0, 2.3), xlim=[1, 4]))
+    live.take(batch(2, 1000, 2.0))
+    assert live.progress == 0.5 and "epoch 2 of 4" in display.progress(live)
 
 
 def test_loss_and_accuracy_are_curves_over_epochs():
     live = Live()
     for x in (0.5, 1.0):
-        live.hear({"event": "loss", "x": x, "loss": 2 - x})
-    live.hear({"event": "point", "points": [(0, 1, 0.5)], "legend": [], "ylabel": "test acc"})
+        live.take({"event": "loss", "x": x, "loss": 2 - x})
+    live.take({"event": "point", "points": [(0, 1, 0.5)], "legend": [], "ylabel": "test acc"})
     assert live.curves == {"train loss": ([0.5, 1.0], [1.5, 1.0]), "test acc": ([1], [0.5])}
 
 
 def test_simulated_is_said_beside_the_speed():
     live = Live()
-    live.hear({"event": "started", "overlap": "simulated"})
-    live.hear(batch(1, 100, 0.0))
-    live.hear(batch(1, 200, 1.0))
-    assert "100 samples/s (simulated)" in present.progress(live)
-    live.overlap = "in parallel"
-    assert "100 samples/s (measured)" in present.progress(live)
+    live.take({"event": "started", "sharing": "simulated"})
+    live.take(batch(1, 100, 0.0))
+    live.take(batch(1, 200, 1.0))
+    assert "100 samples/s (simulated)" in display.progress(live)
+    live.sharing = "in parallel"
+    assert "100 samples/s (measured)" in display.progress(live)
 
 
 def test_curves_have_their_names_even_without_a_legend():
     live = Live()
-    live.hear(point((0, 1.0, 2.3), (1, 1.0, 0.5), ylabel="y"))
-    live.hear({"event": "point", "points": [(0, 1.0, 0.1)], "legend": [], "ylabel": "test acc"})
-    live.hear({"event": "point", "points": [(1, 1.0, 0.1)], "legend": []})
+    live.take(point((0, 1.0, 2.3), (1, 1.0, 0.5), ylabel="y"))
+    live.take({"event": "point", "points": [(0, 1.0, 0.1)], "legend": [], "ylabel": "test acc"})
+    live.take({"event": "point", "points": [(1, 1.0, 0.1)], "legend": []})
     assert list(live.curves) == ["loss", "acc", "test acc", "curve 2"]
 
 
@@ -117,4 +124,4 @@ def test_what_is_not_finite_is_said():
     ("cpu", None, "Looking for devices"),
 ])  # fmt: skip
 def test_the_note_says_what_is_measured_here(kind, measured, words):
-    assert words in present.devices_note(kind, measured, 16)
+    assert words in display.devices_note(kind, measured, 16)

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 import trains
 from recording import SECONDS
+from traitlets import validate
 
-from d2lmgpu.lab import TrainingLab, present
-from d2lmgpu.lab.chapter import ChapterTrain
-from d2lmgpu.lab.job import JobError
+from d2lmgpu.course.chapter_train import ChapterTrain
+from d2lmgpu.lab import TrainingLab, display
+from d2lmgpu.lab.functions import JobError, check_call
 from d2lmgpu.lab.live import SPEED
 from d2lmgpu.lab.model import LabModel
+from d2lmgpu.lab.outcome import Outcome
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 
@@ -22,7 +24,7 @@ CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 def trains_a_little(num_gpus, batch_size, lr, num_epochs=None, accuracy=0.5):
     from types import SimpleNamespace
 
-    from d2lmgpu.events import report
+    from d2lmgpu.process.events import report
 
     for done in (10, 20):
         report("batch", epoch=1, done=done, of=20)
@@ -50,7 +52,8 @@ def test_a_run_becomes_a_row(lab):
     assert lab.status == "running"
     idle(lab)
     (row,) = lab.table()
-    assert (row.run.num_gpus, row.run.batch_size, row.run.lr, row.run.num_epochs) == (2, 64, 0.2, 2)
+    trial = row.trial
+    assert (trial.num_gpus, trial.batch_size, trial.lr, trial.num_epochs) == (2, 64, 0.2, 2)
     assert (row.samples_per_second.median, row.accuracy.median) == (40, 0.5)
     assert lab.message == "Finished." and lab.details == ""
     assert lab.live.curves["test acc"] == ([1.0], [0.5])
@@ -81,7 +84,7 @@ def test_a_run_past_the_devices_is_simulated_and_says_so(lab, monkeypatch):
     lab.run()
     idle(lab)
     (row,) = lab.table()
-    assert row.run.overlap == "simulated" and row.speedup is None
+    assert row.trial.sharing == "simulated" and row.speedup is None
 
 
 @pytest.mark.parametrize("settings, words", [
@@ -113,8 +116,8 @@ def test_fixed_arguments_reach_train_and_a_control_only_shows_what_train_takes()
     lab.run()
     idle(lab)
     assert lab.runs[0].accuracy == 0.25
-    assert lab.takes("num_epochs")
-    assert not LabModel({"Python": trains.finishes}).takes("num_epochs")
+    assert "num_epochs" in check_call(lab.function)
+    assert "num_epochs" not in check_call(trains.finishes)
     with pytest.raises(JobError, match="fixed="):
         LabModel({"Python": trains.finishes}, fixed={"unknown": 1})
 
@@ -139,20 +142,79 @@ def test_the_function_that_was_given_runs_and_not_one_of_the_same_name():
 
 @pytest.mark.parametrize("given, words", [
     ({"trains": {}}, "at least one function"),
-    ({"batchsize": 512}, "batchsize: the lab's settings are num_gpus, batch_size, lr, num_epochs"),
-    ({"fixed": {"num_epochs": 9}}, "the lab has a field for num_epochs"),
-    ({"time_limit": -1}, "time_limit=-1: give a number of seconds above 0"),
-    ({"time_limit": "5"}, "time_limit='5'"),
+    ({"batchsize": 512}, "'batchsize': give one of num_gpus, batch_size, lr, num_epochs"),
+    ({"fixed": {"num_epochs": 9}}, "'num_epochs': give it as a setting: the lab has a field"),
+    ({"time_limit": -1}, "time_limit is -1: give a number of seconds above 0"),
+    ({"time_limit": "5"}, "time_limit is '5'"),
+    ({"time_limit": float("inf")}, "time_limit is inf"),
+    ({"trains": trains_a_little}, "a dict from names"),
+    ({"trains": [trains_a_little]}, "a dict from names"),
+    ({"trains": {1: trains_a_little}}, "The name of a function is 1: give a string"),
+    ({"fixed": ["accuracy"]}, "fixed is .*: give a dict"),
+    ({"fixed": {1: 2}}, "A name in fixed is 1: give a string"),
+    ({"num_gpus": "2"}, "num_gpus is '2': give a whole number"),
+    ({"num_gpus": 2.0}, "num_gpus is 2.0: give a whole number"),
+    ({"batch_size": None}, "batch_size is None: give a whole number"),
+    ({"lr": "fast"}, "lr is 'fast': give a number"),
+    ({"num_epochs": True}, "num_epochs is True: give a whole number"),
 ])  # fmt: skip
 def test_a_lab_that_cannot_be_is_refused(given, words):
     with pytest.raises(JobError, match=words):
         LabModel(**{"trains": {"Python": trains_a_little}} | given)
 
 
+class EndsInBetween(LabModel):
+    """A lab whose run ends just when it is about to be stopped: the very moment is ours."""
+
+    ending = None
+
+    @validate("status")
+    def _end(self, proposal):
+        if proposal.value == "stopping":
+            end = [Outcome("finished", "Finished.")]
+            self.ending = threading.Thread(target=self._on_end, args=end)
+            self.ending.start()
+            self.ending.join(0.1)  # it ends here, or waits until the stop is done
+        return proposal.value
+
+
+@pytest.mark.parametrize("press", ["stop", "reset"])
+def test_a_run_that_ends_while_it_is_stopped_has_ended(press):
+    lab = EndsInBetween({"Python": trains_a_little})
+    lab.runner = SimpleNamespace(start=lambda *args, **kwargs: None, stop=lambda: None)
+    lab.run()
+    getattr(lab, press)()
+    lab.ending.join(SECONDS)
+    assert lab.status == "idle" and len(lab.runs) == {"stop": 1, "reset": 0}[press]
+    lab.run()
+    lab._on_end(Outcome("finished", "Finished."))
+    assert lab.status == "idle" and len(lab.runs) == {"stop": 2, "reset": 1}[press]
+
+
+def test_a_decoration_is_not_lost_in_silence():
+    nb = types.ModuleType("__main__")
+    exec("import functools\ndef train(num_gpus, batch_size, lr): pass", vars(nb))
+    exec("@functools.wraps(train)\ndef timed(*a, of=train, **k): return of(*a, **k)", vars(nb))
+    model = LabModel({"timed": nb.timed}, num_gpus=1, batch_size=8, lr=0.1)
+    exec("def train(num_gpus, batch_size, lr): return 'edited'", vars(nb))
+    model.run()
+    assert model.status == "idle" and "decorat" in model.message
+
+
+def test_a_run_that_cannot_start_leaves_the_lab_idle(monkeypatch):
+    def start(*args, **kwargs):
+        raise JobError("It cannot be sent.")
+
+    lab = LabModel({"Python": trains_a_little})
+    monkeypatch.setattr(lab.runner, "start", start)
+    lab.run()
+    assert (lab.status, lab.message, lab.runs) == ("idle", "It cannot be sent.", [])
+
+
 def test_epochs_that_a_train_does_not_take_are_not_dropped_in_silence():
     lab = LabModel({"Python": trains.finishes}, num_epochs=3)
     lab.run()
-    assert lab.status == "idle" and "num_epochs=3: 'Python' has no parameter" in lab.message
+    assert lab.status == "idle" and "unexpected keyword argument 'num_epochs'" in lab.message
 
 
 def returns_no_time(num_gpus, batch_size, lr):
@@ -169,7 +231,7 @@ def test_numbers_of_another_library_and_no_time_are_a_run_too():
 
 
 def test_whatever_goes_wrong_with_an_outcome_the_lab_is_idle(lab, monkeypatch):
-    monkeypatch.setattr("d2lmgpu.lab.table.numbers", lambda *numbers: 1 / 0)
+    monkeypatch.setattr("d2lmgpu.records.compare.numbers", lambda *numbers: 1 / 0)
     lab.run()
     idle(lab)
     assert "Finished. The run cannot be shown: division by zero" in lab.message
@@ -200,7 +262,7 @@ def test_the_learning_rate_keeps_its_ratio_to_the_batch_if_asked(lab):
 def test_stop_and_run_again():
     lab = LabModel({"waits": trains.waits, "raises": trains.raises})
     started = threading.Event()
-    lab.observe(lambda change: started.set(), "beat")
+    lab.observe(lambda change: started.set(), "news")
     lab.run()
     lab.run()
     assert lab.message.startswith("A run is going on")
@@ -256,9 +318,9 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
     )
     assert lab.forecast().step.seconds == 0.002
     assert forecasts == [("lenet", "torch", 2, 64)]
-    said = present.forecast(lab.forecast(), lab.training)
-    assert "(modelled" in said and "2.0 ms a step, 32,000 samples/s, 25.0% of" in said
-    assert said.endswith("shortest on 1 device.")
+    words = display.forecast(lab.forecast(), lab.training)
+    assert "(modelled" in words and "2.0 ms a step, 32,000 samples/s, 25.0% of" in words
+    assert words.endswith("shortest on 1 device.")
     lab.run()
     idle(lab)
     assert lab.live.modelled == {SPEED: 32_000}
@@ -270,11 +332,11 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
 
 def test_without_measurements_the_lab_says_how_to_get_a_forecast(forecasts, lab):
     assert lab.training is None and lab.forecast() is None and forecasts == []
-    assert present.forecast(None, None) == ""
+    assert display.forecast(None, None) == ""
     chapter = ChapterTrain(CHAPTERS / "concise" / "pytorch.ipynb")
     lab = LabModel({"chapter": chapter}, num_gpus=2, batch_size=64)
     assert lab.training == ("resnet18", "torch") and lab.forecast() is None
-    assert "d2lmgpu.forecasts resnet18 torch" in present.forecast(None, lab.training)
+    assert "d2lmgpu forecast resnet18 torch" in display.forecast(None, lab.training)
     lab = TrainingLab(trains_a_little, records="scratch-mxnet")
     assert lab.model.training == ("lenet", "mxnet")
     assert TrainingLab(trains_a_little).model.training is None

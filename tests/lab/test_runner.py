@@ -1,19 +1,22 @@
 """The runner: what a run tells and returns, and the spare that makes the next start quick."""
 
+import os
+import sys
 import threading
 
-import psutil
-from recording import SECONDS
+from recording import SECONDS, worker_under
 from trains import (
     finishes,
+    raises,
     returns_a_run,
     returns_words,
     takes_devices,
+    tells_its_environment,
     writes_a_broken_line,
 )
 
-from d2lmgpu.events import report
 from d2lmgpu.lab import runner
+from d2lmgpu.process.events import report
 
 
 def test_the_events_of_a_run_arrive_in_order(recorder):
@@ -21,7 +24,7 @@ def test_the_events_of_a_run_arrive_in_order(recorder):
     assert (outcome.status, outcome.message) == ("finished", "Finished.")
     assert [event["event"] for event in recorder.events][:2] == ["ready", "started"]
     assert [event["x"] for event in recorder.named("point")] == [0, 1, 2]
-    assert recorder.named("started")[0]["overlap"] in ("in parallel", "simulated")
+    assert recorder.named("started")[0]["sharing"] in ("in parallel", "simulated")
 
 
 def test_what_train_returned_comes_back(recorder):
@@ -33,7 +36,7 @@ def test_what_train_returned_comes_back(recorder):
 def test_the_second_run_uses_the_spare(recorder):
     recorder.run(finishes)
     spare, ready = runner._spare, threading.Event()
-    runner.warm((), lambda event: ready.set())
+    runner.keep_spare((), lambda event: ready.set())
     assert ready.wait(SECONDS) and spare is runner._spare
     recorder.events.clear()
     recorder.run(finishes)
@@ -43,22 +46,102 @@ def test_the_second_run_uses_the_spare(recorder):
 
 def test_a_spare_of_another_framework_or_a_dead_one_is_not_used(recorder, mark):
     heard = threading.Event()
-    runner.warm((), lambda event: heard.set())
+    runner.keep_spare((), lambda event: heard.set())
     assert heard.wait(SECONDS)
     spare = runner._spare
-    psutil.Process(spare.pid).children()[0].kill()
+    worker_under(spare).kill()
     spare.thread.join(SECONDS)
     assert recorder.run(finishes).status == "finished"
-    runner.warm(("no-such-framework",))
+    runner.keep_spare(("no-such-framework",))
     outcome = recorder.run(finishes, "no-such-framework")
     assert outcome.status == "failed"
     assert "could not start" in outcome.message and "no-such-framework" in outcome.message
 
 
+def test_each_framework_runs_in_the_python_of_its_own_kernel(recorder, monkeypatch, tmp_path):
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nMARKED=1 exec {sys.executable} "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setenv("D2LMGPU_PYTHON_TORCH", str(python))
+    assert recorder.run(tells_its_environment, "torch").status == "finished"
+    assert recorder.named("point")[-1]["environ"]["MARKED"] == "1"
+    recorder.events.clear()
+    assert recorder.run(tells_its_environment).status == "finished"
+    assert "MARKED" not in recorder.named("point")[-1]["environ"]
+
+
+def test_a_python_or_framework_that_is_missing_is_told(recorder, monkeypatch, tmp_path):
+    monkeypatch.setenv("D2LMGPU_PYTHON_MXNET", str(tmp_path / "none"))
+    outcome = recorder.run(finishes, "mxnet")
+    assert outcome.status == "failed"
+    assert "D2LMGPU_PYTHON_MXNET" in outcome.message and "none" in outcome.message
+    events = []
+    runner.keep_spare(("mxnet",), events.append)
+    assert "D2LMGPU_PYTHON_MXNET" in events[0]["message"], "before a run, too"
+    (tmp_path / "mxnet.py").write_text("raise ModuleNotFoundError(name='mxnet')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.delenv("D2LMGPU_PYTHON_MXNET")
+    outcome = recorder.run(finishes, "mxnet")
+    assert outcome.status == "failed"
+    assert sys.executable in outcome.message and "D2LMGPU_PYTHON_MXNET" in outcome.message
+
+
+def test_what_is_compiled_is_kept_and_temporary_files_are_not(recorder):
+    seen = []
+    for _ in range(2):
+        recorder.run(tells_its_environment)
+        seen.append(recorder.named("point")[-1]["environ"])
+    assert seen[0]["TMPDIR"] != seen[1]["TMPDIR"]
+    assert seen[0]["TORCHINDUCTOR_CACHE_DIR"] == seen[1]["TORCHINDUCTOR_CACHE_DIR"]
+    assert not seen[0]["TORCHINDUCTOR_CACHE_DIR"].startswith(seen[0]["TMPDIR"])
+
+
+def test_a_run_is_where_the_notebook_is_now(recorder, monkeypatch, tmp_path):
+    recorder.run(finishes)  # the spare for the next one starts here
+    monkeypatch.chdir(tmp_path)
+    assert recorder.run(tells_its_environment).status == "finished"
+    assert recorder.named("point")[-1]["folder"] == str(tmp_path)
+
+
+def test_the_end_is_told_once_however_late_the_stop(recorder):
+    at_the_end = threading.Event()
+
+    def on_end(outcome):
+        recorder.outcomes.append(outcome)
+        recorder.runner.stop()  # nothing runs any more
+        at_the_end.set()
+
+    recorder.runner.on_end = on_end
+    for train in (finishes, raises, finishes):
+        recorder.run(train)
+        assert at_the_end.wait(SECONDS) and not recorder.runner.running
+        at_the_end.clear()
+    assert [outcome.status for outcome in recorder.outcomes] == ["finished", "failed", "finished"]
+
+
+def test_stop_comes_to_nothing_once_the_run_has_ended(recorder):
+    """However late: the run has gone, and its end has not been told yet."""
+
+    class EndsLate(runner.Runner):
+        def _have_turn(self, job, modules):
+            outcome = super()._have_turn(job, modules)
+            self.stop()
+            return outcome
+
+    late = EndsLate(on_end=recorder.outcomes.append)
+    for _ in range(2):
+        late.start(raises, num_gpus=1, batch_size=8, lr=0.1)
+        assert late.wait(SECONDS)
+    late.stop()
+    assert [outcome.status for outcome in recorder.outcomes] == ["failed", "failed"]
+    late.start(object.__new__, num_gpus=threading.Lock())
+    assert late.wait(SECONDS) and recorder.outcomes[-1].status == "failed"
+
+
 def test_devices_past_the_machine_s_are_simulated_unless_chosen(recorder, monkeypatch):
     monkeypatch.delenv("D2LMGPU_DEVICES", raising=False)
     assert recorder.run(takes_devices, num_gpus=16).status == "finished"
-    assert recorder.named("started")[-1]["overlap"] == "simulated"
+    assert recorder.named("started")[-1]["sharing"] == "simulated"
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:3")
     assert recorder.run(takes_devices, num_gpus=3).status == "finished"
     outcome = recorder.run(takes_devices, num_gpus=4)
@@ -91,7 +174,7 @@ def test_a_result_that_is_no_number_is_told(recorder):
 def test_two_labs_hear_of_one_spare():
     heard = [threading.Event(), threading.Event()]
     for event in heard:
-        runner.warm((), lambda ready, event=event: event.set())
+        runner.keep_spare((), lambda ready, event=event: event.set())
     assert all(event.wait(SECONDS) for event in heard)
 
 

@@ -2,9 +2,8 @@
 
 import threading
 
-import psutil
 import pytest
-from recording import SECONDS, Recorder
+from recording import SECONDS, Recorder, worker_under
 from trains import (
     catches_everything,
     finishes,
@@ -40,9 +39,9 @@ def test_a_lab_that_waits_for_its_turn_can_be_stopped(recorder):
 
 def test_a_large_job_does_not_keep_a_stop_waiting(recorder):
     heard, large = threading.Event(), bytes(10**7)
-    runner.warm((), lambda event: heard.set())
+    runner.keep_spare((), lambda event: heard.set())
     assert heard.wait(SECONDS)
-    psutil.Process(runner._spare.pid).children()[0].suspend()  # it will never read its job
+    worker_under(runner._spare).suspend()  # it will never read its job
     recorder.start(lambda num_gpus, batch_size, lr: len(large))
     recorder.until("ready")
     recorder.runner.stop()

@@ -5,7 +5,7 @@ import trains
 from recording import SECONDS
 
 from d2lmgpu.lab import TrainingLab, runner
-from d2lmgpu.lab.job import JobError
+from d2lmgpu.lab.functions import JobError
 
 
 def test_in_a_notebook_it_is_widgets_and_has_a_spare():
@@ -47,7 +47,7 @@ def test_controls_and_model_follow_each_other():
 def test_what_cannot_be_drawn_is_said_and_the_buttons_go_on(monkeypatch):
     lab = TrainingLab(trains.finishes)
     lab._repr_mimebundle_()
-    monkeypatch.setattr("d2lmgpu.lab.present.table", lambda *given: 1 / 0)
+    monkeypatch.setattr("d2lmgpu.lab.display.table", lambda *given: 1 / 0)
     lab.view.run.click()
     assert lab.model.runner.wait(SECONDS)
     assert lab.model.message == "Finished." and not lab.view.run.disabled
@@ -72,3 +72,12 @@ def test_a_baseline_that_cannot_be_one_is_said():
 def test_another_signature_is_refused_at_once():
     with pytest.raises(JobError, match="cannot be called with num_gpus, batch_size, lr"):
         TrainingLab(lambda batch_size: None)
+
+
+@pytest.mark.parametrize("given", [
+    {"train": None}, {"train": [trains.finishes]}, {"records": 3}, {"records": None},
+    {"fixed": "accuracy"}, {"time_limit": None}, {"num_gpus": [2]}, {"train": {}},
+])  # fmt: skip
+def test_arguments_of_a_wrong_type_are_refused_at_once(given):
+    with pytest.raises(JobError):
+        TrainingLab(**{"train": trains.finishes} | given)

@@ -11,14 +11,18 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from d2lmgpu.devices import check_count
-from d2lmgpu.events import report
-from d2lmgpu.loader import DataIter
+from d2lmgpu.data.loader import DataIter
+from d2lmgpu.machine.devices import check_count
+from d2lmgpu.process.events import report
 
 
 def finishes(num_gpus, batch_size, lr):
     for x in range(3):
         report("point", x=x)
+
+
+def tells_its_environment(num_gpus, batch_size, lr):
+    report("point", environ=dict(os.environ), folder=os.getcwd())
 
 
 def loads_little_data(num_gpus, batch_size, lr):

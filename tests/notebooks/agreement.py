@@ -15,12 +15,14 @@ PAIRS = [
 ONLY_IN = {
     # Gluon's Trainer and what it does not report: stores, and devices without data.
     "chapters/concise/mxnet.ipynb": {
-        "replicas", "resnet_macs", "train_batch", "weights_after_two_steps",
+        "replicas", "resnet_macs", "started", "train_batch", "two_outputs",
+        "weights_after_two_steps",
     },
     # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
     "chapters/concise/pytorch.ipynb": {
-        "add_up", "evaluate", "fails_on_rank_1", "images_per_second", "init_weights",
-        "on_two_devices", "one_after_the_other", "parameter_vector", "train_shard", "worker",
+        "add_up", "bucket_sizes", "evaluate", "fails_on_rank_1", "images_per_second",
+        "init_weights", "normalize_together", "on_two_devices", "one_after_the_other",
+        "parameter_vector", "sent_by_ddp", "train_shard", "uneven_steps", "worker",
     },
 }  # fmt: skip
 
@@ -52,8 +54,11 @@ def pair_faults(first, second, allowed=frozenset()):
     return faults
 
 
+CHECKS = re.compile(r"(checked|both_editions)\b")  # the package's own, of arguments
+
+
 class _Bare(ast.NodeTransformer):
-    """Leaves out what may differ between chapter and package: docstrings and ``d2l.``."""
+    """Leaves out what may differ: docstrings, ``d2l.`` and the package's checks of arguments."""
 
     def visit_Attribute(self, node):
         self.generic_visit(node)
@@ -63,6 +68,7 @@ class _Bare(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node):
         self.generic_visit(node)
+        node.decorator_list = [d for d in node.decorator_list if not CHECKS.match(ast.unparse(d))]
         if ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
         return node
@@ -82,14 +88,22 @@ def definitions(module):
     }
 
 
+def module_definitions(path):
+    """The definitions of a module, and those that backend's functions make for a framework."""
+    outer = definitions(ast.parse(path.read_text(encoding="utf-8")))
+    makers = outer.values() if path.match("backend/functions.py") else []
+    return outer | {name: node for maker in makers for name, node in definitions(maker).items()}
+
+
 def package_definitions(framework, package=ROOT / "d2lmgpu"):
     """The definitions of one backend (None: of neither) and of the modules without a framework."""
     found = {}
-    for path in sorted(Path(package).glob("*.py")):
-        if path.stem in {"torch", "mxnet"} - {framework}:
+    for path in sorted(Path(package).rglob("*.py")):
+        room = path.relative_to(package).parts[0]
+        if room in {"torch", "mxnet"} - {framework}:
             continue
-        for name, node in definitions(ast.parse(path.read_text(encoding="utf-8"))).items():
-            if name not in found or path.stem == framework:
+        for name, node in module_definitions(path).items():
+            if name not in found or room == framework:
                 found[name] = node
     return found
 
@@ -124,8 +138,8 @@ def save_faults(notebook, package=ROOT / "d2lmgpu"):
 def claimed(package=ROOT / "d2lmgpu"):
     """``[(name, chapter)]`` for every definition whose docstring says in which chapter it is."""
     found = []
-    for path in sorted(Path(package).glob("*.py")):
-        for name, node in definitions(ast.parse(path.read_text(encoding="utf-8"))).items():
+    for path in sorted(Path(package).rglob("*.py")):
+        for name, node in module_definitions(path).items():
             words = " ".join((ast.get_docstring(node) or "").split())
             for chapter in re.findall(r"Defined in (chapters/[\w/-]+)", words):
                 found.append((name, f"{chapter}.ipynb"))

@@ -185,8 +185,10 @@ class Net(Base):
 
 @pytest.fixture
 def package(tmp_path):
-    (tmp_path / "torch.py").write_text(PACKAGE)
-    (tmp_path / "mxnet.py").write_text(PACKAGE.replace("add(x, x)", "x + x"))
+    for framework in ("torch", "mxnet"):
+        (tmp_path / framework).mkdir()
+    (tmp_path / "torch" / "nets.py").write_text(PACKAGE)
+    (tmp_path / "mxnet" / "nets.py").write_text(PACKAGE.replace("add(x, x)", "x + x"))
     (tmp_path / "tools.py").write_text("def add(a, b):\n    return a + b\n")
     return tmp_path
 

@@ -1,0 +1,184 @@
+"""Train LeNet on Fashion-MNIST with one process for each device:
+
+    torchrun --standalone --nproc-per-node=2 train_ddp.py --epochs 5 --checkpoint lenet.pt
+
+The page chapters/concise/torchrun explains each function. To train something else, replace
+``Images``, ``lenet`` and the line that calls ``fashion_mnist``.
+"""
+
+import argparse
+import os
+
+import torch
+from torch import distributed as dist
+from torch import nn
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset
+
+from d2lmgpu.data.datasets import fashion_mnist
+
+
+def parse_args(argv=None):
+    """The settings of a run; ``batch_size`` counts the examples of all ranks together."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--device", choices=["cpu", "cuda"],
+                        default="cuda" if torch.cuda.is_available() else "cpu")  # fmt: skip
+    parser.add_argument("--num-train", type=int, default=6000)
+    parser.add_argument("--num-test", type=int, default=1000)
+    parser.add_argument("--batch-size", type=int, default=120, help="of all ranks together")
+    parser.add_argument("--epochs", type=int, default=5)
+    parser.add_argument("--lr", type=float, default=0.05)
+    parser.add_argument("--clip", type=float, default=1.0, help="largest norm of a gradient")
+    parser.add_argument("--dropout", type=float, default=0.0)
+    parser.add_argument("--augment", action="store_true", help="mirror every other image")
+    parser.add_argument("--workers", type=int, default=0, help="loading processes of each rank")
+    parser.add_argument("--deterministic", action="store_true", help="slower on a GPU")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--checkpoint", help="a file to go on from, written after each epoch")
+    return parser.parse_args(argv)
+
+
+class Images(Dataset):
+    """Images and labels in memory; with ``augment``, half of the images come mirrored."""
+
+    def __init__(self, X, y, augment=False):
+        self.X, self.y, self.augment = torch.from_numpy(X), torch.from_numpy(y), augment
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, i):
+        mirrored = self.augment and torch.rand(()) < 0.5
+        return self.X[i].flip(-1) if mirrored else self.X[i], self.y[i]
+
+
+def make_loader(data, args, rank, world_size):
+    """Batches of this rank: its part of every global batch."""
+    if args.batch_size % world_size:
+        raise SystemExit(f"--batch-size {args.batch_size}: give a multiple of {world_size}.")
+    return DataLoader(
+        data,
+        batch_size=args.batch_size // world_size,
+        sampler=DistributedSampler(data, world_size, rank, seed=args.seed),
+        num_workers=args.workers,
+        pin_memory=args.device == "cuda",
+    )
+
+
+def are_real(loader, step, size):
+    """Which of the ``size`` examples of this step are not the copies that the sampler adds."""
+    sampler = loader.sampler
+    order = step * loader.batch_size + torch.arange(size)
+    return order * sampler.num_replicas + sampler.rank < len(loader.dataset)
+
+
+def lenet(dropout):
+    """LeNet without batch normalization."""
+    return nn.Sequential(
+        nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2),
+        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2), nn.Flatten(),
+        nn.Linear(800, 128), nn.ReLU(), nn.Dropout(dropout), nn.Linear(128, 10),
+    )  # fmt: skip
+
+
+def train_epoch(net, loader, optimizer, clip):
+    """One update for each global batch; the mean loss over the examples of all ranks."""
+    net.train()
+    world_size, left = loader.sampler.num_replicas, len(loader.dataset)
+    device = next(net.parameters()).device
+    total = torch.zeros((), device=device)
+    for step, (X, y) in enumerate(loader):
+        global_batch = min(left, loader.batch_size * world_size)
+        left -= global_batch
+        real = are_real(loader, step, len(y)).to(device)
+        X, y = (data.to(device, non_blocking=True) for data in (X, y))
+        loss = (F.cross_entropy(net(X), y, reduction="none") * real).sum()
+        optimizer.zero_grad()
+        (loss * world_size / global_batch).backward()  # in here the ranks average
+        nn.utils.clip_grad_norm_(net.parameters(), clip)
+        optimizer.step()
+        total += loss.detach()
+    dist.all_reduce(total)
+    return total.item() / len(loader.dataset)
+
+
+def evaluate(net, data, rank, world_size):
+    """The accuracy on ``data``, each example counted once."""
+    net.eval()
+    device = next(net.parameters()).device
+    right = torch.zeros((), device=device)
+    with torch.no_grad():
+        for X, y in DataLoader(Subset(data, range(rank, len(data), world_size)), batch_size=500):
+            right += (net.module(X.to(device)).argmax(1) == y.to(device)).sum()
+    dist.all_reduce(right)
+    return right.item() / len(data)
+
+
+def noise_seed(seed, epoch, rank, world_size):
+    """Another number for each rank in each epoch."""
+    return seed + 1 + epoch * world_size + rank
+
+
+def save(path, net, optimizer, epochs_done):
+    """Write a checkpoint that is there whole or not at all."""
+    state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(),
+             "epochs_done": epochs_done}  # fmt: skip
+    torch.save(state, f"{path}.part")
+    os.replace(f"{path}.part", path)
+
+
+def resume(path, net, optimizer):
+    """Take on the state in the checkpoint, if there is one; the number of epochs done."""
+    if path is None or not os.path.exists(path):
+        return 0
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    net.load_state_dict(state["net"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epochs_done"]
+
+
+def train(args, device):
+    """What a rank does among its peers: the weights, and (loss, accuracy) of each epoch."""
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    torch.use_deterministic_algorithms(args.deterministic)
+    images = fashion_mnist(args.num_train, args.num_test)
+    train_data = Images(images.X_train, images.y_train, args.augment)
+    test_data = Images(images.X_test, images.y_test)
+    loader = make_loader(train_data, args, rank, world_size)
+
+    torch.manual_seed(args.seed)  # the same weights on every rank
+    net = lenet(args.dropout).to(device)
+    optimizer = torch.optim.SGD(net.parameters(), args.lr, momentum=0.9)
+    epochs_done = resume(args.checkpoint, net, optimizer)
+    net = DistributedDataParallel(net, device_ids=[device] if device.type == "cuda" else None)
+
+    history = []
+    for epoch in range(epochs_done, args.epochs):
+        loader.sampler.set_epoch(epoch)  # another order
+        torch.manual_seed(noise_seed(args.seed, epoch, rank, world_size))
+        loss = train_epoch(net, loader, optimizer, args.clip)
+        accuracy = evaluate(net, test_data, rank, world_size)
+        history.append((loss, accuracy))
+        if rank == 0:
+            print(f"epoch {epoch + 1}: loss {loss:.3f}, test accuracy {accuracy:.3f}", flush=True)
+            if args.checkpoint:
+                save(args.checkpoint, net.module, optimizer, epoch + 1)
+    return {name: value.cpu() for name, value in net.module.state_dict().items()}, history
+
+
+def main():
+    args = parse_args()
+    device = torch.device("cpu")
+    if args.device == "cuda":
+        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
+        torch.cuda.set_device(device)
+        dist.init_process_group("nccl", device_id=device)
+    else:
+        dist.init_process_group("gloo")
+    train(args, device)
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""Splitting a batch and adding up over devices, in NumPy: the oracle for both backends.
+
+A "device" is an array of its own. `allreduce` replaces what every device holds by the sum over all
+of them, with the algorithm that you name, and returns the schedule that it followed.
+"""
+
+import math
+from collections.abc import Mapping, Set
+from fractions import Fraction
+from itertools import chain
+from numbers import Real
+
+import numpy as np
+
+from d2lmgpu.collectives.schedules import (
+    ALGORITHMS,
+    CollectiveError,
+    Schedule,
+    check_devices,
+    need,
+    plan,
+)
+from d2lmgpu.machine.checks import is_whole
+
+__all__ = ["ALGORITHMS", "CollectiveError", "allreduce", "shard_sizes", "split"]
+
+_BLOCK = 2**18  # bytes; a few devices' blocks fit a core's cache
+
+
+def shard_sizes(n: int, k: int, weights=None) -> list[int]:
+    """How many of n examples each of k devices gets; the sizes add up to n.
+
+    Without weights the sizes differ by at most one, larger ones first. Weights are k finite
+    non-negative numbers that sum to 1 (within 1e-6); then the sizes are weights·n, rounded by
+    largest remainder (ties go to the earlier device). A size may be 0.
+
+    Raises CollectiveError for n < 0, k < 1, and for other weights: a dictionary or a set, too,
+    whose order is not that of the devices.
+    """
+    need.whole("n", n, 0)
+    check_devices(k)
+    if weights is None:
+        return [n // k + (i < n % k) for i in range(k)]
+    weights = _exact(weights, k)
+    total = sum(weights)
+    shares = [n * weight / total for weight in weights]
+    sizes = [math.floor(share) for share in shares]
+    by_remainder = sorted(range(k), key=lambda i: sizes[i] - shares[i])
+    for i in by_remainder[: n - sum(sizes)]:
+        sizes[i] += 1
+    return sizes
+
+
+def _exact(weights, k: int) -> list[Fraction]:
+    """The weights as exact fractions, so that rounding never makes the sizes miss n."""
+    allowed = f"k = {k} finite non-negative numbers that sum to 1 (within 1e-6)"
+    weights = _in_order("weights", weights, allowed)
+    # Of each at most 2: what is more, infinite or no number ends here, before it becomes a float.
+    numbers = all(isinstance(weight, Real) and 0 <= weight <= 2 for weight in weights)
+    whole = numbers and len(weights) == k and abs(math.fsum(weights) - 1) <= 1e-6
+    need(whole, "weights", weights, allowed)
+    return [Fraction(float(weight)) for weight in weights]
+
+
+def _in_order(name: str, values, allowed: str) -> list:
+    """The values as a list; CollectiveError where they have no order, or are not several."""
+    try:
+        several = list(values)
+    except TypeError:  # cannot be iterated over
+        several = None
+    need(several is not None and not isinstance(values, Mapping | Set), name, values, allowed)
+    return several
+
+
+def split(array: np.ndarray, sizes) -> list[np.ndarray]:
+    """Consecutive pieces of `array` along its first axis, of the given sizes; views, not copies.
+
+    Raises CollectiveError if a size is negative or the sizes do not add up to len(array).
+    """
+    array = np.asarray(array)
+    need(array.ndim, "array", "a single number", "an array with a first axis")
+    allowed = f"whole numbers from 0 up that add up to the array's {len(array)} rows"
+    sizes = _in_order("sizes", sizes, allowed)
+    need(all(map(is_whole, sizes)) and sum(sizes) == len(array), "sizes", sizes, allowed)
+    ends = np.cumsum(sizes, dtype=int)
+    return [array[end - size : end] for size, end in zip(sizes, ends, strict=True)]
+
+
+def allreduce(arrays, algorithm: str = "ring", **options) -> Schedule:
+    """Replace, in place, each device's array by the sum over devices; return the schedule.
+
+    arrays: one array per device, all of one shape and one numeric dtype, none sharing memory.
+    algorithm: a key of ALGORITHMS; `hierarchical` takes the option per_machine.
+
+    Afterwards all devices hold the same bits. Integers wrap around as NumPy's do. A NaN or an
+    infinity on one device reaches every device, as in NumPy's sum: nothing is hidden or replaced.
+
+    Raises CollectiveError for no arrays, unlike shapes or dtypes, a dtype that is not a number,
+    read-only arrays, arrays that share memory, or an unknown algorithm.
+    """
+    arrays = _in_order("arrays", arrays, "one array per device")
+    _check(arrays)
+    schedule = plan(algorithm, len(arrays), arrays[0].size, **options)
+    _run(schedule, arrays)
+    return schedule
+
+
+def _run(schedule: Schedule, arrays) -> None:
+    """Do what the schedule says to the devices' arrays, in place, one round after another.
+
+    No element depends on its neighbours. So one block after the other goes through all rounds, and
+    what a round leaves in the cache the next one finds there.
+    """
+    flat = [array.ravel() for array in arrays]  # a view where the array is contiguous
+    if schedule.num_nodes > len(flat):
+        flat.append(np.empty_like(flat[0]))  # the host's own memory
+    block = max(1, _BLOCK // flat[0].itemsize)
+    for start in range(0, schedule.size, block):
+        for send in chain.from_iterable(schedule.rounds):
+            first, last = max(send.start, start), min(send.stop, start + block)
+            if first >= last:
+                continue
+            source, target = flat[send.source][first:last], flat[send.target][first:last]
+            if send.add:
+                np.add(target, source, out=target)
+            else:
+                np.copyto(target, source)
+    for array, values in zip(arrays, flat, strict=False):  # not the host
+        if not np.shares_memory(array, values):
+            array[...] = values.reshape(array.shape)
+
+
+def _check(arrays) -> None:
+    kinds = sorted({type(array).__name__ for array in arrays})
+    need(kinds == ["ndarray"], "What k devices hold", kinds, "at least one NumPy array, one each")
+    for what in ("shape", "dtype"):
+        kinds = list(dict.fromkeys(str(getattr(array, what)) for array in arrays))
+        need(len(kinds) == 1, f"The {what} of the arrays", kinds, f"arrays of one {what}")
+    need(np.issubdtype(arrays[0].dtype, np.number), "The dtype", kinds[0], "arrays of numbers")
+    for i, array in enumerate(arrays):
+        need(array.flags.writeable, f"The array of device {i}", "read-only", "a copy")
+        for j in range(i):
+            if np.shares_memory(arrays[j], array):
+                raise CollectiveError(
+                    f"Devices {j} and {i} share memory, so adding would count twice; give copies."
+                )

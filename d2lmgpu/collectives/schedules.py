@@ -1,0 +1,246 @@
+"""Allreduce as a plan: who sends which elements to whom, round by round.
+
+A schedule is made from two numbers, how many devices there are and how many elements each of them
+holds, before any data moves. `execution` runs it on arrays; the cost model puts a time on it.
+Bytes and rounds are counted from the very sends that are run.
+
+All sends of one round happen at once, so no round reads an element that the same round writes.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import wraps
+from inspect import signature
+from itertools import chain
+from operator import attrgetter
+
+from d2lmgpu.machine.checks import Need, is_whole
+
+MOST_DEVICES = 1024  # a ring of so many has two million sends
+
+
+class CollectiveError(ValueError):
+    """A collective was asked for something that it cannot do."""
+
+
+need = Need(CollectiveError)
+
+
+def check_devices(k) -> None:
+    """CollectiveError unless `k` is a number of devices that can be planned for."""
+    need(is_whole(k, 1, MOST_DEVICES), "k", k, f"a number of devices from 1 to {MOST_DEVICES}")
+
+
+@dataclass(frozen=True)
+class Send:
+    """Elements [start, stop) of node `source` travel to node `target`, same place.
+
+    There they are added to what is held (`add`) or replace it.
+    """
+
+    source: int
+    target: int
+    start: int
+    stop: int
+    add: bool
+
+    def __len__(self):
+        return self.stop - self.start
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """An allreduce of `size` elements over `num_devices` devices.
+
+    Devices are nodes 0 to num_devices - 1; the host, where there is one, is node num_devices.
+    """
+
+    algorithm: str
+    num_devices: int
+    size: int
+    rounds: tuple[tuple[Send, ...], ...]
+
+    @property
+    def num_rounds(self) -> int:
+        return len(self.rounds)
+
+    @property
+    def num_nodes(self) -> int:
+        """How many nodes take part: the devices and perhaps the host."""
+        return self.num_devices + (self.algorithm == "host")
+
+    def bytes_per_link(self, itemsize: int = 4) -> dict[tuple[int, int], int]:
+        """Bytes over each link (source, target) that is used; `itemsize` is bytes per element."""
+        return dict(_bytes(chain.from_iterable(self.rounds), itemsize, "source", "target"))
+
+    def bytes_sent(self, itemsize: int = 4) -> list[int]:
+        """Bytes that leave each node."""
+        sent = _bytes(chain.from_iterable(self.rounds), itemsize, "source")
+        return [sent[node] for node in range(self.num_nodes)]
+
+    def bytes_received(self, itemsize: int = 4) -> list[int]:
+        """Bytes that reach each node."""
+        received = _bytes(chain.from_iterable(self.rounds), itemsize, "target")
+        return [received[node] for node in range(self.num_nodes)]
+
+    def busiest_port(self, itemsize: int = 4) -> list[int]:
+        """Per round, the most bytes that one node sends or one node receives.
+
+        Links are full duplex: sending and receiving do not wait for each other.
+        """
+        return [
+            max(max(_bytes(sends, itemsize, end).values()) for end in ("source", "target"))
+            for sends in self.rounds
+        ]
+
+
+def _bytes(sends, itemsize: int, *ends: str) -> Counter:
+    """Bytes of the `sends`, added up by their source, their target or both."""
+    need.whole("itemsize", itemsize)
+    total, key = Counter(), attrgetter(*ends)
+    for send in sends:
+        total[key(send)] += len(send) * itemsize
+    return total
+
+
+ALGORITHMS = {}
+
+
+def algorithm(rounds):
+    """Register what plans the rounds over k ≥ 1 devices with n ≥ 0 elements; makes a Schedule."""
+
+    @wraps(rounds)
+    def make(k, n, **options):
+        check_devices(k)
+        need.whole("n", n, 0)
+        moving = (tuple(send for send in sends if len(send)) for sends in rounds(k, n, **options))
+        return Schedule(rounds.__name__, k, n, tuple(sends for sends in moving if sends))
+
+    ALGORITHMS[rounds.__name__] = make
+    return make
+
+
+@algorithm
+def naive(k: int, n: int):
+    """Everybody sends everything to device 0, which sends the sum back.
+
+    2 rounds. Device 0 receives (k-1)·n elements and sends (k-1)·n.
+    """
+    return [_collect(range(k), [0, n]), _hand_out(range(k), [0, n])]
+
+
+@algorithm
+def host(k: int, n: int):
+    """As `naive`, but the host (node k) adds: k·n elements into it and k·n out of it. 2 rounds."""
+    gather = [Send(i, k, 0, n, i > 0) for i in range(k)]
+    return [gather, [Send(k, i, 0, n, False) for i in range(k)]]
+
+
+@algorithm
+def sharded(k: int, n: int):
+    """The sharded parameter server: device j adds up the j-th part, then sends it to everybody.
+
+    2 rounds. A device receives and sends at most 2(k-1)·⌈n/k⌉ elements, on all links at once.
+    """
+    cuts = _cuts(0, n, k)
+    return [_collect(range(k), cuts), _hand_out(range(k), cuts)]
+
+
+@algorithm
+def tree(k: int, n: int):
+    """Pairs add up, then pairs of pairs; the sum comes down the same (binomial) tree.
+
+    2⌈log2 k⌉ rounds. A device sends and receives at most (⌈log2 k⌉ + 1)·n elements.
+    """
+    up, step = [], 1
+    while step < k:
+        up.append([(i + step, i) for i in range(0, k - step, 2 * step)])
+        step *= 2
+    gather = [[Send(child, parent, 0, n, True) for child, parent in pairs] for pairs in up]
+    back = [[Send(parent, child, 0, n, False) for child, parent in pairs] for pairs in up[::-1]]
+    return gather + back
+
+
+@algorithm
+def ring(k: int, n: int):
+    """Each device sends one k-th at a time to the next one in the ring (Patarasuk and Yuan 2009).
+
+    2(k-1) rounds. A device sends and receives at most ⌈2(k-1)/k·n⌉ elements: almost independent
+    of k, and no algorithm can do with less.
+    """
+    return _ring(range(k), 0, n)
+
+
+@algorithm
+def hierarchical(k: int, n: int, per_machine: int = 4):
+    """Sharded inside each machine, rings between machines, sharded again.
+
+    The k devices sit in m = ⌈k / per_machine⌉ machines, as evenly as possible. 2(m-1) + 2 rounds.
+    A machine sends at most about 2(m-1)/m·n elements to others, whatever the number of its devices.
+    """
+    groups = machines(k, per_machine)
+    owners = min(map(len, groups))
+    cuts = _cuts(0, n, owners)
+    collect = [_collect(group, cuts) for group in groups]
+    rings = [_ring([group[j] for group in groups], *cuts[j : j + 2]) for j in range(owners)]
+    hand_out = [_hand_out(group, cuts) for group in groups]
+    together = [collect, *zip(*rings, strict=True), hand_out]
+    return [chain.from_iterable(sends) for sends in together]
+
+
+def machines(k: int, per_machine: int) -> list[range]:
+    """The k devices in ⌈k / per_machine⌉ machines, as evenly as possible."""
+    check_devices(k)
+    need.whole("per_machine", per_machine)
+    m = -(-k // per_machine)
+    cuts = _cuts(0, k, m)
+    return [range(*cuts[i : i + 2]) for i in range(m)]
+
+
+def plan(algorithm: str, k: int, n: int, **options) -> Schedule:
+    """The schedule of `algorithm` (a key of ALGORITHMS) for k devices with n elements each.
+
+    Raises CollectiveError for an unknown algorithm, an option that it lacks, k < 1 or n < 0.
+    """
+    need.choice("algorithm", algorithm, ALGORITHMS)
+    make = ALGORITHMS[algorithm]
+    unknown = sorted(options.keys() - signature(make).parameters.keys())
+    need(not unknown, f"What {algorithm} lacks", unknown, "only options that it has")
+    return make(k, n, **options)
+
+
+def _cuts(start: int, stop: int, k: int) -> list[int]:
+    """k + 1 positions that cut [start, stop) in k pieces.
+
+    The larger ones are spread out: with the large ones first, two small neighbours would make a
+    device of the ring send one element more than ⌈2(k-1)/k·n⌉.
+    """
+    return [start + i * (stop - start) // k for i in range(k + 1)]
+
+
+def _collect(members, cuts) -> list[Send]:
+    """Part j of everybody is added up on member j."""
+    return [
+        Send(i, members[j], *cuts[j : j + 2], True)
+        for j in range(len(cuts) - 1)
+        for i in members
+        if i != members[j]
+    ]
+
+
+def _hand_out(members, cuts) -> list[Send]:
+    """Part j goes from member j to everybody."""
+    return [Send(s.target, s.source, s.start, s.stop, False) for s in _collect(members, cuts)]
+
+
+def _ring(members, start: int, stop: int) -> list[list[Send]]:
+    """k - 1 rounds in which sums grow as they travel, then k - 1 in which they are passed on."""
+    k = len(members)
+    cuts = _cuts(start, stop, k)
+    rounds = []
+    for step in range(2 * (k - 1)):
+        add = step < k - 1
+        pieces = [(i - step) % k if add else (i + 1 - (step - k + 1)) % k for i in range(k)]
+        to_next = zip(members, [*members[1:], members[0]], pieces, strict=True)
+        rounds.append([Send(i, j, *cuts[piece : piece + 2], add) for i, j, piece in to_next])
+    return rounds

@@ -1,0 +1,142 @@
+"""What a training of this course will take on this machine, said before it runs.
+
+A forecast puts together two measurements: of the devices (`measure`), and of a training's own
+``train`` on *one* device at a few batch sizes (`short_runs`). What more devices or another batch
+will take is modelled. Both are kept in the cache. Reading them needs no framework.
+"""
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from d2lmgpu import __version__
+from d2lmgpu.costmodel import CostError, need
+from d2lmgpu.costmodel.measure import Calibration
+from d2lmgpu.costmodel.model import Step, Work, best_num_gpus, step
+from d2lmgpu.data.download import save
+from d2lmgpu.data.files import cache
+from d2lmgpu.machine import devices, profiles
+from d2lmgpu.machine.hardware import cpu_model
+
+SETTINGS = (profiles.VARIABLE, devices.VARIABLE, "CUDA_VISIBLE_DEVICES")
+PACKAGES = {"torch": ("torch",), "mxnet": ("mxnet", "mxnet-cu112")}
+
+
+@dataclass(frozen=True)
+class Training:
+    """One network in one framework, and how its devices work together."""
+
+    chapter: str  # where its ``train`` is taught, folder and name
+    workers: str  # 'threads' or 'processes', which drive its devices
+    algorithm: str  # of the exchange, see `exchange_seconds`
+    messages: int  # in which the gradients are sent
+
+
+TRAININGS = {
+    ("lenet", "torch"): Training("scratch/pytorch", "threads", "naive", 8),
+    ("lenet", "mxnet"): Training("scratch/mxnet", "threads", "naive", 8),
+    ("resnet18", "torch"): Training("concise/pytorch", "processes", "ring", 1),
+    ("resnet18", "mxnet"): Training("concise/mxnet", "threads", "naive", 76),
+}
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What the cost model says of a training here."""
+
+    step: Step
+    best_num_gpus: int  # with the shortest step for this batch
+    simulated: bool  # there are fewer devices: they take turns, and the time is no speedup
+    fit_error: float  # the largest relative error of the fits that it rests on, as a warning
+
+
+def training_of(path) -> tuple[str, str] | None:
+    """(network, framework) of the chapter that the notebook ``path`` is; None for any other."""
+    place = "/".join(Path(path).with_suffix("").parts[-2:])
+    return next((key for key, t in TRAININGS.items() if t.chapter == place), None)
+
+
+def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
+    """The step of ``train(num_gpus, batch_size, …)``; None if nothing that counts has been kept
+    here, or if one device was measured and more are asked for.
+
+    network: 'lenet' or 'resnet18'. framework: 'torch' or 'mxnet'. A measurement counts only for the
+    code, the versions, the settings and the cores that it was made with. Raises CostError for
+    anything else, num_gpus below 1 or batch_size below 1.
+    """
+    need.whole("num_gpus", num_gpus)
+    need.whole("batch_size", batch_size)
+    file = _file(network, framework)
+    try:
+        kept = json.loads(file.read_text())
+        if kept["key"] != _key(framework, kept["source"]):
+            return None
+        calibration, work = Calibration(**kept["calibration"]), Work(**kept["work"])
+        return predict(calibration, work, num_gpus, batch_size, kept["fit_error"])
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # none yet, not for us to read, by another version of this file, of one device
+
+
+def predict(calibration, work, num_gpus, batch_size, fit_error=0.0) -> Forecast:
+    """The Forecast from a Calibration and the Work of a training.
+
+    Raises CostError for several devices where there is one: how they talk was not measured.
+    """
+    need.kind("calibration", calibration, Calibration)
+    need.whole("num_gpus", num_gpus)
+    need.real("fit_error", fit_error)
+    if num_gpus > calibration.devices == 1:
+        raise CostError(f"Nothing is known here about {num_gpus} devices: there is one.")
+    machine, simulated = calibration.machine, num_gpus > calibration.devices
+    if simulated:  # they take turns
+        turns = num_gpus / calibration.devices
+        slowed = [turns * factor for factor in machine.slowed(num_gpus)]
+        points = (*machine.slowdown, (num_gpus, *slowed))
+        machine = replace(machine, devices=num_gpus, slowdown=points)
+    modelled = step(work, machine, num_gpus, batch_size)
+    at_most = min(batch_size, calibration.devices)
+    best = best_num_gpus(work, calibration.machine, batch_size, at_most)
+    error = max(fit_error, calibration.fit_error, calibration.spread)
+    return Forecast(modelled, best, simulated, error)
+
+
+def keep(network, framework, calibration, work, fit_error, source) -> None:
+    """Keep what was measured of a training, whose code is the file ``source``, for `forecast`."""
+    source = str(Path(source).resolve())
+    kept = {"key": _key(framework, source), "source": source, "calibration": asdict(calibration),
+            "work": asdict(work), "fit_error": fit_error}  # fmt: skip
+    save(_file(network, framework), json.dumps(kept, indent=1).encode())
+
+
+def training(network, framework) -> Training:
+    """The Training of that network; CostError if there is none."""
+    known = {f"{n} with {f}": training for (n, f), training in TRAININGS.items()}
+    asked = f"{network} with {framework}"
+    need.choice("The training to forecast", asked, known)
+    return known[asked]
+
+
+def _file(network, framework):
+    training(network, framework)  # or CostError
+    return cache() / f"forecast-{network}-{framework}.json"
+
+
+def _key(framework, source):
+    """What a measurement depends on; as JSON reads it."""
+    code = hashlib.sha256(Path(source).read_bytes()).hexdigest()
+    versions = {framework: _version(framework), "d2lmgpu": __version__}
+    settings = {name: os.environ.get(name) for name in SETTINGS}
+    machine = {"cores": devices.num_cores(), "cpu": cpu_model()}  # homes may be shared
+    return {"code": code, "versions": versions, **machine, **settings}
+
+
+def _version(framework):
+    """The framework's version, without importing it; None where it is not installed."""
+    for package in PACKAGES[framework]:
+        with suppress(PackageNotFoundError):
+            return version(package)
+    return None

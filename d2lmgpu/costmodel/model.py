@@ -1,0 +1,216 @@
+"""How long a data-parallel step should take, before it is run.
+
+A step is: load the batch; then the host issues operations while the devices compute; then the
+gradients are exchanged, as far as that was not hidden behind the backward pass. All results are
+modelled, never measured. Times are seconds, sizes are bytes.
+"""
+
+import math
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from d2lmgpu.collectives.schedules import Schedule
+from d2lmgpu.costmodel import CostError, need
+from d2lmgpu.costmodel.presets import PRESETS as PRESETS
+from d2lmgpu.costmodel.presets import Link, Machine
+
+# algorithm -> (rounds, bytes through the busiest port per byte of gradient), for k >= 2 devices
+COST = {
+    "naive": lambda k: (2, 2 * (k - 1)),
+    "host": lambda k: (2, 2 * k),
+    "sharded": lambda k: (2, 2 * (k - 1) / k),
+    "tree": lambda k: (2 * math.ceil(math.log2(k)), 2 * math.ceil(math.log2(k))),
+    "ring": lambda k: (2 * (k - 1), 2 * (k - 1) / k),
+}
+MOST_SAMPLES = 2 * 10**7  # of `wait_samples`: 160 MB
+MOST_DEVICES = 10_000  # of `best_num_gpus`: a tenth of a second
+
+
+def schedule_seconds(schedule: Schedule, link: Link, itemsize: int = 4) -> float:
+    """Time of a schedule whose links are all alike: a round takes as long as its busiest port.
+
+    itemsize: bytes of an element.
+    """
+    need.kind("schedule", schedule, Schedule)
+    need.kind("link", link, Link)
+    need.whole("itemsize", itemsize)
+    busiest = schedule.busiest_port(itemsize)
+    return len(busiest) * link.latency + sum(busiest) / link.bandwidth
+
+
+def exchange_seconds(algorithm: str, k: int, num_bytes: float, link: Link) -> float:
+    """Allreduce of num_bytes over k devices: `schedule_seconds` as a formula, for any large k."""
+    need.choice("algorithm", algorithm, COST)
+    need.whole("k", k)
+    need.real("num_bytes", num_bytes)
+    need.kind("link", link, Link)
+    if k == 1 or num_bytes == 0:
+        return 0.0
+    rounds, share = COST[algorithm](int(k))
+    return rounds * link.latency + share * num_bytes / link.bandwidth
+
+
+def machine_seconds(machine: Machine, k: int, num_bytes: float, algorithm: str = "ring") -> float:
+    """Allreduce over k devices that fill as few machines as possible.
+
+    Within a machine by `algorithm`. Over several: sharded inside each, a ring between them for each
+    shard at once, so that a machine's network carries 2(m-1)/m of the gradient.
+    """
+    need.choice("algorithm", algorithm, COST)
+    need.kind("machine", machine, Machine)
+    need.whole("k", k)
+    inside = min(k, machine.devices)
+    link = machine.link
+    if machine.shared:
+        link = replace(link, bandwidth=link.bandwidth / inside)
+    if k <= machine.devices:
+        return exchange_seconds(algorithm, k, num_bytes, link)
+    between = exchange_seconds("ring", math.ceil(k / inside), num_bytes, machine.network)
+    return exchange_seconds("sharded", inside, num_bytes, link) + between
+
+
+def exposed_seconds(exchange: float, backward: float, num_buckets: int, overlap=True) -> float:
+    """What remains of the exchange when the backward pass is over.
+
+    The gradients fill num_buckets equal buckets, evenly over the backward pass. A full bucket is
+    sent as soon as the one before it is through. So either the network is never idle from the
+    first bucket on, or nothing but the last bucket remains.
+    """
+    need.real("exchange", exchange)
+    need.real("backward", backward)
+    need.whole("num_buckets", num_buckets)
+    need.kind("overlap", overlap, bool)
+    if not overlap:
+        return exchange
+    return max(exchange / num_buckets, exchange - backward * (num_buckets - 1) / num_buckets)
+
+
+def wait_seconds(k: int, mean_delay: float) -> float:
+    """Expected wait of a step for the slowest of k devices.
+
+    Each device is late by an exponentially distributed time of the given mean. The expected largest
+    of k is mean_delay·(1 + 1/2 + ... + 1/k): it grows with log k, without limit.
+    """
+    need.whole("k", k)
+    need.real("mean_delay", mean_delay)
+    if k <= 100:
+        return mean_delay * math.fsum(1 / i for i in range(1, k + 1))
+    # Euler and Maclaurin's expansion: from here on right to the last digits of a float
+    x = float(k)
+    harmonic = math.log(x) + np.euler_gamma + 1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4)
+    return mean_delay * harmonic
+
+
+def wait_samples(k: int, mean_delay: float, num_steps: int, seed: int = 0) -> np.ndarray:
+    """The waits of num_steps simulated steps, (num_steps,) in seconds, see `wait_seconds`.
+
+    Raises CostError for more than 20 million draws.
+    """
+    need.whole("k", k)
+    need.real("mean_delay", mean_delay)
+    need.whole("num_steps", num_steps)
+    need.whole("seed", seed, least=0)
+    if int(num_steps) * int(k) > MOST_SAMPLES:
+        raise CostError(f"{num_steps} steps of {k} devices are more than {MOST_SAMPLES:,} draws.")
+    delays = np.random.default_rng(seed).standard_exponential((num_steps, k))
+    return float(mean_delay) * delays.max(axis=1)
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one training step has to do: bytes, and seconds of a device or of the host."""
+
+    gradient_bytes: float  # of all gradients
+    seconds_per_example: float  # of a device
+    load_seconds: float = 0.0  # of the host, to load an example
+    issue_seconds: float = 0.0  # of the host, to launch a device's operations of one step
+    exchange_issue_seconds: float = 0.0  # the same for the exchange, for each further device
+    one_process: bool = False  # drives all devices: its times add up; else each has its own loader
+    mean_delay: float = 0.0  # seconds that a device is late on average, see `wait_seconds`
+    algorithm: str = "ring"  # of the exchange, a name that `exchange_seconds` knows
+    backward_share: float = 2 / 3  # of the device's time, in which gradients become ready
+    bucket_bytes: float = 25 * 2**20  # of gradients that are sent at once; this is DDP's default
+    seconds_per_step: float = 0.0  # of a device, whatever the batch
+    messages: int = 1  # in which the gradients are exchanged
+
+    def __post_init__(self):
+        for field in fields(self):
+            if field.type is float:
+                need.real(field.name, getattr(self, field.name))
+        need.real("bucket_bytes", self.bucket_bytes, least=1)
+        need(self.backward_share <= 1, "backward_share", self.backward_share, "at most 1")
+        need.whole("messages", self.messages)
+        need.kind("one_process", self.one_process, bool)
+        need.choice("algorithm", self.algorithm, COST)
+
+
+@dataclass(frozen=True)
+class Step:
+    """Modelled times of one step, in seconds, on its slowest device."""
+
+    k: int
+    batch_size: int
+    load: float
+    issue: float
+    compute: float
+    wait: float
+    exchange: float
+    exposed: float
+
+    @property
+    def seconds(self) -> float:
+        """The whole step: the host issues while the devices work; the longer of the two counts."""
+        return self.load + max(self.issue, self.compute + self.wait + self.exposed)
+
+    @property
+    def samples_per_second(self) -> float:
+        return self.batch_size / self.seconds
+
+    @property
+    def communication_share(self) -> float:
+        """Part of the step in which devices do nothing but exchange gradients."""
+        return self.exposed / self.seconds
+
+
+def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
+    """The step of `batch_size` examples on k devices, as evenly split as possible.
+
+    Raises CostError for work that takes no time.
+    """
+    need.kind("work", work, Work)
+    need.kind("machine", machine, Machine)
+    need.whole("k", k)
+    need.whole("batch_size", batch_size)
+    largest = -(-batch_size // k)
+    slow_fixed, slow_example = machine.slowed(k)
+    compute = work.seconds_per_step * slow_fixed + work.seconds_per_example * slow_example * largest
+    message = work.gradient_bytes / work.messages
+    exchange = work.messages * machine_seconds(machine, k, message, work.algorithm)
+    num_buckets = max(1, math.ceil(work.gradient_bytes / work.bucket_bytes))
+    loaded, driven = (batch_size, k) if work.one_process else (largest, 1)
+    modelled = Step(
+        k,
+        batch_size,
+        load=work.load_seconds * loaded,
+        issue=work.issue_seconds * driven + work.exchange_issue_seconds * (k - 1),
+        compute=compute,
+        wait=wait_seconds(k, work.mean_delay),
+        exchange=exchange,
+        exposed=exposed_seconds(
+            exchange, work.backward_share * compute, num_buckets, machine.overlap
+        ),
+    )
+    if modelled.seconds == 0:
+        raise CostError(f"{work!r} takes no time: a step of it has no speed.")
+    return modelled
+
+
+def best_num_gpus(work: Work, machine: Machine, batch_size: int, at_most: int) -> int:
+    """The number of devices, from 1 to at_most, with the shortest step (the smallest of equals).
+
+    Every number is tried. Raises CostError for an at_most above 10,000.
+    """
+    need.whole("at_most", at_most)
+    need(at_most <= MOST_DEVICES, "at_most", at_most, f"{MOST_DEVICES:,} or less")
+    return min(range(1, at_most + 1), key=lambda k: step(work, machine, k, batch_size).seconds)

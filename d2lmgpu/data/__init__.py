@@ -1,0 +1,1 @@
+"""Data sets: where their files are, fetching them, and batches of them."""

@@ -1,0 +1,1 @@
+"""What is drawn: charts, diagrams, small SVG pictures, explorers, live curves."""

@@ -1,0 +1,83 @@
+"""A curve that grows while a run goes on."""
+
+import sys
+from itertools import cycle
+
+from d2lmgpu.process.events import report
+
+
+def in_notebook():
+    """Whether this runs under IPython. Worker processes, which do not, need not import it."""
+    return "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None
+
+
+class Animator:
+    """Plot data as it comes, in one figure, with D2L's own interface.
+
+    In a notebook the figure is redrawn at each ``add``; elsewhere nothing is drawn. The points are
+    kept in ``X`` and ``Y``, one list a curve.
+    """
+
+    def __init__(self, xlabel=None, ylabel=None, legend=None, xlim=None, ylim=None,
+                 xscale="linear", yscale="linear", fmts=("-", "m--", "g-.", "r:"),
+                 nrows=1, ncols=1, figsize=(4.5, 2.8)):  # fmt: skip
+        if xlim is not None and xlim[0] == xlim[1]:
+            xlim = None  # a run of one epoch: the one point says where the axis is
+        settings = dict(
+            xlabel=xlabel, ylabel=ylabel, xlim=xlim, ylim=ylim, xscale=xscale, yscale=yscale
+        )
+        self.settings = {key: value for key, value in settings.items() if value is not None}
+        self.legend, self.fmts = legend or [], fmts
+        self.layout = (nrows, ncols, figsize)
+        self.X, self.Y, self.chart, self.handle = [], [], None, None
+
+    def add(self, x, y):
+        """Add a point to each curve; ``x`` and ``y`` are numbers or sequences (None: no point)."""
+        ys = list(y) if hasattr(y, "__len__") else [y]
+        xs = list(x) if hasattr(x, "__len__") else [x] * len(ys)
+        while len(self.X) < len(ys):
+            self.X.append([])
+            self.Y.append([])
+        points = []
+        for i, (a, b) in enumerate(zip(xs, ys, strict=True)):
+            if a is not None and b is not None:
+                self.X[i].append(float(a))
+                self.Y[i].append(float(b))
+                points.append((i, float(a), float(b)))
+        report("point", points=points, legend=self.legend, **self.settings)
+        if in_notebook():
+            self._draw()
+
+    def _draw(self):
+        import matplotlib
+        from IPython.display import display
+        from matplotlib.ticker import MaxNLocator
+
+        from d2lmgpu.figures.charts import STYLE, Chart
+
+        with matplotlib.rc_context(STYLE):
+            if self.chart is None:
+                nrows, ncols, figsize = self.layout
+                self.chart = Chart("", *figsize)
+                self.axes = self.chart.subplots(nrows, ncols, squeeze=False).flatten()[0]
+            self.axes.cla()
+            for x, y, fmt in zip(self.X, self.Y, cycle(self.fmts)):
+                self.axes.plot(x, y, fmt, marker="o" if len(x) == 1 else None)
+            self.axes.set(**self.settings)
+            if self.settings.get("xlabel") == "epoch":
+                self.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if self.legend:
+                self.axes.legend(self.legend, frameon=False)
+        self.chart.alt = self._say()
+        if self.handle is None:
+            self.handle = display(self.chart, display_id=True)
+        else:
+            self.handle.update(self.chart)
+
+    def _say(self):
+        """The last point of each curve in words."""
+        xlabel = self.settings.get("xlabel", "x")
+        unnamed = [self.settings.get("ylabel", "curve")] * len(self.X)
+        names = [*self.legend, *unnamed[len(self.legend) :]]
+        points = [(name, x[-1], y[-1]) for name, x, y in zip(names, self.X, self.Y) if x]
+        return "; ".join(f"{name} {y:.3f} at {xlabel} {x:g}" for name, x, y in points)

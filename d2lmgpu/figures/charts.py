@@ -1,0 +1,233 @@
+"""The charts of the course, in one style; `diagrams` has the pictures of how things work.
+
+Each function returns a `Chart`: a Matplotlib figure that shows itself in a notebook as an SVG
+picture and carries `alt`, a text that says what the picture shows. Measured is drawn solid,
+modelled dashed. What cannot be drawn is a FigureError.
+"""
+
+import io
+from functools import partial
+from html import escape
+from itertools import cycle
+from statistics import median
+
+import matplotlib
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from d2lmgpu.figures.checks import is_curve, is_named, is_series, need
+from d2lmgpu.figures.style import DEVICE_COLORS, INK, number
+from d2lmgpu.machine.checks import is_real
+
+KINDS = ("measured", "simulated", "modelled")
+STYLE = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.alpha": 0.3,
+    "legend.frameon": False,
+    "svg.fonttype": "none",  # text stays text: it can be searched and read aloud
+    "svg.hashsalt": "d2lmgpu",  # the same chart is the same file
+}
+styled = matplotlib.rc_context(STYLE)  # before a function: all that it draws
+
+
+class Chart(Figure):
+    """A figure with a text alternative, `alt`; width and height in inches."""
+
+    def __init__(self, alt: str, width: float, height: float):
+        super().__init__(figsize=(width, height), layout="constrained", facecolor="white")
+        self.alt = alt
+
+    @styled
+    def svg(self) -> str:
+        """The picture as an SVG element that fits its column and speaks its text alternative."""
+        out = io.StringIO()
+        self.savefig(out, format="svg", metadata={"Date": None})
+        svg = out.getvalue()
+        label = escape(self.alt, quote=True)
+        opening = f'<svg role="img" aria-label="{label}" style="max-width:100%;height:auto" '
+        return svg[svg.index("<svg") :].replace("<svg ", opening, 1)
+
+    _repr_html_ = svg
+
+
+@styled
+def scaling(measured: dict, modelled: dict, title: str, ylabel: str = "speedup") -> Chart:
+    """Curves over the number of devices: measured solid, modelled dashed.
+
+    measured, modelled: name of the run -> {number of devices: value}; a name that is in both has
+    one colour. title says the point. For speedups, the ideal (value = devices) is drawn dotted.
+    """
+    kinds = {"measured": measured, "modelled": modelled}
+    _need_curves(kinds, lambda k: is_real(k) and k > 0, "{name: {number of devices: value}}")
+    facts = _facts(kinds, ylabel, "devices")
+    chart, axes = _chart(title, facts, 6.5, 3.6, xlabel="devices", ylabel=ylabel)
+    ticks = sorted({k for curves in kinds.values() for curve in curves.values() for k in curve})
+    if ylabel == "speedup":
+        axes.plot(ticks, ticks, ":", color="gray", label="ideal")
+    _plot(axes, kinds)
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, map(str, ticks))
+    if ylabel == "speedup":
+        axes.set_yscale("log", base=2)
+        axes.set_yticks(ticks, map(str, ticks))
+    axes.minorticks_off()
+    axes.legend()
+    return chart
+
+
+@styled
+def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
+    """One group a name: measured as a filled bar, modelled as a dashed outline.
+
+    measured, modelled: name of the group -> value; either may lack a name. title says the point.
+    """
+    kinds = {"measured": measured, "modelled": modelled}
+    for kind, groups in kinds.items():
+        need(is_named(groups, is_real), kind, groups, "{name: number}")
+    chart, axes = _chart(title, _facts(kinds, ylabel), 6.5, 3.4, ylabel=ylabel)
+    places = {name: place for place, name in enumerate(measured | modelled)}
+    outline = dict(facecolor="white", edgecolor=INK, linestyle="--", linewidth=1.2)
+    looks = {"measured": dict(color=DEVICE_COLORS[0], width=0.38), "modelled": outline}
+    for (kind, groups), beside in zip(kinds.items(), (-0.2, 0.2)):
+        if groups:
+            at = [places[name] + beside for name in groups]
+            axes.bar(at, list(groups.values()), label=kind, **{"width": 0.36} | looks[kind])
+    axes.set_xticks(range(len(places)), places)
+    axes.grid(False, axis="x")
+    axes.set_axisbelow(True)
+    axes.legend()
+    return chart
+
+
+@styled
+def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
+    """Several runs of each setting: the median as a line, from least to most as a band.
+
+    curves: name -> runs, each a list of values, one a step from 1 on; all measured, of one length.
+    """
+    good = is_named(curves, partial(is_series, is_one=is_series))
+    need(good, "curves", curves, "{name: [[number, …], …]}")
+    for name, runs in curves.items():
+        steps = sorted({len(run) for run in runs})
+        need(len(steps) == 1, f"The length of the runs of {name!r}", steps,
+             "runs of one length, or each length a name of its own")  # fmt: skip
+    medians = {name: [median(step) for step in zip(*runs)] for name, runs in curves.items()}
+    last = ", ".join(f"{name} {values[-1]:.2f}" for name, values in medians.items())
+    facts = [f"Median {ylabel} at the last {xlabel}: {last}"]
+    chart, axes = _chart(title, facts, 5.5, 3.2, xlabel=xlabel, ylabel=ylabel)
+    for (name, runs), color in zip(curves.items(), cycle(DEVICE_COLORS)):
+        steps = range(1, len(medians[name]) + 1)
+        least, most = ([limit(step) for step in zip(*runs)] for limit in (min, max))
+        axes.fill_between(steps, least, most, alpha=0.2, color=color)
+        axes.plot(steps, medians[name], "o-", color=color, label=name)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.legend()
+    return chart
+
+
+@styled
+def costs(
+    modelled: dict, title: str, xlabel: str, ylabel: str, measured=None, marks=None, scale="log"
+) -> Chart:
+    """Curves of a cost: modelled dashed, measured as dots on a solid line, name -> {x: y} each.
+
+    A name that is in both has one colour. marks: label -> (x, y) on the modelled curves. scale is
+    that of both axes, "log" or "linear" (then from 0 up). title says the point.
+    """
+    kinds = {"measured": {} if measured is None else measured, "modelled": modelled}
+    marks = {} if marks is None else marks
+    _need_curves(kinds, is_real, "{name: {x: y}}")
+    good = is_named(marks, lambda at: is_series(at) and len(at) == 2)
+    need(good, "marks", marks, "{label: (x, y)}")
+    need.choice("scale", scale, ("log", "linear"))
+    ends = {
+        kind: {name: {x: of[x] for x in (min(of), max(of))} for name, of in curves.items()}
+        for kind, curves in kinds.items()
+    }
+    facts = [f"{name}: {number(y)} at {number(x)} {xlabel}" for name, (x, y) in marks.items()]
+    facts = [*_facts(ends, ylabel, xlabel), *facts]
+    said = ylabel if measured else f"{ylabel}, modelled"
+    chart, axes = _chart(title, facts, 6.5, 3.6, xlabel=xlabel, ylabel=said)
+    _plot(axes, kinds, say_kind=bool(measured))
+    for (label, at), marker in zip(marks.items(), cycle("oD")):
+        axes.plot(*at, marker, color=INK, fillstyle="none", markersize=9, label=label)
+    axes.set(xscale=scale, yscale=scale)
+    if scale == "linear":
+        axes.set_ylim(bottom=0)
+    axes.legend()
+    return chart
+
+
+@styled
+def timeline(lanes: dict, title: str, kind: str = "modelled") -> Chart:
+    """What each lane does when: name -> [(start, end, what)], in milliseconds.
+
+    kind is "measured" (drawn solid), "simulated" or "modelled" (dashed). title says the point.
+    """
+    need(is_named(lanes, partial(is_series, is_one=_is_span)), "lanes", lanes,
+         "{lane: [(start, end, what), …]} with start up to end")  # fmt: skip
+    need.choice("kind", kind, KINDS)
+    facts = [
+        f"{lane}: " + ", ".join(f"{what} from {a:.3g} to {b:.3g} ms" for a, b, what in spans)
+        for lane, spans in lanes.items()
+    ]
+    chart, axes = _chart(title, facts, 7, 0.6 + 0.5 * len(lanes), note=f" ({kind})",
+                         xlabel=f"milliseconds, {kind}")  # fmt: skip
+    whats = dict.fromkeys(what for spans in lanes.values() for _, _, what in spans)
+    colors = dict(zip(whats, cycle(DEVICE_COLORS)))
+    line = "-" if kind == "measured" else "--"
+    look = dict(height=0.6, alpha=0.75, edgecolor=INK, linestyle=line)
+    drawn = {}
+    for height, spans in enumerate(lanes.values()):
+        for start, end, what in spans:
+            drawn[what] = axes.barh(height, end - start, left=start, color=colors[what], **look)
+    axes.legend(drawn.values(), drawn, loc="center left", bbox_to_anchor=(1, 0.5))
+    axes.set_yticks(range(len(lanes)), list(lanes))
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
+    return chart
+
+
+def _is_span(span) -> bool:
+    """Whether it is (start, end, what), start up to end."""
+    start, end, what = span if isinstance(span, tuple | list) and len(span) == 3 else (0, 0, None)
+    return is_real(start) and is_real(end) and start <= end and isinstance(what, str)
+
+
+def _need_curves(kinds, is_x, allowed) -> None:
+    """FigureError unless there are named curves of each kind, none of them empty."""
+    for kind, curves in kinds.items():
+        good = is_named(curves, lambda curve: is_curve(curve, is_x) and len(curve) > 0)
+        need(good, kind, curves, allowed)
+
+
+def _facts(kinds, ylabel, xlabel=None):
+    """A sentence a name of each kind: its number, or those of its curve."""
+    for kind, values in kinds.items():
+        for name, value in values.items():
+            points = sorted(value.items()) if isinstance(value, dict) else []
+            said = [f"{number(y)} at {number(x)} {xlabel}" for x, y in points] or [number(value)]
+            yield f"{name}, {kind} {ylabel}: {', '.join(said)}"
+
+
+def _chart(title, facts, width, height, note="", **labels):
+    """A chart and its axes; its text alternative is the title, a ``note`` on it and the facts."""
+    for name, text in {"title": title, **labels}.items():
+        need(isinstance(text, str), name, text, "a text")
+    chart = Chart(". ".join([title.rstrip(".") + note, *facts]) + ".", width, height)
+    axes = chart.subplots()
+    axes.set(title=title, **labels)
+    return chart, axes
+
+
+def _plot(axes, kinds, say_kind=True) -> None:
+    """Draw the curves, one colour a name: measured as dots on a line, modelled dashed."""
+    names = dict.fromkeys(name for curves in kinds.values() for name in curves)
+    for name, color in zip(names, cycle(DEVICE_COLORS)):
+        for (kind, curves), style in zip(kinds.items(), ("o-", "--")):
+            if name in curves:
+                label = f"{name}, {kind}" if say_kind else name
+                axes.plot(*zip(*sorted(curves[name].items())), style, color=color, label=label)

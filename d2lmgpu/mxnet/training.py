@@ -1,0 +1,149 @@
+"""Data, data parallelism from scratch, and how often a network is right, in MXNet."""
+
+import mxnet as mx
+from mxnet import autograd, gluon, np
+
+from d2lmgpu.backend.functions import accuracy_function, balancing_function, loading_functions
+from d2lmgpu.collectives.execution import shard_sizes
+from d2lmgpu.data.loader import set_seed
+from d2lmgpu.machine.timing import Accumulator
+from d2lmgpu.mxnet.devices import checked, cpu, parallel, profile, synchronize
+from d2lmgpu.mxnet.networks import lenet
+
+
+@checked
+def seed(n):
+    """Seed MXNet's random numbers and the order of the batches."""
+    mx.random.seed(n)
+    set_seed(n)
+
+
+@checked
+def array(x):
+    """The NumPy array ``x`` as MXNet's own on the CPU, of the same type."""
+    return np.array(x, dtype=x.dtype, ctx=cpu())
+
+
+@checked
+def split_batch(X, y, devices, weights=None):
+    """Split ``X`` (n, …) and ``y`` (n,) over ``devices``: ``([X shards], [y shards])``.
+
+    The shards are near-equal, the larger ones first, or proportional to ``weights`` (one a
+    device, summing to 1). With fewer examples than devices the last shards are empty. Each shard
+    goes straight to its device. Raises ValueError for unlike lengths and CollectiveError for
+    weights that are not k non-negative numbers summing to 1. Defined in chapters/scratch/mxnet.
+    """
+    if X.shape[0] != y.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} examples, y has {y.shape[0]}: give as many of each.")
+    X_shards, y_shards, start = [], [], 0
+    for size, device in zip(shard_sizes(X.shape[0], len(devices), weights), devices):
+        X_shards.append(X[start : start + size].as_in_ctx(device))
+        y_shards.append(y[start : start + size].as_in_ctx(device))
+        start += size
+    return X_shards, y_shards
+
+
+@checked
+def get_params(params, device):
+    """A copy of ``params`` on ``device``, each with a gradient of its own that starts at zero.
+
+    Defined in chapters/scratch/mxnet.
+    """
+    new_params = [p.copyto(device) for p in params]
+    for p in new_params:
+        p.attach_grad()
+    return new_params
+
+
+@checked
+def allreduce(data):
+    """Replace each array in ``data`` (one a device, of one shape) by the sum of all, in place.
+
+    Defined in chapters/scratch/mxnet.
+    """
+    for i in range(1, len(data)):
+        data[0][:] += data[i].copyto(data[0].ctx)
+    for i in range(1, len(data)):
+        data[0].copyto(data[i])
+
+
+@checked
+def sgd(params, lr, batch_size):
+    """One step of minibatch SGD, in place, on a list of parameters.
+
+    Their gradients are of the loss *summed* over ``batch_size`` examples.
+    """
+    for p in params:
+        p -= (lr / batch_size) * p.grad
+
+
+@checked
+def forward_backward(X, y, params):
+    """Put the gradient of the loss, summed over one shard, into ``params``; return that loss.
+
+    ``X`` (n, 1, 28, 28), ``y`` (n,), and LeNet's parameters on the same device. A device
+    without data contributes zeros. Defined in chapters/scratch/mxnet.
+    """
+    if len(y) == 0:
+        for p in params:
+            p.grad[:] = 0
+        return 0.0
+    with autograd.record():
+        loss = gluon.loss.SoftmaxCrossEntropyLoss()(lenet(X, params), y).sum()
+    loss.backward()
+    return loss
+
+
+@checked
+def train_batch(X, y, device_params, devices, lr):
+    """One update of LeNet's replicas ``device_params`` (one list a device) on a global batch.
+
+    ``X`` (n, 1, 28, 28) and ``y`` (n,) are on the CPU; ``lr`` scales the mean gradient of the n.
+    Returns the losses, summed over each shard. Defined in chapters/scratch/mxnet.
+    """
+    X_shards, y_shards = split_batch(X, y, devices)
+    losses = parallel(forward_backward, X_shards, y_shards, device_params)
+    for i in range(len(device_params[0])):
+        allreduce([params[i].grad for params in device_params])
+    for params in device_params:
+        sgd(params, lr, len(y))
+    return losses
+
+
+@checked
+def evaluate_accuracy_gpu(net, data_iter, device=None):
+    """Share of ``data_iter`` that ``net`` (a Block or a function) classifies right, on one device.
+
+    ``device`` None: the first one that holds the parameters of ``net``, or where the images are.
+    """
+    if device is None and isinstance(net, gluon.Block):
+        device = next((p.list_ctx()[0] for p in net.collect_params().values()), None)
+    metric = Accumulator(2)
+    for X, y in data_iter:
+        if device is not None:
+            X, y = X.as_in_ctx(device), y.as_in_ctx(device)
+        metric.add(accuracy(net(X), y), len(y))
+    return metric[0] / metric[1]
+
+
+@checked
+def evaluate_accuracy_gpus(net, data_iter):
+    """Share of ``data_iter`` classified right, each image counted once, over all devices.
+
+    Every device that holds the parameters of ``net`` takes its shard of each batch. Defined in
+    chapters/concise/mxnet.
+    """
+    devices = next(iter(net.collect_params().values())).list_ctx()
+    metric = Accumulator(2)
+
+    def count(X, y):
+        return accuracy(net(X), y) if len(y) else 0.0
+
+    for X, y in data_iter:
+        metric.add(sum(parallel(count, *split_batch(X, y, devices))), len(y))
+    return metric[0] / metric[1]
+
+
+accuracy = checked(accuracy_function(np.ndarray.astype))
+load_data_fashion_mnist, load_data_mnist = loading_functions(profile, array)
+balance = checked(balancing_function(split_batch, get_params, synchronize))

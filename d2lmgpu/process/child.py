@@ -1,0 +1,149 @@
+"""A supervisor and its workers, as the process sees them that has started them."""
+
+import contextlib
+import json
+import os
+import selectors
+import shutil
+import signal
+import subprocess
+import tempfile
+import threading
+from pathlib import Path
+
+CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+
+
+class Child:
+    """Workers under a supervisor: they get one job, report events, print, and end.
+
+    ``program`` is the supervisor's command; JOB, EVENTS and FOLDER (see ``supervisor``) and
+    ``arguments`` follow it. ``environ`` is added to its environment.
+    """
+
+    def __init__(self, program, arguments, environ):
+        self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
+        self.environ = {"TMPDIR": str(self.folder), **_kept(), **environ}
+        pipes = life, job, events, output = [os.pipe() for _ in range(4)]
+        try:
+            self._process = subprocess.Popen(
+                [*map(str, [*program, job[0], events[1], self.folder, *arguments])],
+                env=os.environ | self.environ,
+                stdin=life[0],
+                stdout=output[1],
+                stderr=output[1],
+                pass_fds=[job[0], events[1]],
+                start_new_session=True,  # a notebook's interrupt reaches the kernel alone
+            )
+        except OSError:
+            self.folder.rmdir()
+            raise
+        finally:
+            for theirs in (life[0], job[0], events[1], output[1]):
+                os.close(theirs)
+            # File objects: a write after close is an error, not a write to somebody else's pipe.
+            self._life, self._job = (os.fdopen(w, "wb", buffering=0) for _, w in pipes[:2])
+            self._events, self._output = (os.fdopen(r, "rb", buffering=0) for r, _ in pipes[2:])
+
+    @property
+    def pid(self):
+        """Process id of the guard, below which everything else is."""
+        return self._process.pid
+
+    def send(self, job: bytes):
+        """Give the workers their job, from a thread: a large one waits until it is read."""
+
+        def write():
+            with contextlib.suppress(OSError, ValueError), self._job:  # their exit says why
+                rest = memoryview(job)
+                while rest:
+                    rest = rest[self._job.write(rest) :]
+
+        threading.Thread(target=write, daemon=True, name="job").start()
+
+    def interrupt(self):
+        """Raise KeyboardInterrupt in the workers."""
+        with contextlib.suppress(OSError, ValueError):
+            self._life.write(b"i")
+
+    def kill(self):
+        """End the workers and everything that they have started."""
+        self._life.close()
+
+    def read(self, on_event, on_output):
+        """Hand on events (dicts) and output (bytes) until everything has ended; the last event.
+
+        That is ``exit`` with ``codes``, the exit codes of the workers: None for a worker that was
+        ended, and for all where the supervisor was. ``supervisor`` is its own exit code, None if
+        the guard was killed, too.
+        """
+        pending, over = b"", False
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._events, selectors.EVENT_READ)
+            selector.register(self._output, selectors.EVENT_READ)
+            while selector.get_map():
+                ready = selector.select(1)
+                if over and not ready:
+                    break  # the guard was killed, and something that escaped has the pipes
+                over = self._process.poll() is not None
+                for key, _ in ready:
+                    data = key.fileobj.read(65536)
+                    if not data:
+                        selector.unregister(key.fileobj)
+                    elif key.fileobj is self._output:
+                        on_output(data)
+                    else:
+                        *lines, pending = (pending + data).split(b"\n")
+                        for line in lines:
+                            event = _parsed(line)
+                            if event is None:
+                                on_output(f"not an event: {line[:200]!r}\n".encode())
+                            elif event["event"] != "exit":
+                                on_event(event)
+                            else:
+                                self._drain(on_output)
+                                return event
+        return {"event": "exit", "codes": None, "supervisor": None}
+
+    def _drain(self, on_output):
+        """Hand on what was printed before everything ended."""
+        os.set_blocking(self._output.fileno(), False)
+        while data := self._output.read(65536):
+            on_output(data)
+
+    def close(self):
+        """End whatever still runs, and return once no process and no file of it is left."""
+        self.kill()
+        self._process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)  # if guard and supervisor were killed
+        for pipe in (self._job, self._events, self._output):
+            pipe.close()
+
+
+def _parsed(line):
+    with contextlib.suppress(ValueError):
+        event = json.loads(line)
+        if isinstance(event, dict) and "event" in event:
+            return event
+    return None  # a worker wrote into the pipe itself
+
+
+def _kept():
+    """Where PyTorch's compiler keeps its results: not in TMPDIR, so that later runs find them."""
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    cache = os.environ.get("D2LMGPU_CACHE") or os.path.join(base, "d2lmgpu")
+    variable = "TORCHINDUCTOR_CACHE_DIR"
+    return {variable: os.environ.get(variable) or os.path.join(cache, "compiled")}
+
+
+def end_in_words(code):
+    """How a worker ended with the exit code ``code`` and without a word of its own."""
+    if code >= 0:
+        return f"ended without a result (exit code {code})"
+    known = -code in set(signal.Signals)  # Python has no names for the real-time signals
+    words = f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
+    if code == -signal.SIGKILL:
+        words += ": mostly by the system, if memory ran out (try a smaller batch or fewer devices)"
+    elif -code in CRASHES:
+        words += ": it crashed in compiled code"
+    return words

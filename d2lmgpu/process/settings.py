@@ -1,0 +1,65 @@
+"""What a worker takes on from the process that has called it, and the Python in which it runs."""
+
+import os
+import sys
+import tempfile
+
+VERSION = ".".join(map(str, sys.version_info[:2]))
+
+
+class PythonError(ValueError):
+    """The Python of a framework that was asked for cannot be started, or is another version."""
+
+
+def settings(environ):
+    """The caller's environment (``environ``), import path, folder and PyTorch's default dtype."""
+    torch = sys.modules.get("torch")  # which the caller need not have imported
+    return {
+        "environ": dict(environ),
+        "path": list(map(str, sys.path)),
+        "prefixes": (sys.prefix, sys.base_prefix),
+        "version": VERSION,
+        "folder": os.getcwd(),
+        "dtype": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
+    }
+
+
+def take_on(job):
+    """Make the ``settings`` in ``job`` those of this process, but for the environment.
+
+    Raises PythonError where a function of the caller could not be read.
+    """
+    if job["version"] != VERSION:
+        raise PythonError(
+            f"The notebook runs in Python {job['version']}, {sys.executable} is Python {VERSION}: "
+            "functions can only be sent between equal ones. Make both environments with the same."
+        )
+    if sys.prefix in job["prefixes"]:
+        sys.path[:] = job["path"]
+    else:  # the caller's own modules, but not the libraries of its Python
+        theirs = tuple(os.path.join(prefix, "") for prefix in job["prefixes"])
+        sys.path[:0] = [p for p in job["path"] if p not in sys.path and not p.startswith(theirs)]
+    os.chdir(job["folder"])
+    tempfile.tempdir = None  # as the environment has it now
+    if job["dtype"] and "torch" in sys.modules:
+        torch = sys.modules["torch"]
+        torch.set_default_dtype(getattr(torch, job["dtype"]))
+
+
+def python_of(framework):
+    """The Python that has ``framework``: ``hub/kernel.py`` may name one for each, else this.
+
+    Raises PythonError where what it names is no program.
+    """
+    variable = variable_of(framework)
+    python = os.environ.get(variable) or sys.executable
+    if not os.access(python, os.X_OK):
+        raise PythonError(
+            f"{variable}={python!r} is no program: name the Python that has {framework} installed."
+        )
+    return python
+
+
+def variable_of(framework):
+    """The environment variable that names the Python with ``framework``."""
+    return f"D2LMGPU_PYTHON_{framework.upper()}"

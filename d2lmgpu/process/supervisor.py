@@ -1,0 +1,205 @@
+"""Watches workers, ends them and whatever they have started, and leaves nothing behind.
+
+    the caller → a guard → the supervisor → its workers → what they start
+
+The guard is the process that the caller starts; it forks the supervisor. Of the caller, the guard
+and the supervisor any may be killed, and the caller along with one of the others: whichever is left
+kills all that is below it and removes the folder. On Linux nothing escapes by a session of its own
+or a second fork: it becomes a child of the supervisor or, once that has gone, of the guard.
+
+As a program it runs one command, the worker of a lab:
+
+    python supervisor.py JOB EVENTS FOLDER COMMAND...
+
+JOB and EVENTS are file descriptors: what the worker reads as its standard input, and the pipe on
+which it reports. Standard input comes from the caller: a byte interrupts the workers, its end kills
+them. Once nothing runs any more, ``exit`` is the last event. The folder goes when the caller has
+closed that pipe: until then it may read what is there.
+
+Standard library only, and nothing of the package: it must start at once.
+"""
+
+import contextlib
+import ctypes
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
+LINUX = sys.platform == "linux"
+GRACE = 0.5  # seconds that the workers have to end by themselves, once one of them has failed
+SECONDS_TO_LEAVE = 10  # of a supervisor that may be in the middle of an import
+_libc = ctypes.CDLL(None)
+
+
+def start_guard(events, folder):
+    """Fork: return in the child, which is the supervisor, and guard it in this process.
+
+    Returns a file descriptor that is readable once the guard has gone.
+    """
+    caller = os.getppid()
+    guarded, held_open = os.pipe()
+    supervisor = os.fork()
+    _adopt_orphans()
+    if not supervisor:
+        os.close(held_open)
+        signal.signal(signal.SIGTERM, lambda *_: leave(folder))
+        return guarded
+    null = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):  # the caller waits for the end of what is printed
+        os.dup2(null, stream)
+    woken = _wake_at_an_end()
+    _, status = _wait(lambda: os.waitpid(supervisor, os.WNOHANG), woken, caller) or (0, None)
+    if status is None:  # the caller has gone, or wants an end
+        # Not SIGKILL: if this process is killed now, the supervisor still leaves nothing.
+        _kill(supervisor, signal.SIGTERM)
+        select.select([woken], [], [], SECONDS_TO_LEAVE)
+        _kill(supervisor, signal.SIGKILL)
+        _, status = os.waitpid(supervisor, 0)
+    end_all()
+    if status:
+        _report(events, codes=None, supervisor=os.waitstatus_to_exitcode(status))
+        _wait(lambda: (0, 0), woken, caller)
+    leave(folder)
+
+
+def _wait(ended, woken, caller):
+    """Wait until ``ended()`` gives a process id, and return that; None once the caller has gone."""
+    poll = select.poll()
+    poll.register(0, 0)  # its other end was closed
+    poll.register(woken, select.POLLIN)
+    while not (end := ended())[0]:
+        ready = dict(poll.poll(1000))
+        if 0 in ready or os.getppid() != caller:  # a fork of the caller may still hold the pipe
+            return None
+        if woken in ready:
+            os.read(woken, 512)
+    return end
+
+
+def _wake_at_an_end():
+    """A file descriptor that is readable after a child of this process has ended."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reader
+
+
+def _report(events, **end):
+    with contextlib.suppress(BrokenPipeError):
+        os.write(events, json.dumps({"event": "exit", **end}).encode() + b"\n")
+
+
+def see_to_the_end(workers, guarded, events, folder):
+    """Wait until all ``workers`` have ended, or ``GRACE`` seconds more once one of them has failed.
+
+    Report their exit codes, None for those that had not ended, and leave when the caller does.
+    """
+    woken, codes, deadline = _wake_at_an_end(), dict.fromkeys(workers), None
+    while _reap(codes):
+        if deadline is None and any(codes.values()):
+            deadline = time.monotonic() + GRACE
+        left = None if deadline is None else max(0, deadline - time.monotonic())
+        ready, _, _ = select.select([0, guarded, woken], [], [], left)
+        if not ready:
+            break
+        if woken in ready:
+            os.read(woken, 512)
+        elif guarded in ready or not os.read(0, 1):
+            leave(folder)
+        else:
+            for worker in [worker for worker, code in codes.items() if code is None]:
+                _kill(worker, signal.SIGINT)
+    for worker in workers:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(worker, signal.SIGKILL)
+    end_all()
+    _report(events, codes=list(codes.values()), supervisor=None)
+    while guarded not in select.select([0, guarded], [], [])[0] and os.read(0, 1):
+        pass
+    leave(folder)
+
+
+def _reap(codes):
+    """Note the exit codes of all children that have ended; whether one of ``codes`` is missing."""
+    with contextlib.suppress(ChildProcessError):
+        while (end := os.waitpid(-1, os.WNOHANG))[0]:
+            if end[0] in codes:
+                codes[end[0]] = os.waitstatus_to_exitcode(end[1])
+    return None in codes.values()
+
+
+def leave(folder):
+    """End this process, guard or supervisor, and all that is left below it."""
+    end_all()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(0)
+
+
+def _adopt_orphans():
+    """What processes below this one leave behind becomes a child of this one."""
+    if LINUX:
+        _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def lead_a_group():
+    """Make this new process the leader of a group of its own, which ends if its parent does."""
+    os.setpgid(0, 0)
+    if LINUX:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        with open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")  # if memory runs out, the run goes, not the notebook
+
+
+def end_all():
+    """Kill all processes below this one and wait for their end (on Linux)."""
+    while pids := _descendants(os.getpid()):
+        for pid in pids:
+            _kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(-1, 0)
+
+
+def _kill(pid, number):
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
+
+
+def _descendants(root):
+    """Process ids of all children of ``root``, their children and so on."""
+    children = {}
+    for entry in os.listdir("/proc") if LINUX else []:
+        if entry.isdigit():
+            with contextlib.suppress(OSError), open(f"/proc/{entry}/stat", "rb") as file:
+                parent = file.read().rpartition(b")")[2].split()[1]
+                children.setdefault(int(parent), []).append(int(entry))
+    below, queue = [], [root]
+    while queue:
+        more = children.get(queue.pop(), [])
+        below += more
+        queue += more
+    return below
+
+
+def main(job, events, folder, *command):
+    guarded = start_guard(int(events), folder)
+    pipe = f"/proc/{os.getpid()}/fd/{events}" if LINUX else f"/dev/fd/{events}"
+    worker = subprocess.Popen(
+        command,
+        stdin=int(job),
+        pass_fds=[] if LINUX else [int(events)],
+        env=os.environ | {"D2LMGPU_EVENTS": pipe},
+        preexec_fn=lead_a_group,
+    )
+    os.close(int(job))
+    see_to_the_end([worker.pid], guarded, int(events), folder)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,1 @@
+"""What was measured: runs, records in files, and like-for-like comparisons."""

@@ -1,0 +1,83 @@
+"""What one training run did."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import inf
+from statistics import median
+
+from d2lmgpu.machine.checks import Need, is_real, is_whole
+
+
+class RunError(ValueError):
+    """A number of a run is none that a run can give."""
+
+
+need = Need(RunError)
+
+
+@dataclass
+class Run:
+    """One training run, as ``train`` returns it.
+
+    num_gpus, batch_size, lr: what it was asked for; the batch is that of all devices together.
+    num_samples: how many training images an epoch sees; None where that is not known.
+    sharing: how the devices shared time (see ``devices.sharing``).
+    accuracies, seconds: test accuracy after each epoch and training time of each.
+
+    Raises RunError for numbers that are not finite, and for times below 0.
+    """
+
+    num_gpus: int
+    batch_size: int
+    lr: float
+    num_samples: int | None
+    sharing: str | None
+    accuracies: list = field(default_factory=list)
+    seconds: list = field(default_factory=list)
+
+    def __post_init__(self):
+        n = self.num_samples
+        need(n is None or is_whole(n), "num_samples", n, "a whole number, or None if not known")
+        for name, least in (("accuracies", -inf), ("seconds", 0)):
+            values = getattr(self, name)
+            right = isinstance(values, Sequence) and not isinstance(values, str)
+            need(right, name, values, "a list with one number an epoch")
+            for value in values:
+                need(is_real(value, least), f"An entry of {name}", value, at_least(least))
+
+    @property
+    def accuracy(self):
+        """Median test accuracy of the last three epochs: single epochs of a short run jump."""
+        return median(self.accuracies[-3:]) if self.accuracies else None
+
+    @property
+    def samples_per_second(self):
+        """Training images a second, by the median epoch: the first one warms up."""
+        seconds = median(self.seconds) if self.seconds else 0
+        return self.num_samples / seconds if self.num_samples and seconds else None
+
+    def __str__(self):
+        devices = counted(self.num_gpus, "device")
+        if self.num_gpus != 1 and self.sharing:
+            devices += f", {self.sharing}"
+        accuracy, speed = "no test accuracy", "no samples/s"
+        if self.accuracies:
+            epochs = counted(len(self.accuracies), "epoch")
+            accuracy = f"test accuracy {self.accuracy:.3f} after {epochs}"
+        if self.samples_per_second is not None:
+            speed = f"{self.samples_per_second:,.0f} samples/s"
+            if self.sharing == "simulated":
+                speed += " (says nothing about speedup: the devices share cores)"
+        return f"{devices}, batch {self.batch_size}, lr {self.lr:g}: {accuracy}, {speed}"
+
+    __repr__ = __str__
+
+
+def at_least(least):
+    """Which numbers are allowed, in words."""
+    return "a finite number" + ("" if least == -inf else f" of at least {least:g}")
+
+
+def counted(number, thing):
+    """'1 device' or '2 devices'."""
+    return f"{number} {thing}{'s' * (number != 1)}"

@@ -1,0 +1,75 @@
+"""Speedups, only over what is comparable.
+
+Two rows are comparable if training, code and epochs are the same, and the batch, too: that of all
+devices together (strong scaling) or that of each device (weak scaling). Anything else would mix
+another effect with that of more devices.
+"""
+
+from statistics import median
+
+SAME = {"train": "training", "version": "code", "num_epochs": "epochs"}  # and the batch
+MOST = 1.05  # efficiency: what is above is neither noise nor parallel work
+PAIRS = 5  # of runs that took turns; a recorded speedup is the median of so many
+
+
+def reference(row, measured):
+    """The row among ``measured`` that the speedup of ``row`` refers to, if nobody chooses one.
+
+    The comparable one with the fewest devices: one with the same batch before one with the same
+    batch a device; itself where none has fewer devices than it has.
+    """
+
+    def rank(base):
+        weak, other_lr = scaling(row, base) == "weak", base.trial.lr != row.trial.lr
+        return weak, base.trial.num_gpus, other_lr, base.number
+
+    fewer = (base for base in measured if base.trial.num_gpus < row.trial.num_gpus)
+    return min((base for base in fewer if not differences(row, base)), key=rank, default=row)
+
+
+def refer(row, base, pairs):
+    """Give ``row`` its speedup over ``base``, or the remark why it has none."""
+    differing = differences(row, base)
+    ratios = ratios_of(row, base, pairs)
+    if differing:
+        row.remark = f"not comparable with row {base.number}: another {' and '.join(differing)}"
+    elif not ratios:
+        row.remark = f"fewer than {pairs} pairs of runs took turns"
+    else:
+        row.over, row.ratios, row.speedup = base.number, ratios, median(ratios)
+        row.scaling = None if row is base else scaling(row, base)
+        row.efficiency = row.speedup * base.trial.num_gpus / row.trial.num_gpus
+        if row.efficiency > MOST and base.trial.num_gpus <= row.trial.num_gpus:
+            row.remark = f"an efficiency above {MOST:.0%} over row {base.number} is not explained"
+
+
+def differences(row, base):
+    """What keeps two rows from being comparable, in words; empty if they are."""
+    one, other = row.trial, base.trial
+    words = [word for name, word in SAME.items() if getattr(one, name) != getattr(other, name)]
+    return words if scaling(row, base) else [*words, "batch"]
+
+
+def scaling(row, base):
+    """'strong' for the same batch, 'weak' for the same batch a device; else None."""
+    one, other = row.trial, base.trial
+    if one.batch_size == other.batch_size:
+        return "strong"
+    same = one.batch_size * other.num_gpus == other.batch_size * one.num_gpus
+    return "weak" if same else None
+
+
+def ratios_of(row, base, pairs):
+    """How many times as fast as ``base`` the row is; once, or once a round if there are enough."""
+    if not pairs or row is base:
+        return (row.samples_per_second.median / base.samples_per_second.median,)
+    speeds, others = by_round(row), by_round(base)
+    if speeds.keys() != others.keys() or len(speeds) < pairs:
+        return ()
+    return tuple(speed / others[number] for number, speed in speeds.items())
+
+
+def by_round(row):
+    """Samples a second of each round of a record."""
+    speeds = {trial.round: trial.samples_per_second for trial in row.trials}
+    return {number: s for number, s in speeds.items() if None not in (number, s)}

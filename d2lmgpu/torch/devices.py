@@ -1,0 +1,88 @@
+"""Devices of PyTorch: which there are, how work runs on all of them, what they are given."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from d2lmgpu.backend.arguments import Rules, need
+from d2lmgpu.backend.functions import device_functions
+from d2lmgpu.machine import devices as _devices
+from d2lmgpu.machine import threads as _parallel
+
+_threads = _parallel.DeviceThreads(setup=lambda: torch.set_num_threads(1))
+
+
+class _TorchRules(Rules):
+    Array, Device = torch.Tensor, torch.device
+
+    def memory(self, array):
+        start, steps = array.data_ptr(), zip(array.shape, array.stride())
+        last = sum((size - 1) * stride for size, stride in steps)
+        return start, start + array.element_size() * (last + 1 if array.numel() else 0)
+
+    def place(self, array):
+        return array.device
+
+    def at_hand(self, array):
+        return array.numpy() if array.device.type == "cpu" else None
+
+    def recorded(self, array):
+        return array.is_leaf and array.requires_grad and torch.is_grad_enabled()
+
+    def exists(self, device):
+        return device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < num_gpus())
+
+    def evaluate_accuracy_gpu(self, net, data_iter, device=None):
+        kind, number = _devices.available(num_gpus())
+        one_of_many = isinstance(net, nn.DataParallel) and kind == "cpu" and number > 1
+        instead = "launch with DistributedDataParallel, or parallel with a replica for each device"
+        need(not one_of_many, "net", net, f"what uses all {number} CPU devices: {instead}")
+
+    def evaluate_accuracy_gpus(self, net, data_iter):
+        right = isinstance(net, nn.Module) and any(True for _ in net.parameters())
+        need(right, "net", net, "a Module with parameters, or use evaluate_accuracy_gpu")
+        self.evaluate_accuracy_gpu(net, data_iter)
+
+
+checked = _TorchRules().checked
+
+
+def num_gpus():
+    """Number of GPUs that PyTorch sees."""
+    return torch.cuda.device_count()
+
+
+gpu, cpu, try_gpu, try_all_gpus, devices, sharing, profile = device_functions(
+    checked, num_gpus, partial(torch.device, "cuda"), partial(torch.device, "cpu")
+)
+
+
+@checked
+def parallel(fn, *per_device_args):
+    """``[fn(*args) for each device]``, all devices at once.
+
+    Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
+    are asynchronous. On the CPU a thread for each core, in which gradients and automatic casts are
+    on or off as they are here.
+    """
+    if _devices.available(num_gpus())[0] == "gpu":
+        return [fn(*args) for args in zip(*per_device_args, strict=True)]
+    grad, cast = torch.is_grad_enabled(), torch.is_autocast_enabled("cpu")
+    dtype = torch.get_autocast_dtype("cpu")
+
+    def call(*args):  # PyTorch keeps these settings for each thread
+        with torch.set_grad_enabled(grad), torch.autocast("cpu", dtype, cast):
+            return fn(*args)
+
+    return _threads.run(call, *per_device_args)
+
+
+def synchronize():
+    """Wait until every device has done its work (on a CPU it has, once a call returns).
+
+    A GPU on which this process holds no memory does nothing for it, and is left alone.
+    """
+    for i in range(num_gpus()):
+        if torch.cuda.memory_reserved(i):
+            torch.cuda.synchronize(i)

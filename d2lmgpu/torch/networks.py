@@ -1,0 +1,72 @@
+"""The networks of the chapters in PyTorch."""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from d2lmgpu.backend.functions import both_editions
+from d2lmgpu.torch.devices import checked
+
+
+def _fix_inputs(block, channels):
+    """Let the lazy layers of ``block`` learn that its input has so many channels."""
+    with torch.no_grad():
+        block.eval()(torch.zeros(1, channels, 1, 1))
+    block.train()
+
+
+@checked
+def lenet(X, params):
+    """LeNet's outputs (n, 10) for images ``X`` (n, 1, 28, 28); ``params`` are W1, b1, … W4, b4.
+
+    Shapes of W1 to W4: (20, 1, 3, 3), (50, 20, 5, 5), (800, 128), (128, 10). LeCun et al. (1998),
+    with the ReLU and the sizes of Dive into Deep Learning (Zhang et al., 2023).
+    Defined in chapters/scratch/pytorch.
+    """
+    h1 = F.relu(F.conv2d(X, params[0], params[1]))
+    h1 = F.avg_pool2d(h1, 2)
+    h2 = F.relu(F.conv2d(h1, params[2], params[3]))
+    h2 = F.avg_pool2d(h2, 2)
+    h3 = F.relu(h2.reshape(h2.shape[0], -1) @ params[4] + params[5])
+    return h3 @ params[6] + params[7]
+
+
+class Residual(nn.Module):
+    """Residual block (He et al., 2016): two 3x3 convolutions beside the identity.
+
+    ``use_1x1conv`` puts a 1x1 convolution on the shortcut, needed where the number of channels or
+    the ``strides`` change the shape. Both editions of Dive into Deep Learning are understood: the
+    number of input channels may come first.
+    """
+
+    @both_editions(_fix_inputs)
+    def __init__(self, num_channels, use_1x1conv=False, strides=1):
+        super().__init__()
+        self.conv1 = nn.LazyConv2d(num_channels, kernel_size=3, padding=1, stride=strides)
+        self.conv2 = nn.LazyConv2d(num_channels, kernel_size=3, padding=1)
+        self.conv3 = nn.LazyConv2d(num_channels, 1, stride=strides) if use_1x1conv else None
+        self.bn1, self.bn2 = nn.LazyBatchNorm2d(), nn.LazyBatchNorm2d()
+
+    def forward(self, X):
+        Y = F.relu(self.bn1(self.conv1(X)))
+        Y = self.bn2(self.conv2(Y))
+        return F.relu(Y + (self.conv3(X) if self.conv3 else X))
+
+
+@checked
+def resnet18(num_classes, in_channels=1, width=64):
+    """ResNet-18 for small images: 3x3 stem, no max-pooling; channels ``width`` to 8 ``width``.
+
+    Maps (n, in_channels, 28, 28) to (n, num_classes). He et al. (2016).
+    Defined in chapters/concise/pytorch.
+    """
+    net = nn.Sequential(
+        nn.Conv2d(in_channels, width, kernel_size=3, padding=1), nn.BatchNorm2d(width), nn.ReLU()
+    )
+    for stage in range(4):
+        channels, strides = width * 2**stage, 1 if stage == 0 else 2
+        net.append(Residual(channels, use_1x1conv=stage > 0, strides=strides))
+        net.append(Residual(channels))
+    net.extend([nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(8 * width, num_classes)])
+    net.eval()(torch.zeros(1, in_channels, 28, 28))  # lazy layers learn their shapes
+    return net.train()

@@ -1,0 +1,158 @@
+"""Data, data parallelism from scratch, and how often a network is right, in PyTorch."""
+
+import torch
+from torch import distributed as dist
+from torch import nn
+from torch.nn import functional as F
+
+from d2lmgpu.backend.functions import accuracy_function, balancing_function, loading_functions
+from d2lmgpu.collectives.execution import shard_sizes
+from d2lmgpu.data.loader import set_seed
+from d2lmgpu.machine.timing import Accumulator
+from d2lmgpu.torch.devices import checked, parallel, profile, synchronize
+from d2lmgpu.torch.networks import lenet
+
+
+@checked
+def seed(n):
+    """Seed PyTorch's random numbers and the order of the batches."""
+    torch.manual_seed(n)
+    set_seed(n)
+
+
+@checked
+def array(x):
+    """The NumPy array ``x`` as a tensor on the CPU, of the same type."""
+    return torch.from_numpy(x)
+
+
+@checked
+def split_batch(X, y, devices, weights=None):
+    """Split ``X`` (n, …) and ``y`` (n,) over ``devices``: ``([X shards], [y shards])``.
+
+    The shards are near-equal, the larger ones first, or proportional to ``weights`` (one a
+    device, summing to 1). With fewer examples than devices the last shards are empty. Each shard
+    goes straight to its device. Raises ValueError for unlike lengths and CollectiveError for
+    weights that are not k non-negative numbers summing to 1. Defined in chapters/scratch/pytorch.
+    """
+    if X.shape[0] != y.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} examples, y has {y.shape[0]}: give as many of each.")
+    sizes = shard_sizes(X.shape[0], len(devices), weights)
+    return (
+        [shard.to(device) for shard, device in zip(X.split(sizes), devices)],
+        [shard.to(device) for shard, device in zip(y.split(sizes), devices)],
+    )
+
+
+@checked
+def get_params(params, device):
+    """A copy of ``params`` on ``device``, each with a gradient of its own that starts at zero.
+
+    Defined in chapters/scratch/pytorch.
+    """
+    new_params = [p.detach().to(device, copy=True).requires_grad_() for p in params]
+    for p in new_params:
+        p.grad = torch.zeros_like(p)
+    return new_params
+
+
+@checked
+def allreduce(data):
+    """Replace each tensor in ``data`` (one a device, of one shape) by the sum of all, in place.
+
+    Defined in chapters/scratch/pytorch.
+    """
+    for i in range(1, len(data)):
+        data[0][:] += data[i].to(data[0].device)
+    for i in range(1, len(data)):
+        data[i][:] = data[0].to(data[i].device)
+
+
+@checked
+def sgd(params, lr, batch_size):
+    """One step of minibatch SGD, in place, on a list of parameters; then zero gradients.
+
+    Their gradients are of the loss *summed* over ``batch_size`` examples.
+    """
+    with torch.no_grad():
+        for p in params:
+            p -= lr * p.grad / batch_size
+            p.grad.zero_()
+
+
+@checked
+def forward_backward(X, y, params):
+    """Add the gradient of the loss, summed over one shard, to ``params``; return that loss.
+
+    ``X`` (n, 1, 28, 28), ``y`` (n,), and LeNet's parameters on the same device. A device
+    without data adds nothing. Defined in chapters/scratch/pytorch.
+    """
+    if len(y) == 0:
+        return 0.0
+    loss = F.cross_entropy(lenet(X, params), y, reduction="sum")
+    loss.backward()
+    return loss.detach()
+
+
+@checked
+def train_batch(X, y, device_params, devices, lr):
+    """One update of LeNet's replicas ``device_params`` (one list a device) on a global batch.
+
+    ``X`` (n, 1, 28, 28) and ``y`` (n,) are on the CPU; ``lr`` scales the mean gradient of the n.
+    Returns the losses, summed over each shard. Defined in chapters/scratch/pytorch.
+    """
+    X_shards, y_shards = split_batch(X, y, devices)
+    losses = parallel(forward_backward, X_shards, y_shards, device_params)
+    with torch.no_grad():
+        for i in range(len(device_params[0])):
+            allreduce([params[i].grad for params in device_params])
+    for params in device_params:
+        sgd(params, lr, len(y))
+    return losses
+
+
+@checked
+def evaluate_accuracy_gpu(net, data_iter, device=None):
+    """Share of ``data_iter`` that ``net`` (a Module or a function) classifies right, on one device.
+
+    ``device`` None: where the parameters of ``net`` are, or the images.
+    """
+    if isinstance(net, nn.Module):
+        net.eval()
+        device = device or next((p.device for p in net.parameters()), None)
+    metric = Accumulator(2)
+    with torch.no_grad():
+        for X, y in data_iter:
+            X, y = X.to(device), y.to(device)
+            metric.add(accuracy(net(X), y), len(y))
+    return metric[0] / metric[1]
+
+
+@checked
+def evaluate_accuracy_gpus(net, data_iter):
+    """Share of ``data_iter`` classified right, each image counted once, over all devices.
+
+    In a worker of a DistributedDataParallel run every rank takes its part of each batch, and the
+    counts are summed; otherwise ``net`` is evaluated where it is. Defined in
+    chapters/concise/pytorch.
+    """
+    distributed = dist.is_available() and dist.is_initialized()
+    rank, world_size = (dist.get_rank(), dist.get_world_size()) if distributed else (0, 1)
+    net = getattr(net, "module", net)  # DDP's wrapper might wait for ranks that have no images
+    net.eval()
+    device = next(net.parameters()).device
+    counts = torch.zeros(2, device=device)
+    with torch.no_grad():
+        for X, y in data_iter:
+            X, y = (data.tensor_split(world_size)[rank].to(device) for data in (X, y))
+            if len(y):
+                counts[0] += (net(X).argmax(dim=1) == y).sum()
+                counts[1] += len(y)
+    if distributed:
+        dist.all_reduce(counts)
+    return (counts[0] / counts[1]).item()
+
+
+accuracy = checked(accuracy_function(torch.Tensor.to))
+load_data_fashion_mnist, load_data_mnist = loading_functions(profile, array)
+balance = checked(balancing_function(split_batch, get_params, synchronize))

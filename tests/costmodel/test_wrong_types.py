@@ -1,0 +1,165 @@
+"""Whatever is given to the cost model: a right answer, or a CostError that names it, at once."""
+
+import math
+from dataclasses import fields, replace
+from datetime import timedelta
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from d2lmgpu.collectives.schedules import plan
+from d2lmgpu.costmodel import fit, measure, published
+from d2lmgpu.costmodel.forecast import predict
+from d2lmgpu.costmodel.least_squares import fit_line
+from d2lmgpu.costmodel.measure import Calibration
+from d2lmgpu.costmodel.model import (
+    PRESETS,
+    CostError,
+    Link,
+    Machine,
+    Work,
+    best_num_gpus,
+    exchange_seconds,
+    exposed_seconds,
+    machine_seconds,
+    schedule_seconds,
+    step,
+    wait_samples,
+    wait_seconds,
+)
+
+LINK, V100, WORK = Link(1e-6, 1e9), PRESETS["V100 PCIe"], Work(1e6, 1e-3)
+HERE = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
+                   ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0)  # fmt: skip
+MACHINE = {f.name: getattr(V100, f.name) for f in fields(Machine)}
+
+
+def build(kind, given):
+    """A function that makes a ``kind`` from positional values of the fields ``given``."""
+    return lambda *values: kind(**dict(zip(given, values, strict=True)))
+
+
+CALLS = {  # a call that is right
+    "Link": (Link, 1e-6, 1e9),
+    "Work": (build(Work, [f.name for f in fields(Work)]),
+             *(getattr(WORK, f.name) for f in fields(Work))),
+    "Machine": (build(Machine, MACHINE), *MACHINE.values()),
+    "slowed": (V100.slowed, 2),
+    "schedule_seconds": (schedule_seconds, plan("ring", 3, 100), LINK, 4),
+    "exchange_seconds": (exchange_seconds, "ring", 4, 1e6, LINK),
+    "machine_seconds": (machine_seconds, V100, 8, 1e6, "naive"),
+    "exposed_seconds": (exposed_seconds, 1.0, 2.0, 3, True),
+    "wait_seconds": (wait_seconds, 4, 0.1),
+    "wait_samples": (wait_samples, 4, 0.1, 10, 0),
+    "step": (step, WORK, V100, 4, 64),
+    "best_num_gpus": (best_num_gpus, WORK, V100, 64, 4),
+    "fit_line": (fit_line, [1, 2, 4], [1.0, 2.0, 3.0]),
+    "calibrate": (measure.calibrate, "torch", "threads"),
+    "predict": (predict, HERE, WORK, 2, 64, 0.0),
+    "rows": (published.rows, "MXNet 2019"),
+    "fit_small": (fit.fit_small, "MXNet 2019"),
+    "predict_small": (fit.predict_small, "MXNet 2019"),
+    "curve_terms": (fit.curve_terms, "MXNet EC2", "alexnet", 8),
+    "fit_curve": (fit.fit_curve, "MXNet EC2", "alexnet"),
+    "predict_curve": (fit.predict_curve, "MXNet EC2", "alexnet"),
+}  # fmt: skip
+PLACES = [(name, place) for name, (_, *values) in CALLS.items() for place in range(len(values))]
+
+NUMBERS = st.one_of(
+    st.integers(-3, 2000), st.floats(), st.booleans(), st.fractions(max_denominator=9),
+    st.sampled_from([np.float32(2), np.int64(3), np.float64("nan"), 10**15, 1e-300, 1e300]),
+)  # fmt: skip
+STRANGE = st.one_of(
+    st.none(), st.text(max_size=3), st.binary(max_size=2), st.complex_numbers(), st.just(object),
+    st.lists(st.one_of(st.integers(-1, 3), st.text(max_size=1)), max_size=3),
+    st.dictionaries(st.integers(0, 2), st.floats(), max_size=2),
+    st.sampled_from([LINK, WORK, V100, HERE, Decimal(1), timedelta(1), iter([1]), len,
+                     np.array([1.0, 2.0]), np.zeros((2, 2)), [[1, 2], [3]], ((2, 1, 1),)]),
+)  # fmt: skip
+
+
+def sound(answer) -> bool:
+    """Whether an answer can be right: no number in it is NaN or negative, nothing is missing."""
+    if isinstance(answer, dict):
+        return all(map(sound, answer.values()))
+    if isinstance(answer, list | tuple | np.ndarray):
+        return all(map(sound, answer))
+    if hasattr(answer, "__dataclass_fields__"):
+        return all(sound(getattr(answer, f.name)) for f in fields(answer))
+    return answer is None or isinstance(answer, str) or answer >= 0
+
+
+def kinds(right):
+    """Types that may stand where ``right`` does."""
+    if isinstance(right, int | float) and not isinstance(right, bool):
+        return int | float | Fraction | np.number
+    if isinstance(right, list | tuple):
+        return object  # sequences are told apart by what is in them
+    return type(right)
+
+
+@settings(max_examples=40, deadline=5000)  # a second, on a machine with other things to do
+@given(st.data())
+@pytest.mark.parametrize(("name", "place"), PLACES)
+def test_a_right_answer_or_an_error_of_ours(name, place, data):
+    wrong = data.draw(st.one_of(NUMBERS, STRANGE))
+    fn, *values = CALLS[name]
+    allowed = kinds(values[place])
+    values[place] = wrong
+    try:
+        answer = fn(*values)
+    except CostError as error:
+        assert len(str(error)) > 20
+    else:
+        assert isinstance(wrong, allowed) and sound(answer)
+
+
+@pytest.mark.parametrize("points", [
+    (), ((2, 1, 1),), ((1, 1, 1), (1, 2, 2)), ((1, 1, 1), (4, 2, 2), (2, 1.5, 1.5)),
+    ((1, 1, 1), (2.5, 1, 1)), ((1, 1),), (1, 1, 1), ((1, 1, 0),), ((1, 1, math.nan),), 7,
+])  # fmt: skip
+def test_a_slowdown_that_does_not_rise_from_one_device_is_refused(points):
+    with pytest.raises(CostError, match="slowdown"):
+        replace(V100, slowdown=points)
+
+
+@pytest.mark.parametrize("itemsize", [-4, 0, 1.5, "4", True])
+def test_an_element_has_a_whole_number_of_bytes(itemsize):
+    with pytest.raises(CostError, match="itemsize"):
+        schedule_seconds(plan("ring", 3, 100), LINK, itemsize)
+
+
+def test_a_line_needs_a_time_for_each_x():
+    with pytest.raises(CostError, match="No line"):
+        fit_line([1, 2, 3], [1, 2])
+
+
+@given(st.floats(0, 10), st.floats(0, 10), st.integers(1, 60))
+def test_what_remains_is_what_comes_out_bucket_by_bucket(exchange, backward, num_buckets):
+    sent = 0.0
+    for bucket in range(1, num_buckets + 1):
+        sent = max(sent, backward * bucket / num_buckets) + exchange / num_buckets
+    exposed = exposed_seconds(exchange, backward, num_buckets)
+    assert exposed == pytest.approx(sent - backward, rel=1e-9, abs=1e-9)
+
+
+def test_a_bucket_of_one_byte_is_as_quick_to_model_as_any():
+    tiny = step(Work(1e12, 1e-3, bucket_bytes=1), V100, 8, 64)  # as many buckets as bytes
+    assert tiny.exposed == pytest.approx(tiny.exchange - 2 / 3 * tiny.compute)
+
+
+@pytest.mark.parametrize("k", [99, 100, 101, 1000, 10**5])
+def test_the_wait_of_many_devices_is_the_harmonic_number(k):
+    assert wait_seconds(k, 1) == pytest.approx(math.fsum(1 / i for i in range(1, k + 1)), rel=1e-12)
+
+
+def test_nobody_is_late_by_minus_nothing_either():
+    assert not wait_samples(4, -0.0, 10).any()
+
+
+def test_a_million_million_devices_wait_at_once():
+    assert wait_seconds(10**12, 1) == pytest.approx(math.log(10**12) + 0.5772156649, rel=1e-9)

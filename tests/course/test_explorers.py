@@ -1,0 +1,189 @@
+"""What the chapters' explorers say, against published numbers and counts made by hand."""
+
+import json
+import re
+from math import ceil, log2
+
+import pytest
+from bs4 import BeautifulSoup
+
+from d2lmgpu.costmodel.model import exposed_seconds
+from d2lmgpu.course import explorers
+from d2lmgpu.figures import svg
+
+
+class Page:
+    """An explorer's page without a browser: asked by what its controls say."""
+
+    def __init__(self, explorer):
+        soup = BeautifulSoup(explorer.html, "html.parser")
+        data = json.loads(soup.select_one("script").string)
+        self.lines, self.answers = data["lines"], data["answers"]
+        self.choices = {
+            label.contents[0]: [option.string for option in label.select("option")]
+            for label in soup.select("label")
+            if label.select("select")
+        }
+
+    def ask(self, *chosen):
+        """The steps of the answer, each as soup."""
+        at = 0
+        for options, text in zip(self.choices.values(), chosen, strict=True):
+            at = at * len(options) + options.index(text)
+        return [
+            BeautifulSoup("\n".join(self.lines[i] for i in step), "html.parser")
+            for step in self.answers[at]
+        ]
+
+
+@pytest.fixture(scope="module")
+def cost():
+    return Page(explorers.cost())
+
+
+@pytest.fixture(scope="module")
+def allreduce():
+    return Page(explorers.allreduce())
+
+
+OWN = "the machine's own"
+
+
+def words(soup):
+    return " ".join(soup.get_text().split())
+
+
+def number(text, pattern):
+    return float(re.search(pattern, text)[1].replace(",", ""))
+
+
+def test_lenet_is_slower_on_two_gpus_and_published_to_be_so(cost):
+    """2.5 against 1.8 seconds an epoch: D2L one-day course, 2019."""
+    (answer,) = cost.ask("V100 NVLink", OWN, "LeNet, D2L's loop in MXNet", "256 in all", "2")
+    said = words(answer)
+    assert number(said, r"Speedup: ([\d.]+\d)") < 1
+    assert number(said, r"published: ([\d.]+) on 2 GPUs") == pytest.approx(1.8 / 2.5, abs=1e-3)
+
+
+def test_the_published_run_on_one_gpu_is_what_the_model_starts_from(cost):
+    (answer,) = cost.ask("K80 x16", OWN, "AlexNet", "512 on each GPU", "1")
+    seconds = 512 / 457.07  # MXNet's table: 457.07 images a second on one GPU
+    assert number(words(answer), r"takes ([\d.]+) s") == pytest.approx(seconds, rel=5e-3)
+    assert "136 on 256 GPUs" in words(answer), "61,938.36 images a second: 135.5 times as many"
+
+
+def test_published_points_show_only_where_everything_is_as_published(cost):
+    measured = {
+        (machine, between, batch): "Measured" in words(
+            cost.ask(machine, between, "ResNet-18 at 64x64, DDP", batch, "4")[0])
+        for machine in ("RTX 4090", "H100")
+        for between in (OWN, "10 Gb Ethernet")
+        for batch in ("256 on each GPU", "512 on each GPU")
+    }  # fmt: skip
+    assert [choice for choice, there in measured.items() if there] == [
+        ("RTX 4090", OWN, "256 on each GPU")
+    ]
+
+
+def test_a_faster_link_between_machines_never_costs_time(cost):
+    for k in ("16", "256", "1,024"):
+        slow, fast = (
+            number(words(cost.ask("H100", link, "AlexNet", "32 on each GPU", k)[0]),
+                   r"Speedup: ([\d.,]+\d)")
+            for link in ("10 Gb Ethernet", "400 Gb Ethernet")
+        )  # fmt: skip
+        assert slow < fast <= int(k.replace(",", ""))
+
+
+def test_one_process_does_not_drive_several_machines(cost):
+    (answer,) = cost.ask("RTX 4090", OWN, "LeNet, D2L's loop in MXNet", "256 in all", "8")
+    assert "drives the 4 GPUs of one machine at most" in words(answer)
+
+
+@pytest.mark.parametrize("explorer", [explorers.cost, explorers.allreduce, explorers.overlap])
+def test_numbers_are_written_for_readers(explorer):
+    said = BeautifulSoup(" ".join(Page(explorer()).lines), "html.parser").get_text()
+    assert not re.search(r"\d\.?e[+-]\d|nan|inf\b", said)
+
+
+ROUNDS = {
+    "naive": lambda k: 2, "host": lambda k: 2, "sharded": lambda k: 2,
+    "tree": lambda k: 2 * ceil(log2(k)), "ring": lambda k: 2 * (k - 1),
+    "hierarchical": lambda k: 2 * (ceil(k / 2) - 1) + 2,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("algorithm", ROUNDS)
+@pytest.mark.parametrize("k", [2, 3, 4, 5, 8])
+def test_every_round_is_a_step_and_the_last_one_leaves_the_sums(allreduce, algorithm, k):
+    steps = allreduce.ask(algorithm, str(k), "516 kB (LeNet)")
+    assert len(steps) == ROUNDS[algorithm](k) + 1
+    for number_of_step, step in enumerate(steps):
+        label = step.svg["aria-label"]
+        complete = number_of_step == len(steps) - 1
+        assert (f"{k * k} of {k * k} numbers" in label) == complete
+        arrows = len(step.select("animateMotion, animatemotion"))
+        told = re.search(r"(\d+) messages at once", label)
+        assert arrows == (int(told[1]) if told else 0)
+
+
+def test_bytes_and_times_are_those_of_the_gradient(allreduce):
+    said = words(allreduce.ask("ring", "4", "45 MB (ResNet-18)")[1])
+    assert "11.2 MB through the busiest device" in said
+    assert "The busiest node sends 67 MB; the least possible, without a host, is 67 MB" in said
+    seconds = 6 * (10e-6 + 44.7e6 / 4 / 12.5e9)
+    assert number(said, r"ring ([\d.]+) ms") == pytest.approx(1000 * seconds, rel=5e-3)
+
+
+def test_the_tree_is_faster_for_short_messages_and_the_ring_for_long_ones(allreduce):
+    short, long = (words(allreduce.ask("tree", "8", size)[0]) for size in
+                   ("4 kB", "45 MB (ResNet-18)"))  # fmt: skip
+    assert "Between tree and ring, the tree is faster here." in short
+    assert "Between tree and ring, the ring is faster here." in long
+
+
+def test_what_of_the_exchange_shows_is_what_sticks_out_of_the_backward_pass():
+    page = Page(explorers.overlap())
+    (answer,) = page.ask("554 MB (VGG-16)", "160 ms", "8", "100 Gb Ethernet", "all in one")
+    seconds = 14 * (9.6e-6 + 553.6e6 / 8 / 12.5e9)  # a ring of 8 over 12.5 GB/s
+    assert number(words(answer), r"takes ([\d.]+) ms") == pytest.approx(1000 * seconds, rel=5e-3)
+    assert "1 bucket." in words(answer) and "0% are hidden" in words(answer)
+    (answer,) = page.ask("554 MB (VGG-16)", "160 ms", "8", "100 Gb Ethernet", "25 MB")
+    assert "in 22 buckets." in words(answer)
+    boxes = answer.select("rect")
+    ends = [float(box["x"]) + float(box["width"]) for box in boxes]
+    backward, last = ends[1], ends[-1]
+    shown = number(words(answer), r"([\d.]+) ms of it come after")
+    whole = 80 + 160 + shown  # the forward pass takes half as long as the backward pass
+    assert (last - backward) / (last - float(boxes[0]["x"])) == pytest.approx(
+        shown / whole, rel=0.02
+    )
+    assert all(box["stroke-dasharray"] for box in boxes), "modelled"
+
+
+@pytest.mark.parametrize("num_buckets", [1, 3, 22])
+@pytest.mark.parametrize("one", [0.001, 0.5])
+def test_drawn_buckets_end_when_the_cost_model_says(one, num_buckets):
+    sends = explorers.bucket_sends(one, 0.5, 1.0, num_buckets)
+    assert sends[-1][1] - 1.5 == pytest.approx(exposed_seconds(one * num_buckets, 1.0, num_buckets))
+    assert all(stop - start == pytest.approx(one) for start, stop in sends)
+
+
+def test_measured_is_solid_and_modelled_is_dashed():
+    picture = BeautifulSoup(svg.scaling({1: 1, 2: 0.9}, {1: 1, 2: 2, 4: 3}, 4, "P"), "html.parser")
+    _ideal, modelled, measured = picture.select("polyline")
+    assert modelled["stroke-dasharray"] and not measured.has_attr("stroke-dasharray")
+    assert len(modelled["points"].split()) == 3 and len(measured["points"].split()) == 2
+    assert [t.string for t in picture.select("title")] == [
+        "4 GPUs, modelled: 3", "1 GPUs, measured: 1", "2 GPUs, measured: 0.9"
+    ]  # fmt: skip
+    assert picture.svg["role"] == "img" and picture.svg["aria-label"] == "P"
+
+
+def test_points_lie_where_their_numbers_say():
+    circles = BeautifulSoup(svg.scaling({}, {4: 2}, 4, "P"), "html.parser").select("circle")
+    (ideal, _) = BeautifulSoup(svg.scaling({}, {4: 2}, 4, "P"), "html.parser").select("polyline")
+    (left, one), (right, most) = (map(int, p.split(",")) for p in ideal["points"].split())
+    (point,) = circles
+    assert (int(point["cx"]) - left) / (right - left) == pytest.approx(log2(4) / 10, abs=0.01)
+    assert (int(point["cy"]) - one) / (most - one) == pytest.approx(log2(2) / 10, abs=0.01)

@@ -1,0 +1,120 @@
+"""The curve that grows: what it keeps, what it draws, what it tells the lab."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from d2lmgpu.figures import animator
+from d2lmgpu.figures.animator import Animator
+
+
+class Handle:
+    """Stands for a notebook's display; keeps each picture that was shown."""
+
+    def __init__(self):
+        self.shown, self.places = [], 0
+
+    def display(self, chart, display_id):
+        assert display_id is True
+        self.places += 1
+        self.update(chart)
+        return self
+
+    def update(self, chart):
+        self.shown.append(chart.svg())
+
+
+@pytest.fixture
+def notebook(monkeypatch):
+    handle = Handle()
+    monkeypatch.setattr(animator, "in_notebook", lambda: True)
+    monkeypatch.setattr("IPython.display.display", handle.display)
+    return handle
+
+
+def test_points_are_kept_a_list_a_curve():
+    curve = Animator("epoch", legend=["train", "test"])
+    curve.add(1, (0.5, None))
+    curve.add(2, (0.75, 0.25))
+    curve.add((3, 4), (1, 2))
+    assert curve.X == [[1, 2, 3], [2, 4]]
+    assert curve.Y == [[0.5, 0.75, 1], [0.25, 2]]
+
+
+def test_a_single_number_is_one_curve():
+    curve = Animator()
+    curve.add(1, 0.5)
+    assert (curve.X, curve.Y) == ([[1]], [[0.5]])
+
+
+def test_as_many_x_as_y():
+    with pytest.raises(ValueError):
+        Animator().add((1, 2), (1, 2, 3))
+
+
+def test_nothing_is_drawn_outside_of_a_notebook(monkeypatch):
+    monkeypatch.setattr("IPython.display.display", lambda *a, **k: pytest.fail("drawn"))
+    Animator("epoch").add(1, 0.5)
+
+
+def test_a_notebook_shows_one_picture_that_is_redrawn(notebook):
+    curve = Animator("epoch", "accuracy", legend=["first", "second"], xlim=[1, 10])
+    curve.add(1, (0.5, 0.25))
+    curve.add(2, (0.75, 0.5))
+    assert len(notebook.shown) == 2 and notebook.places == 1
+    last = notebook.shown[-1]
+    assert all(f">{word}<" in last for word in ("epoch", "accuracy", "first", "second"))
+    assert notebook.shown[0] != last
+    assert 'aria-label="first 0.750 at epoch 2; second 0.500 at epoch 2"' in last
+
+
+def test_every_curve_is_drawn_however_many_there_are(notebook):
+    curve = Animator("epoch", legend=[f"run {i}" for i in range(6)])
+    curve.add(1, [i / 10 for i in range(6)])
+    assert [line.get_ydata()[0] for line in curve.axes.lines] == [i / 10 for i in range(6)]
+    named = [text.get_text() for text in curve.axes.get_legend().get_texts()]
+    assert named == [f"run {i}" for i in range(6)]
+    assert "run 5 0.500 at epoch 1" in notebook.shown[0]
+
+
+def test_a_curve_without_legend_is_named_after_its_axis(notebook):
+    curve = Animator("epoch", "test acc")
+    curve.add(3, 0.875)
+    assert 'aria-label="test acc 0.875 at epoch 3"' in notebook.shown[0]
+
+
+def test_the_lab_is_told_each_point(monkeypatch, tmp_path):
+    events = tmp_path / "events"
+    events.touch()
+    monkeypatch.setenv("D2LMGPU_EVENTS", str(events))
+    curve = Animator("epoch", "loss", legend=["a", "b"], xlim=[1, 3])
+    curve.add(1, (0.5, None))
+    (told,) = map(json.loads, events.read_text().splitlines())
+    assert told["event"] == "point" and told["points"] == [[0, 1.0, 0.5]]
+    assert told["legend"] == ["a", "b"]
+    assert told["xlabel"] == "epoch" and told["xlim"] == [1, 3]
+
+
+def test_a_run_of_one_epoch_has_no_limits_to_expand(notebook):
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Animator("epoch", xlim=[1, 1]).add(1, 0.5)
+
+
+def test_epochs_are_whole_numbers_on_the_axis(notebook):
+    animator = Animator("epoch", "test acc", xlim=[1, 3])
+    animator.add(1, 0.5)
+    animator.add(2, 0.6)
+    assert all(tick == round(tick) for tick in animator.axes.get_xticks())
+
+
+def test_a_worker_process_imports_nothing_that_draws():
+    program = (
+        "import sys; from d2lmgpu.figures.animator import Animator; Animator('epoch').add(1, 0.5);"
+        "print(sorted({'IPython', 'matplotlib'} & set(sys.modules)))"
+    )
+    assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"

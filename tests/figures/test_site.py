@@ -1,0 +1,74 @@
+"""Scripts and styles as files: sound, served once by the book, shipped in the wheel."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from d2lmgpu.figures.site import PACKAGE, inlined
+
+ROOT = PACKAGE.parent
+SCRIPTS, STYLES = sorted(PACKAGE.rglob("*.js")), sorted(PACKAGE.rglob("*.css"))
+WHERE = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
+RULES = {
+    "var, which is not bound to its block": r"\bvar\b",
+    "a comparison that converts": r"[^=!]==[^=]|!=[^=]",
+    "code made from text": r"\beval\b|\bFunction\(",
+    "a word on the console": r"\bconsole\.|\balert\(",
+    "a host": r"https?:",
+    "a statement without its semicolon": r"^(?!\s*//).*[\w)\]\"'`]$(?!\n\s*[.?:|&)])",
+    "a line of more than 100 characters": r"^.{101,}$",
+}
+
+
+def of_each(files):
+    return pytest.mark.parametrize("file", files, ids=lambda file: file.name)
+
+
+@of_each(SCRIPTS)
+def test_a_script_has_no_error_of_syntax(file):
+    checked = subprocess.run(
+        [shutil.which("node", path=WHERE), "--check", file], capture_output=True, text=True
+    )
+    assert checked.returncode == 0, checked.stderr
+
+
+@pytest.mark.parametrize("rule", RULES)
+@of_each(SCRIPTS)
+def test_a_script_keeps_the_rules(file, rule):
+    broken = [match.group().strip() for match in re.finditer(RULES[rule], file.read_text(), re.M)]
+    assert broken == []
+    assert '"use strict";' in file.read_text()
+
+
+@of_each(STYLES)
+def test_a_style_reaches_only_its_own_elements(file):
+    selectors = [
+        selector.strip()
+        for block in re.findall(r"([^{}]+)\{", file.read_text())
+        for selector in block.split(",")
+    ]
+    assert selectors
+    assert [s for s in selectors if not s.startswith((".explore", ".lab-", "@media"))] == []
+
+
+@of_each(SCRIPTS + STYLES)
+def test_the_book_serves_it_once(file):
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
+    assert str(file.relative_to(ROOT)) in settings["html_static_path"]
+    loaded = settings["html_js_files"] + settings["html_css_files"]
+    assert loaded.count(file.name) == 1
+
+
+def test_in_the_book_nothing_is_inlined(monkeypatch):
+    monkeypatch.delenv("D2LMGPU_BOOK", raising=False)
+    names = ("figures/explorer.css", "figures/explorer.js")
+    style, script = (PACKAGE.joinpath(name).read_text() for name in names)
+    assert inlined(*names) == f"<style>{style}</style><script>{script}</script>"
+    monkeypatch.setenv("D2LMGPU_BOOK", "1")
+    assert inlined(*names) == ""

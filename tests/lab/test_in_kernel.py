@@ -1,0 +1,52 @@
+"""Runs as a reader starts them: from a real kernel, in the thread that runs its cells."""
+
+import pytest
+from jupyter_client.manager import start_new_kernel
+from recording import SECONDS
+
+CELL = """
+from mxnet import np, npx
+from mxnet.gluon import nn
+{numpy}
+from d2lmgpu.lab.runner import Runner, end_spare
+net = nn.Dense(1)
+net.initialize()
+data = np.ones((2, 3))
+
+def train(num_gpus, batch_size, lr):
+    from types import SimpleNamespace
+    accuracy = float(net(data).size)
+    return SimpleNamespace(num_samples=int(data.sum()), accuracies=[accuracy], seconds=[1])
+
+outcomes = []
+runner = Runner(on_end=outcomes.append)
+runner.start(train, {modules}, num_gpus=1, batch_size=8, lr=0.1)
+assert runner.wait({seconds})
+end_spare()
+print(outcomes[0].status, outcomes[0].message, outcomes[0].result)
+"""
+
+
+@pytest.fixture
+def kernel():
+    manager, client = start_new_kernel(startup_timeout=SECONDS, kernel_name="python3")
+    yield client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize(
+    "numpy, modules",
+    [("from d2lmgpu import mxnet as d2l", ("mxnet",)), ("npx.set_np()", ())],
+    ids=["d2lmgpu", "MXNet alone"],
+)
+def test_global_arrays_and_nets_of_mxnet_reach_the_run(kernel, numpy, modules):
+    printed = []
+    reply = kernel.execute_interactive(
+        CELL.format(numpy=numpy, modules=modules, seconds=SECONDS),
+        timeout=SECONDS,
+        output_hook=lambda message: printed.append(message["content"].get("text", "")),
+    )
+    assert reply["content"]["status"] == "ok", reply["content"]
+    text = "".join(printed)
+    assert text.startswith("finished") and "'num_samples': 6" in text, text

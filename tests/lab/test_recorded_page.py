@@ -1,0 +1,87 @@
+"""The lab's page of recorded runs: no wrong speedup, and a page whatever a record lacks."""
+
+import json
+
+import pytest
+from bs4 import BeautifulSoup
+
+from d2lmgpu.lab.page import page
+from d2lmgpu.records import store
+
+ABOUT = {
+    "schema": 2, "versions": {}, "commit": "0123456789abcdef", "date": "now", "command": "make it",
+    "machine": {"cpu": "A CPU", "cores": 2, "memory_gib": 8, "gpus": [], "system": "Linux"},
+}  # fmt: skip
+RUN = {
+    "num_gpus": 1, "batch_size": 64, "lr": 0.1, "num_samples": 600, "sharing": "one device",
+    "accuracies": [0.5, 0.75], "seconds": [2.0, 2.0], "kind": "measured", "round": 0,
+}  # fmt: skip
+
+
+def shown(folder, *runs, **others):
+    (folder / "x.json").write_text(json.dumps(ABOUT | {"runs": runs} | others))
+    return BeautifulSoup(page("", folder), "html.parser")
+
+
+def speedups(soup):
+    """The column of that name in each table of the page."""
+    for table in soup.select("table"):
+        names = [cell.string for cell in table.select("th")]
+        if "Speedup" in names:
+            for row in table.select("tbody tr"):
+                yield row.select("td")[names.index("Speedup")].get_text()
+
+
+def everything(html):
+    """The page as it stands and everything that it can look up."""
+    (data,) = BeautifulSoup(html, "html.parser").select("script[type='application/json']")
+    return BeautifulSoup(html + "".join(json.loads(data.string)["lines"]), "html.parser")
+
+
+def test_runs_that_did_not_take_turns_show_no_speedup():
+    for path in store.FOLDER.glob("*.json"):
+        record = store.read(path)
+        if record["schema"] == 1 and record.get("runs"):
+            soup = everything(page(path.stem))
+            assert set(speedups(soup)) <= {"", "1.00"}
+            assert "times the baseline" not in soup.get_text()
+
+
+def test_one_run_against_three_shows_no_speedup(tmp_path):
+    two = {"num_gpus": 2, "sharing": "in parallel", "seconds": [0.88, 0.88]}
+    runs = [{k: v for k, v in run.items() if k != "round"} for run in (RUN, *[RUN | two] * 3)]
+    assert set(speedups(shown(tmp_path, *runs, schema=1))) <= {"", "1.00"}
+
+
+def test_interleaved_runs_of_one_batch_show_theirs(tmp_path):
+    two = {"num_gpus": 2, "sharing": "in parallel", "seconds": [1.25, 1.25]}
+    runs = [RUN | more | {"round": i} for i in range(5) for more in ({}, two)]
+    soup = shown(tmp_path, *runs, *[RUN | {"num_gpus": 4, "sharing": "simulated", "round": None}])
+    assert list(speedups(soup)) == ["1.00", "1.60", ""]
+
+
+@pytest.mark.parametrize("lacking", [
+    {"accuracies": []}, {"seconds": []}, {"accuracies": [], "seconds": []}, {"num_samples": None},
+    {"num_samples": None, "accuracies": [], "seconds": [], "sharing": None},
+    {"accuracies": [0.5], "seconds": [1.0, 2.0, 3.0]}, {"seconds": [0.0, 0.0]},
+])  # fmt: skip
+def test_a_record_without_some_numbers_is_a_page_all_the_same(tmp_path, lacking):
+    text = shown(tmp_path, RUN, RUN | lacking | {"lr": 0.5}).get_text()
+    assert "1 device, batch 64, lr 0.1: 300 samples/s (measured), test accuracy 0.625" in text
+    only = shown(tmp_path, RUN | lacking).select_one("figcaption").get_text()
+    assert only.startswith("1 device, batch 64, lr 0.1:") and "None" not in only
+
+
+@pytest.mark.parametrize("wrong", [
+    {"seconds": [float("inf")]}, {"seconds": [-1.0]}, {"accuracies": [float("nan")]},
+    {"seconds": None}, {"accuracies": ["0.5"]}, {"num_samples": "many"},
+])  # fmt: skip
+def test_a_record_whose_numbers_are_none_is_refused_by_name(tmp_path, wrong):
+    with pytest.raises(store.RecordError, match=r"x\.json: run 2 of the record"):
+        shown(tmp_path, RUN, RUN | wrong)
+
+
+def test_a_record_without_settings_or_runs(tmp_path):
+    with pytest.raises(store.RecordError, match="num_gpus"):
+        shown(tmp_path, {k: v for k, v in RUN.items() if k != "num_gpus"})
+    assert "No runs have been recorded" in shown(tmp_path).get_text()

@@ -1,0 +1,191 @@
+"""Does a page notice one mistake in the code of its ``save`` and ``define`` cells?
+
+    python tests/notebooks/mutants.py [--sample N] [--seed S] [chapters/….ipynb ...]
+
+A page runs once, in a process of its own, under the test profile. In front of each cell that has
+mutants the process forks: a child runs the mutated cell and what follows, until a cell raises or a
+checked cell prints something else than is stored (then the mutant is dead), until all cells have
+run (it survives), or until it hangs (dead). ``equivalent.yml`` lists the mutants that no assert
+could see, each with its reason. Exits with 1 if fewer than 95 % of the others die.
+"""
+
+import argparse
+import contextlib
+import io
+import multiprocessing
+import os
+import random
+import re
+import signal
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import yaml
+from nbval.plugin import get_sanitize_patterns
+from notebooks import NAMES, ROOT, code_cells, read, tags
+from operators import Mutant, mutants
+
+HERE = Path(__file__).parent
+LIMIT = 300  # seconds; the slowest page takes some forty on two free cores
+DIE = 0.95
+HANG = f"a hang of {LIMIT} s"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a mutant of a page: who killed it, if anybody."""
+
+    page: str
+    mutant: Mutant
+    killed_by: str | None
+
+    @property
+    def key(self):
+        return f"{self.page.removeprefix('chapters/').removesuffix('.ipynb')}: {self.mutant.change}"
+
+    @property
+    def fate(self):
+        """What to count it as."""
+        if self.killed_by is None:
+            return "equivalent" if self.key in equivalent() else "survived"
+        if self.key in equivalent():
+            return "wrongly listed"
+        return "hangs" if self.killed_by == HANG else "killed"
+
+    def __str__(self):
+        return f"{self.fate} ({self.mutant.operator}): {self.key}"
+
+
+@cache
+def all_mutants(name):
+    """``[(number of the code cell, mutant)]`` of a page."""
+    return [
+        (number, mutant)
+        for number, cell in enumerate(code_cells(read(ROOT / name)))
+        if tags(cell) & {"save", "define"}
+        for mutant in mutants(cell.source)
+    ]
+
+
+@cache
+def equivalent():
+    """{mutant: why no assert could see it}"""
+    groups = yaml.safe_load((HERE / "equivalent.yml").read_text(encoding="utf-8"))
+    return {key: group["reason"] for group in groups for key in group["mutants"]}
+
+
+class WrongOutput(AssertionError):
+    """A checked cell printed something else than is stored."""
+
+
+def run(cell, source, namespace):
+    """Run ``source`` in place of a cell's own; raises as it does, and WrongOutput."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(compile(source, "cell", "exec"), namespace)
+    if "nbval-check-output" in tags(cell):
+        stored = "".join(output.text for output in cell.outputs)
+        if sanitized(out.getvalue()) != sanitized(stored):
+            raise WrongOutput(out.getvalue())
+
+
+def sanitized(text):
+    """``text`` as nbval compares it."""
+    for pattern, replacement in get_sanitize_patterns((HERE / "sanitize.cfg").read_text()):
+        text = re.sub(pattern, replacement, text)
+    return text.strip()
+
+
+def first_failure(cells, source, namespace, verdict):
+    """In a child: run ``source``, which stands for the first cell, and the cells behind it."""
+    os.setpgid(0, 0)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+    for number, cell in enumerate(cells):
+        try:
+            run(cell, cell.source if number else source, namespace)
+        except BaseException as error:
+            verdict.send(f"{type(error).__name__} {number} cells on")
+            break
+    else:
+        verdict.send(None)
+    verdict.close()
+    os.killpg(0, signal.SIGKILL)  # with whatever the cells have started
+
+
+def verdict_on(cells, source, namespace):
+    """Who kills a mutant: the exception of which cell, or a hang; None if it survives."""
+    forked = multiprocessing.get_context("fork")
+    reader, writer = forked.Pipe(duplex=False)
+    child = forked.Process(target=first_failure, args=(cells, source, namespace, writer))
+    child.start()
+    with contextlib.suppress(ProcessLookupError):
+        os.setpgid(child.pid, child.pid)  # as the child does: it is killed with its group
+    writer.close()
+    try:
+        return reader.recv() if reader.poll(LIMIT) else HANG
+    except EOFError:
+        return "the end of its process"
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, signal.SIGKILL)
+        child.join()
+
+
+def outcomes(name, chosen):
+    """Run a page and the ``chosen`` of its mutants; one framework a process, so in a fresh one.
+
+    Prints the outcomes that somebody should look at as they come.
+    """
+    os.chdir((ROOT / name).parent)
+    cells, namespace, made = code_cells(read(ROOT / name)), {"__name__": "__main__"}, []
+    for number, cell in enumerate(cells[: max(at for at, _ in chosen) + 1]):
+        for mutant in [mutant for at, mutant in chosen if at == number]:
+            outcome = Outcome(name, mutant, verdict_on(cells[number:], mutant.source, namespace))
+            if outcome.fate not in ("killed", "equivalent"):
+                print(outcome, flush=True)
+            made.append(outcome)
+        run(cell, cell.source, namespace)
+    return made
+
+
+def carry_out(chosen):
+    """The outcomes of ``{page: [(number, mutant)]}``, two pages at a time, as the pages end."""
+    os.environ["D2LMGPU_PROFILE"] = "test"
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(2, mp_context=spawned, max_tasks_per_child=1) as pool:
+        jobs = [pool.submit(outcomes, name, some) for name, some in chosen.items() if some]
+        for job in jobs:
+            yield from job.result()
+
+
+def sample(chosen, size, seed):
+    """``size`` of the mutants, the same for the same seed."""
+    every = [(name, one) for name, some in chosen.items() for one in some]
+    picked = random.Random(seed).sample(every, min(size, len(every)))
+    return {name: [one for page, one in picked if page == name] for name in chosen}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("pages", nargs="*", default=NAMES)
+    parser.add_argument("--sample", type=int, help="only so many of the mutants")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    chosen = {name: all_mutants(name) for name in options.pages}
+    if options.sample:
+        chosen = sample(chosen, options.sample, options.seed)
+    begin = time.perf_counter()
+    counts = Counter(outcome.fate for outcome in carry_out(chosen))
+    share = 1 - counts["survived"] / max(1, counts.total() - counts["equivalent"])
+    minutes = (time.perf_counter() - begin) / 60
+    each = ", ".join(f"{count} {fate}" for fate, count in counts.items())
+    print(f"{counts.total()} mutants in {minutes:.1f} minutes, {share:.1%} die: {each}")
+    return int(share < DIE or counts["wrongly listed"] > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,112 @@
+"""The operators make the mistakes that they are there for, and pages notice a sample of them."""
+
+import ast
+
+import mutants
+import operators
+import pytest
+from nbformat import v4
+from notebooks import NAMES, ROOT, code_cells, read
+
+
+def changes(operator, source):
+    """What one operator makes of a line of code."""
+    name = operator.__name__.replace("_", " ")
+    return [m.source for m in operators.mutants(source) if m.operator == name]
+
+
+@pytest.mark.parametrize(
+    "operator, source, mutated",
+    [
+        (operators.sign, "a + b", ["a - b"]),
+        (operators.sign, "a -= b", ["a += b"]),
+        (operators.sign, "x[-1]", ["x[1]"]),
+        (operators.dropped_term, "a + b", ["a", "b"]),
+        (operators.dropped_term, "a - b", ["a"]),
+        (operators.dropped_term, "a * b", ["a", "b"]),
+        (operators.dropped_term, "a += b", ["pass"]),
+        (operators.wrong_divisor, "a / n", ["a / (2 * n)"]),
+        (operators.wrong_divisor, "a //= n", ["a //= 2 * n"]),
+        (operators.no_copy, "p.to(device, copy=True)", ["p.to(device, copy=False)"]),
+        (operators.no_copy, "p.copyto(device)", ["p.as_in_ctx(device)"]),
+        (operators.no_copy, "p.clone()", ["p"]),
+        (operators.no_copy, "copy.deepcopy(net)", ["net"]),
+        (operators.no_copy, "data[i][:] = total", ["data[i] = total"]),
+        (operators.no_copy, "data[i][:] += total", ["data[i] = data[i] + total"]),
+        (operators.no_copy, "for p in ps:\n    p -= g", ["for p in ps:\n    p = p - g"]),
+        (operators.no_copy, "for p in ps:\n    n += g", []),
+        (operators.skipped_allreduce, "d2l.allreduce(grads)", ["pass"]),
+        (operators.skipped_allreduce, "total = allreduce(grads)", []),
+        (operators.off_by_one, "range(k)", ["range(k - 1)"]),
+        (operators.off_by_one, "x[1:]", ["x[2:]"]),
+        (operators.off_by_one, "a < b", ["a <= b"]),
+        (operators.off_by_one, "len(y)", ["len(y) - 1"]),
+        (operators.off_by_one, "net.train(True)", []),
+        (operators.off_by_one, "lr = 0.1", []),
+    ],
+)
+def test_operator(operator, source, mutated):
+    assert changes(operator, source) == mutated
+
+
+@pytest.mark.parametrize("source", ["print(a + 1)", "f'{a + 1}'", "animator.add(a + 1, b)"])
+def test_what_is_only_shown_is_left_alone(source):
+    assert operators.mutants(source) == []
+
+
+def test_every_mutant_is_other_code_than_its_cell():
+    for name in NAMES:
+        cells, made = code_cells(read(ROOT / name)), mutants.all_mutants(name)
+        assert len({(number, mutant.source) for number, mutant in made}) == len(made)
+        for number, mutant in made:
+            assert mutant.source != ast.unparse(ast.parse(cells[number].source))
+
+
+def test_equivalent_mutants_are_mutants():
+    keys = {
+        mutants.Outcome(name, mutant, None).key
+        for name in NAMES
+        for _, mutant in mutants.all_mutants(name)
+    }
+    assert mutants.equivalent().keys() <= keys
+
+
+def page(*sources, text):
+    """The code cells of a page whose last one is checked."""
+    cells = [v4.new_code_cell(source, metadata={"tags": ["define"]}) for source in sources]
+    cells[-1].metadata["tags"] = ["nbval-check-output"]
+    cells[-1].outputs = [v4.new_output("stream", text=text)]
+    return cells
+
+
+@pytest.mark.parametrize(
+    "source, killed_by",
+    [
+        ("n = 1 + 1", None),
+        ("n = 1 - 1", "WrongOutput 2 cells on"),
+        ("n = 5", "AssertionError 1 cells on"),
+        ("n = 1 / 0", "ZeroDivisionError 0 cells on"),
+        ("import os; os._exit(0)", "the end of its process"),
+    ],
+)
+def test_first_failure_kills(source, killed_by):
+    cells = page("n = 1 + 1", "assert n < 3", "print(n)", text="2\n")
+    assert mutants.verdict_on(cells, source, {}) == killed_by
+
+
+def test_hang_kills(monkeypatch):
+    monkeypatch.setattr(mutants, "LIMIT", 0)
+    cells = page("pass", "print(1)", text="1\n")
+    assert "hang" in mutants.verdict_on(cells, "while True: pass", {})
+
+
+def test_device_names_do_not_kill():
+    cells = page("name = 'cpu:1'", "print(name)", text="cuda:0\n")
+    assert mutants.verdict_on(cells, "name = 'cpu:0'", {}) is None
+
+
+def test_pages_notice_a_sample_of_mistakes():
+    """One in a hundred; `make mutants` tries them all."""
+    names = [name for name in NAMES if mutants.all_mutants(name)]
+    chosen = mutants.sample({name: mutants.all_mutants(name) for name in names}, 6, seed=1)
+    assert {outcome.fate for outcome in mutants.carry_out(chosen)} <= {"killed", "equivalent"}

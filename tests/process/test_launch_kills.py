@@ -1,0 +1,101 @@
+"""Nothing stays behind, whoever is killed, and when."""
+
+import subprocess
+import sys
+import textwrap
+
+import pytest
+from traces import until
+
+from d2lmgpu.launch import launch
+
+
+def test_processes_that_a_worker_started_end_with_it(traces):
+    def worker():
+        import subprocess
+
+        stubborn = "trap '' TERM; for i in $(seq 60); do sleep 1; done"
+        subprocess.Popen(["sh", "-c", stubborn], stdout=subprocess.DEVNULL)
+        return "done"
+
+    assert launch(worker, num_processes=1) == ["done"]
+    traces.assert_none(seconds=2)
+
+
+def test_a_detached_child_neither_keeps_launch_waiting_nor_outlives_it(traces):
+    def worker():
+        import os
+        import time
+
+        if os.fork() == 0:
+            os.setsid()
+            if os.fork() == 0:
+                time.sleep(1000)  # it holds the pipe on which rank 0 prints
+            os._exit(0)
+        return "done"
+
+    assert launch(worker, num_processes=2) == ["done", "done"]
+    traces.assert_none(seconds=0.1)
+
+
+CALLER = """
+    from pathlib import Path
+    from d2lmgpu.launch import launch
+
+    def worker(folder):
+        import os, signal
+        from torch import distributed as dist
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        if os.fork() == 0:
+            os.setsid()
+            os.environ.clear()
+            signal.pause()
+        Path(folder, f"ready-{dist.get_rank()}").touch()
+        sum(range(10**12))  # one long step of C code that never lets another thread run
+
+    launch(worker, FOLDER, num_processes=2)
+"""
+
+
+@pytest.mark.parametrize(
+    ("victims", "moment"),
+    [
+        ("caller", "supervisor starts"),
+        ("guard", "supervisor starts"),
+        ("caller", "workers start"),
+        ("caller", "workers run"),
+        ("supervisor", "workers run"),
+        ("guard", "workers run"),
+        ("caller and supervisor", "workers run"),
+        ("caller and guard", "workers run"),
+    ],
+)
+def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
+    program = textwrap.dedent(CALLER).replace("FOLDER", repr(str(tmp_path)))
+    caller = subprocess.Popen([sys.executable, "-c", program], stderr=subprocess.PIPE, text=True)
+    reached = {
+        "supervisor starts": lambda: traces.processes("supervisor"),
+        "workers start": lambda: traces.processes("worker"),
+        "workers run": lambda: len(list(tmp_path.glob("ready-*"))) == 2,
+    }
+    assert until(reached[moment], seconds=60), caller.stderr
+    doomed = [
+        p for role in ("guard", "supervisor") if role in victims for p in traces.processes(role)
+    ]
+    if "caller" in victims:
+        caller.kill()
+    for process in doomed:
+        process.kill()
+    _, stderr = caller.communicate(timeout=60)
+    traces.assert_none()
+    if victims == "supervisor":
+        assert "LaunchError: The supervisor of the workers ended with -9" in stderr
+
+
+def test_kill_before_the_task_is_given_leaves_nothing(traces):
+    program = "from d2lmgpu.launch import prepare; prepare(); input()"
+    caller = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
+    assert until(lambda: traces.processes("supervisor"), seconds=60)
+    caller.kill()
+    caller.communicate(timeout=60)
+    traces.assert_none()

@@ -1,0 +1,159 @@
+"""chapters/concise/train_ddp.py, started by torchrun, computes what one process computes.
+
+The oracle is a loop in one process, without DDP, loader or sampler. A killed run that goes on from
+its checkpoint ends, bit for bit, where the undisturbed one does, wherever it was killed.
+"""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from d2lmgpu.data.datasets import fashion_mnist
+from d2lmgpu.torch import lenet
+
+FOLDER = Path(__file__).parents[2] / "chapters" / "concise"
+BATCH, LR, CLIP, EPOCHS, TEST = 12, 0.05, 0.2, 2, 31
+SETTINGS = [f"--batch-size={BATCH}", f"--lr={LR}", f"--clip={CLIP}", f"--epochs={EPOCHS}",
+            f"--num-test={TEST}", "--device=cpu", "--seed=3"]  # fmt: skip
+
+
+def torchrun(script, *options, processes, restarts=0):
+    """The finished process; its output is what rank 0 printed, line by line."""
+    environ = os.environ | {
+        "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(FOLDER),
+        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
+    }  # fmt: skip
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+               f"--nproc-per-node={processes}", f"--max-restarts={restarts}"]  # fmt: skip
+    command += map(str, [script, *SETTINGS, *options])
+    return subprocess.run(command, env=environ, text=True, capture_output=True, timeout=300)
+
+
+def vector(state):
+    return torch.cat([value.flatten() for value in state.values()])
+
+
+def weights(checkpoint):
+    state = torch.load(checkpoint)
+    assert state["epochs_done"] == EPOCHS
+    return state["net"]
+
+
+def one_process(num_train):
+    """The weights, by the names that the script's network has, and its output."""
+    torch.manual_seed(3)
+    shapes = [(20, 1, 3, 3), (50, 20, 5, 5), (128, 800), (10, 128)]
+    params = []
+    for shape in shapes:  # as nn.Conv2d and nn.Linear draw them
+        w = torch.empty(shape)
+        torch.nn.init.kaiming_uniform_(w, a=5**0.5)
+        bound = w[0].numel() ** -0.5
+        params += [w, torch.empty(shape[0]).uniform_(-bound, bound)]
+    data = fashion_mnist(num_train, TEST)
+    X, y = torch.from_numpy(data.X_train), torch.from_numpy(data.y_train)
+    velocity, lines = [0] * len(params), []
+    for epoch in range(EPOCHS):
+        order = torch.randperm(num_train, generator=torch.Generator().manual_seed(3 + epoch))
+        total = 0.0
+        for rows in order.split(BATCH):
+            params = [p.requires_grad_() for p in params]
+            loss = F.cross_entropy(lenet(X[rows], for_lenet(params)), y[rows])
+            grads = torch.autograd.grad(loss, params)
+            total += loss.item() * len(rows)
+            norm = torch.sqrt(sum((g**2).sum() for g in grads))
+            velocity = [0.9 * v + g * min(1, CLIP / norm) for v, g in zip(velocity, grads)]
+            params = [(p - LR * v).detach() for p, v in zip(params, velocity)]
+        outputs = lenet(torch.from_numpy(data.X_test), for_lenet(params))
+        accuracy = (outputs.argmax(1) == torch.from_numpy(data.y_test)).double().mean().item()
+        lines.append((total / num_train, accuracy))
+    return torch.cat([p.flatten() for p in params]), lines
+
+
+def for_lenet(params):
+    """The parameters of the script's layers as the package's ``lenet`` takes them."""
+    return [p.T if p.ndim == 2 else p for p in params]
+
+
+@pytest.mark.parametrize("processes, num_train", [(1, 49), (2, 49), (3, 49), (3, 50)])
+def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
+    """49 = 4·12 + 1: the last batch has an image for one rank, copies for the others."""
+    done = torchrun(FOLDER / "train_ddp.py", f"--num-train={num_train}",
+                    f"--checkpoint={tmp_path / 'a.pt'}", processes=processes)  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    expected, lines = one_process(num_train)
+    found = vector(weights(tmp_path / "a.pt"))
+    assert (found - expected).norm() < 1e-5 * expected.norm()
+    shown = [line.replace(",", "").split() for line in done.stdout.splitlines()]
+    assert [words[:2] for words in shown] == [["epoch", "1:"], ["epoch", "2:"]]
+    for words, (loss, accuracy) in zip(shown, lines, strict=True):
+        assert abs(float(words[3]) - loss) < 1e-3 and float(words[6]) == round(accuracy, 3)
+
+
+def test_a_batch_that_the_ranks_cannot_share_is_an_error(tmp_path):
+    done = torchrun(FOLDER / "train_ddp.py", "--batch-size=7", processes=2)
+    assert done.returncode != 0 and "--batch-size 7: give a multiple of 2." in done.stderr
+
+
+NOISE = ["--num-train=49", "--dropout=0.3", "--augment"]
+
+DEATHS = {
+    "rank 1 in an update of epoch 2": """
+        class Images(train_ddp.Images):
+            seen = 0
+            def __getitem__(self, i):
+                Images.seen += 1
+                if Images.seen == 60:
+                    die(rank=1)
+                return super().__getitem__(i)
+        train_ddp.Images = Images
+        """,
+    "rank 0 while it writes the first checkpoint": """
+        import torch
+        def half(state, path):
+            whole(state, path)
+            os.truncate(path, os.path.getsize(path) // 2)
+            die(rank=0)
+            whole(state, path)
+        whole, torch.save = torch.save, half
+        """,
+}
+CRASH = """
+    import os, signal
+    import train_ddp
+
+    def die(rank):
+        first_life = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
+        if first_life and os.environ["RANK"] == str(rank):
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    checkpoint = tmp_path_factory.mktemp("undisturbed") / "a.pt"
+    done = torchrun(FOLDER / "train_ddp.py", *NOISE, f"--checkpoint={checkpoint}", processes=2)
+    assert done.returncode == 0, done.stderr
+    return weights(checkpoint), done.stdout
+
+
+@pytest.mark.parametrize("death", DEATHS)
+def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbed, tmp_path):
+    crash, checkpoint = tmp_path / "crash.py", tmp_path / "a.pt"
+    lines = [CRASH, DEATHS[death], "    train_ddp.main()"]
+    crash.write_text("\n".join(textwrap.dedent(line) for line in lines))
+    done = torchrun(crash, *NOISE, f"--checkpoint={checkpoint}", processes=2, restarts=1)
+    assert done.returncode == 0, done.stderr
+    assert "exitcode: -9" in done.stderr, "it was not killed"
+    found, (expected, output) = weights(checkpoint), undisturbed
+    assert found.keys() == expected.keys()
+    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    # What was shown by the end is what the undisturbed run showed; nothing was trained twice
+    # but the epoch whose checkpoint was not written.
+    again = 1 if "checkpoint" in death else 0
+    assert done.stdout.splitlines() == output.splitlines()[:again] + output.splitlines()

@@ -1,0 +1,166 @@
+"""Runs side by side: medians, spreads and speedups against NumPy, and what must stay empty."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d2lmgpu.lab import display
+from d2lmgpu.records import compare
+
+
+def run(num_gpus=1, speed=100.0, sharing=None, status="finished", **others):
+    sharing = sharing or ("one device" if num_gpus == 1 else "in parallel")
+    settings = {
+        "train": "PyTorch", "version": "a", "batch_size": 256, "lr": 0.1, "num_epochs": None,
+        "seconds_per_epoch": 2.0, "accuracy": 0.7, "started": "now", "message": "Finished.",
+    } | others  # fmt: skip
+    return compare.Trial(
+        num_gpus=num_gpus, sharing=sharing, status=status, samples_per_second=speed, **settings
+    )
+
+
+speeds = st.lists(st.floats(1, 1e6), min_size=1, max_size=7)
+
+
+@given(speeds, speeds, st.integers(2, 16))
+def test_speedup_and_efficiency_are_those_of_the_medians(one, many, k):
+    rows = compare.rows([run(speed=s) for s in one] + [run(k, s) for s in many])
+    base, row = rows
+    assert (base.repeats, row.repeats) == (len(one), len(many))
+    assert (base.speedup, base.efficiency) == (1, 1)
+    assert row.speedup == pytest.approx(np.median(many) / np.median(one))
+    assert row.efficiency == pytest.approx(np.median(many) / np.median(one) / k)
+    spread = row.samples_per_second
+    assert (spread.low, spread.high) == (min(many), max(many))
+
+
+def test_the_reader_picks_the_baseline():
+    runs = [run(4, 400.0), run(2, 150.0), run(1, 100.0)]
+    assert [row.speedup for row in compare.rows(runs)] == [4, 1.5, 1]
+    speedups = [row.speedup for row in compare.rows(runs, baseline=2)]
+    assert speedups == pytest.approx([8 / 3, 1, 2 / 3])
+    assert [row.efficiency for row in compare.rows(runs, baseline=1)] == [1, 0.75, 1]
+
+
+def test_simulated_stopped_and_failed_runs_have_no_speedup_and_are_no_baseline():
+    runs = [
+        run(1, 100.0, "simulated"), run(8, 900.0, "simulated"), run(2, None, status="stopped"),
+        run(2, None, status="failed"), run(2, 150.0),
+    ]  # fmt: skip
+    for baseline, speedup in ((None, 1), (5, 1), (1, None), (2, None), (3, None), (99, None)):
+        rows = compare.rows(runs, baseline)
+        assert [row.speedup for row in rows] == [None, None, None, None, speedup]
+    assert compare.rows(runs[:4])[0].speedup is None
+    assert compare.rows([]) == []
+
+
+def test_another_setting_or_another_code_is_another_row():
+    base = run()
+    others = [run(2), run(lr=0.2), run(batch_size=512), run(num_epochs=3), run(version="b")]
+    assert [row.repeats for row in compare.rows([base, *others, base])] == [2, 1, 1, 1, 1, 1]
+
+
+def test_csv_has_every_run_and_says_what_was_simulated():
+    runs = [run(), run(), run(2, 190.0), run(16, 90.0, "simulated"), run(2, None, status="failed")]
+    lines = list(csv.DictReader(io.StringIO(compare.to_csv(runs))))
+    assert [line["timing"] for line in lines][:4] == ["measured"] * 3 + ["simulated"]
+    assert [line["row"] for line in lines] == ["1", "1", "2", "3", "4"]
+    assert float(lines[2]["median_speedup"]) == 1.9
+    assert [line["median_speedup"] for line in lines][3:] == ["", ""]
+    assert [line["status"] for line in lines][-1] == "failed"
+
+
+def test_the_shown_table_says_measured_and_simulated_in_words():
+    runs = [run(), run(speed=200.0), run(4, 80.0, "simulated"), run(2, None, status="stopped")]
+    html = display.table(compare.rows(runs))
+    assert "<td>150 (100–200)</td>" in html
+    assert html.count("<td>measured</td>") == html.count("<td>simulated</td>") == 1
+    assert "<td>stopped</td>" in html and "Training</th>" not in html and "Code</th>" not in html
+    html = display.table(compare.rows([*runs, run(train="<b>", version="b")]))
+    assert "Training</th>" in html and "version 2" in html and "<b>" not in html
+
+
+def recorded(num_gpus, speeds, **others):
+    """Trials of a record: one a round."""
+    return [run(num_gpus, speed, round=i, **others) for i, speed in enumerate(speeds)]
+
+
+def test_a_speedup_is_over_the_same_batch_where_there_is_one():
+    table = compare.rows([
+        run(1, 100.0, batch_size=128), run(1, 160.0, batch_size=512), run(2, 300.0, batch_size=512)
+    ])  # fmt: skip
+    assert [(row.over, row.scaling) for row in table] == [(1, None), (2, None), (2, "strong")]
+    assert table[2].speedup == 300 / 160
+
+
+def test_the_same_batch_on_each_device_is_weak_scaling_and_called_so():
+    table = compare.rows([run(1, 100.0, batch_size=64), run(4, 360.0, batch_size=256)])
+    assert (table[1].over, table[1].scaling, table[1].speedup) == (1, "weak", 3.6)
+    assert "weak" in display.table(table)
+    assert list(csv.DictReader(io.StringIO(compare.to_csv([t.trial for t in table]))))[1][
+        "scaling"] == "weak"  # fmt: skip
+
+
+@pytest.mark.parametrize("other, word", [
+    ({"train": "MXNet"}, "training"), ({"version": "b"}, "code"), ({"num_epochs": 9}, "epochs"),
+    ({"batch_size": 100}, "batch"),
+])  # fmt: skip
+def test_what_is_not_comparable_gives_no_speedup_and_says_why(other, word):
+    runs = [run(1, 100.0), run(2, 150.0, **other)]
+    chosen = compare.rows(runs, baseline=1)
+    assert (chosen[1].speedup, chosen[1].efficiency, chosen[1].over) == (None, None, None)
+    assert word in chosen[1].remark and chosen[1].remark in display.table(chosen, baseline=1)
+    assert word in compare.to_csv(runs, baseline=1).splitlines()[2]
+    alone = compare.rows(runs)[1]
+    assert (alone.speedup, alone.over) == (1, 2), "compared with nothing but itself"
+
+
+def test_two_frameworks_on_one_device_are_not_compared():
+    other = [run(1, 100.0, train="MXNet"), run(2, 180.0, train="MXNet")]
+    table = compare.rows([run(1, 200.0), *other])
+    assert [row.speedup for row in table] == [1, 1, 1.8]
+    assert [row.over for row in table] == [1, 2, 2]
+
+
+def test_another_learning_rate_is_comparable_and_the_same_one_is_preferred():
+    table = compare.rows([run(lr=0.1), run(lr=0.2, speed=120.0), run(2, 180.0, lr=0.2)])
+    assert (table[2].over, table[2].speedup) == (2, 1.5)
+    assert compare.rows([run(lr=0.1), run(2, 180.0, lr=0.2)])[1].speedup == 1.8
+
+
+def test_more_than_a_device_can_give_is_marked_and_never_shown_as_a_speedup():
+    trials = [run(1, 100.0), run(2, 246.0)]
+    row = compare.rows(trials)[1]
+    assert not row.explained and "not explained" in row.remark
+    html = display.table(compare.rows(trials))
+    assert "2.46" not in html and "123" not in html and row.remark in html
+    (line,) = list(csv.DictReader(io.StringIO(compare.to_csv(trials))))[1:]
+    assert line["median_speedup"] == line["median_efficiency"] == ""
+    assert line["remark"] == row.remark
+    assert compare.rows([run(1, 100.0), run(2, 209.0)])[1].explained, "up to 105 % is noise"
+
+
+def test_a_recorded_speedup_is_the_median_of_interleaved_pairs():
+    one, two = [100.0, 50.0, 100.0, 80.0, 90.0], [180.0, 100.0, 150.0, 160.0, 171.0]
+    table = compare.rows(recorded(1, one) + recorded(2, two), pairs=5)
+    assert table[1].ratios == pytest.approx([1.8, 2.0, 1.5, 2.0, 1.9])
+    assert table[1].speedup == pytest.approx(1.9), "not 160 / 90, the ratio of the medians"
+
+
+@pytest.mark.parametrize("one, two", [(1, 3), (4, 4), (5, 4), (0, 5)])
+def test_without_five_pairs_a_record_gives_no_speedup(one, two):
+    trials = recorded(1, [100.0] * one) + recorded(2, [228.0] * two)
+    row = compare.rows(trials, pairs=5)[-1]
+    if one:
+        assert (row.speedup, row.efficiency) == (None, None) and "pairs" in row.remark
+    else:
+        assert (row.speedup, row.over) == (1, row.number)
+
+
+def test_old_runs_that_were_not_interleaved_give_no_speedup():
+    trials = [run(1, 100.0)] * 5 + [run(2, 228.0)] * 5
+    assert compare.rows(trials, pairs=5)[1].speedup is None

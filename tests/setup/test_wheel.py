@@ -1,0 +1,43 @@
+"""The package as pip builds it: everything that it needs is in it, and the checkout stays clean."""
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ["--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
+
+
+def tracked():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_a_wheel_holds_the_package_and_leaves_nothing(tmp_path):
+    checkout = tmp_path / "checkout"
+    names = [name for name in tracked() if not name.startswith(("chapters/", "records/"))]
+    for name in names:
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, checkout / name)
+    command = [sys.executable, "-m", "pip", "wheel", "-q", *BUILD, "-w", tmp_path, checkout]
+    subprocess.run(command, check=True)
+    left = {str(p.relative_to(checkout)) for p in checkout.rglob("*") if p.is_file()}
+    assert left == set(names)
+    (wheel,) = tmp_path.glob("d2lmgpu-*.whl")
+    held = set(zipfile.ZipFile(wheel).namelist())
+    assert {name for name in names if name.startswith("d2lmgpu/")} <= held
+    assert not [name for name in held if not name.startswith("d2lmgpu")]
+    (commands,) = [name for name in held if name.endswith("/entry_points.txt")]
+    assert "d2lmgpu=d2lmgpu.cli:main" in zipfile.ZipFile(wheel).read(commands).decode()
+
+
+@pytest.mark.parametrize("missing", ["ipywidgets", "traitlets"])
+def test_a_lab_without_its_widgets_says_what_to_install(missing):
+    program = f"import sys; sys.modules[{missing!r}] = None; from d2lmgpu.lab import TrainingLab"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: The training lab needs")
+    assert "d2lmgpu[lab]" in done.stderr and missing in done.stderr

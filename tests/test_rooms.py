@@ -1,0 +1,159 @@
+"""The package's rooms: imports go one way, frameworks stay in theirs, and files stay short."""
+
+import ast
+import subprocess
+from collections import defaultdict
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "d2lmgpu"
+
+# A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
+ORDER = [
+    ["machine"], ["process"], ["launch"], ["data"], ["collectives"], ["figures"], ["records"],
+    ["backend"], ["torch", "mxnet"], ["costmodel"], ["lab"], ["course"], ["cli"], ["__main__"],
+]  # fmt: skip
+FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
+
+FRAMEWORKS = {"torch", "mxnet", "torchvision", "d2l"}
+AT_HOME = ("torch/", "mxnet/")
+ELSEWHERE = {  # a file or a room that may import a framework -> why
+    "backend/": "it lets torchvision be imported beside another build of torch",
+    "collectives/ring.py": "the ring between processes sends with torch.distributed",
+    "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
+    "process/": "a worker sets torch.distributed up before the caller's function runs",
+}
+
+LONGEST = 250  # lines
+LONGER = {}  # file -> why it is one idea all the same
+MOST_LINES = 11_000  # it was 9,567 once: only ever fewer
+PROGRAMS = {".py", ".js", ".css", ".html", ".j2", ".tpl", ".sh"}  # no settings, data, text, locks
+
+
+def tracked(*places):
+    listed = subprocess.run(
+        ["git", "ls-files", *places], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def modules():
+    """{module: its file} of the whole package."""
+    files = {}
+    for path in tracked("d2lmgpu"):
+        if path.suffix == ".py":
+            parts = path.relative_to(ROOT).with_suffix("").parts
+            files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return files
+
+
+def imports(path):
+    """Every name that a file imports, also inside functions and by import_module("...")."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"{path}: a relative import"
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Call) and "import" in ast.unparse(node.func) and node.args:
+            name = node.args[0]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield name.value
+            elif isinstance(name, ast.JoinedStr) and name.values[0].value == "d2lmgpu.":
+                yield "d2lmgpu.torch"  # or mxnet: a backend by its name
+
+
+def room(name):
+    """The room of a module of the package: d2lmgpu.lab.view is in lab."""
+    return name.split(".")[1]
+
+
+def inside(path):
+    return path.relative_to(PACKAGE).as_posix()
+
+
+def edges():
+    """(file, module of it, module of the package that it imports)."""
+    files = modules()
+    for module, path in files.items():
+        for name in imports(path):
+            while name.startswith("d2lmgpu.") and name not in files:
+                name = name.rpartition(".")[0]
+            if name.startswith("d2lmgpu."):
+                yield inside(path), module, name
+
+
+def test_every_room_has_its_floor():
+    rooms = {room(module) for module in modules() if "." in module}
+    assert rooms == set(FLOOR)
+
+
+def test_no_import_goes_up():
+    up = {
+        (file, room(name))
+        for file, module, name in edges()
+        if room(name) != room(module) and FLOOR[room(name)] >= FLOOR[room(module)]
+    }
+    assert up == set()
+
+
+def test_no_import_comes_back():
+    graph = defaultdict(set)
+    for _, module, name in edges():
+        if module != name:
+            graph[module].add(name)
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" -> ".join(error.args[1]))
+
+
+def test_frameworks_are_imported_where_they_live():
+    strangers = {
+        inside(path)
+        for path in modules().values()
+        if any(name.split(".")[0] in FRAMEWORKS for name in imports(path))
+        and not inside(path).startswith(AT_HOME)
+    }
+    unexpected = {file for file in strangers if not file.startswith(tuple(ELSEWHERE))}
+    assert unexpected == set()
+    assert all(any(file.startswith(place) for file in strangers) for place in ELSEWHERE)
+
+
+def test_an_edge_upward_and_a_cycle_are_seen(tmp_path):
+    file = tmp_path / "some.py"
+    file.write_text(
+        "import d2lmgpu.lab.view\n"
+        "def late():\n"
+        "    from d2lmgpu.course import doctor\n"
+        "    importlib.import_module('d2lmgpu.cli')\n"
+        "    import_module(f'd2lmgpu.{name}')\n"
+    )
+    assert set(imports(file)) == {
+        "d2lmgpu.lab.view", "d2lmgpu.course.doctor", "d2lmgpu.cli", "d2lmgpu.torch",
+    }  # fmt: skip
+
+
+def test_the_package_has_at_most_sixteen_entries():
+    assert len({path.relative_to(PACKAGE).parts[0] for path in tracked("d2lmgpu")}) <= 16
+
+
+def lines_of_code():
+    """{file: lines} of all programs and templates that are no test and no chapter."""
+    return {
+        path.relative_to(ROOT).as_posix(): len(path.read_bytes().splitlines())
+        for path in tracked(".", ":!tests", ":!chapters")
+        if path.suffix in PROGRAMS
+    }
+
+
+def test_no_file_is_long():
+    long = {name for name, lines in lines_of_code().items() if lines > LONGEST}
+    assert long == set(LONGER)
+
+
+def test_the_whole_is_not_long():
+    assert sum(lines_of_code().values()) <= MOST_LINES
