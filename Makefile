@@ -20,9 +20,11 @@ export JUPYTER_RUNTIME_DIR := $(CACHE)/jupyter/runtime
 export MPLCONFIGDIR := $(CACHE)/matplotlib
 export PLAYWRIGHT_BROWSERS_PATH := $(CACHE)/playwright
 export MXNET_HOME := $(CACHE)/mxnet
+# pip asks rustc for its version, and rustup then makes a folder of its own.
+export RUSTUP_HOME := $(CACHE)/rustup
 
 # The suite sees nothing else of the shell from which it is started; set-up keeps all of it.
-CACHES := PIP_CACHE_DIR NPM_CONFIG_CACHE XDG_%_HOME IPYTHONDIR JUPYTER_%_DIR MPLCONFIGDIR PLAYWRIGHT_BROWSERS_PATH MXNET_HOME
+CACHES := PIP_CACHE_DIR NPM_CONFIG_CACHE XDG_%_HOME IPYTHONDIR JUPYTER_%_DIR MPLCONFIGDIR PLAYWRIGHT_BROWSERS_PATH MXNET_HOME RUSTUP_HOME
 SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 

@@ -4,7 +4,6 @@
 # except by the system's own package manager when this runs as root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-export RUSTUP_HOME="$PWD/.cache/rustup" # pip asks rustc for its version, and rustup then writes to the home folder
 
 say() { echo "set-up: $*"; }
 fail() { say "$*" >&2; exit 1; }
