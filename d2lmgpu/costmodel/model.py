@@ -1,8 +1,9 @@
 """How long a data-parallel step should take, before it is run.
 
 A step is: load the batch; then the host issues operations while the devices compute; then the
-gradients are exchanged, as far as that was not hidden behind the backward pass. All results are
-modelled, never measured. Times are seconds, sizes are bytes.
+gradients are exchanged, as far as that was not hidden behind the backward pass. A host that does
+not wait for the devices after every step loads while they compute, too. All results are modelled,
+never measured. Times are seconds, sizes are bytes.
 """
 
 import math
@@ -127,6 +128,7 @@ class Work:
     issue_seconds: float = 0.0  # of the host, to launch a device's operations of one step
     exchange_issue_seconds: float = 0.0  # the same for the exchange, for each further device
     one_process: bool = False  # drives all devices: its times add up; else each has its own loader
+    waits: bool = True  # the host, after every step, for the devices: it loads while they are idle
     mean_delay: float = 0.0  # seconds that a device is late on average, see `wait_seconds`
     algorithm: str = "ring"  # of the exchange, a name that `exchange_seconds` knows
     backward_share: float = 2 / 3  # of the device's time, in which gradients become ready
@@ -142,6 +144,7 @@ class Work:
         need(self.backward_share <= 1, "backward_share", self.backward_share, "at most 1")
         need.whole("messages", self.messages)
         need.kind("one_process", self.one_process, bool)
+        need.kind("waits", self.waits, bool)
         need.choice("algorithm", self.algorithm, COST)
 
 
@@ -157,11 +160,18 @@ class Step:
     wait: float
     exchange: float
     exposed: float
+    waits: bool = True
 
     @property
     def seconds(self) -> float:
-        """The whole step: the host issues while the devices work; the longer of the two counts."""
-        return self.load + max(self.issue, self.compute + self.wait + self.exposed)
+        """The whole step: the host issues while the devices work; the longer of the two counts.
+
+        Loading comes before both where the host waits, else it is the host's part.
+        """
+        devices = self.compute + self.wait + self.exposed
+        if self.waits:
+            return self.load + max(self.issue, devices)
+        return max(self.load + self.issue, devices)
 
     @property
     def samples_per_second(self) -> float:
@@ -200,6 +210,7 @@ def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
         exposed=exposed_seconds(
             exchange, work.backward_share * compute, num_buckets, machine.overlap
         ),
+        waits=work.waits,
     )
     if modelled.seconds == 0:
         raise CostError(f"{work!r} takes no time: a step of it has no speed.")

@@ -96,15 +96,17 @@ def run(rank, folder, job):
     if seed := os.environ.get("D2LMGPU_SEED"):
         torch.manual_seed(int(seed))
     kind = check_count(job["num_processes"], torch.cuda.device_count())
-    if kind == "gpu":
-        torch.cuda.set_device(rank)
+    device = torch.device("cuda", rank) if kind == "gpu" else None
+    if device:
+        torch.cuda.set_device(device)
     else:
         torch.set_num_threads(1)
     dist.init_process_group(
-        "nccl" if kind == "gpu" else "gloo",
+        "nccl" if device else "gloo",
         init_method=f"file://{folder}/store",
         rank=rank,
         world_size=job["num_processes"],
+        device_id=device,  # else NCCL guesses it at the first collective
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
     fn, arguments = pickle.loads(job["call"])

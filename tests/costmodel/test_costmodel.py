@@ -159,6 +159,17 @@ def test_a_step_by_hand():
     assert host_bound.seconds == pytest.approx((10.1 + 401) * MS)
 
 
+def test_loading_is_hidden_where_the_host_does_not_wait_after_every_step():
+    machine = Machine("m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, "")
+    work = Work(0, seconds_per_example=1 * MS, load_seconds=0.4 * MS, issue_seconds=20 * MS,
+                one_process=True, waits=False)  # fmt: skip
+    assert step(work, machine, 1, 100).seconds == pytest.approx(100 * MS)  # 40 + 20 are hidden
+    assert step(work, machine, 2, 100).seconds == pytest.approx(80 * MS)  # 40 + 2·20 hide 50
+    waits = replace(work, waits=True)
+    assert step(waits, machine, 1, 100).seconds == pytest.approx(140 * MS)
+    assert step(waits, machine, 2, 100).seconds == pytest.approx(90 * MS)
+
+
 def test_buckets_hide_communication():
     work = Work(gradient_bytes=1 * GB, seconds_per_example=1 * MS, bucket_bytes=100 * MB)
     s = step(work, PRESETS["A100"], 8, 8 * 60)

@@ -54,6 +54,13 @@ def test_published_numbers_as_printed():
     assert rates == {8: 40150, 16: 37610, 32: 35368, 64: 31112, 128: 26446, 256: 15700}
 
 
+def test_of_d2l_s_loops_only_lenet_s_waits_after_every_batch():
+    for table in SMALL:
+        if not table.startswith("d2l-neu"):  # no host time there
+            for model, work in fit_small(table).items():
+                assert work.waits == (model == "lenet"), (table, model)
+
+
 def test_one_gpu_rows_come_out_as_they_went_in():
     for p in predict_all():
         if p.row.use == "fit" and p.row.table in SMALL:
