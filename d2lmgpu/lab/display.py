@@ -3,6 +3,7 @@
 import base64
 from html import escape
 
+from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
 from d2lmgpu.figures.site import inlined
 from d2lmgpu.figures.style import number
 from d2lmgpu.records.run import counted
@@ -47,7 +48,8 @@ def forecast(modelled, training):
         f"Forecast (modelled, from measurements of this machine): {1000 * step.seconds:.1f} ms a "
         f"step, {number(step.samples_per_second)} samples/s, {step.communication_share:.1%} of the "
         "step communication. For this batch the step is shortest on "
-        f"{counted(modelled.best_num_gpus, 'device')}."
+        f"{counted(modelled.best_num_gpus, 'device')}. "
+        "On two CPU cores such step times were off by {:+.0%} to {:+.0%}.".format(*RECORDED_ERRORS)
     )
 
 
