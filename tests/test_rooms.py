@@ -1,6 +1,7 @@
 """The package's rooms: imports go one way, frameworks stay in theirs, and files stay short."""
 
 import ast
+import re
 import subprocess
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
@@ -148,6 +149,20 @@ def lines_of_code():
         for path in tracked(".", ":!tests", ":!chapters")
         if path.suffix in PROGRAMS
     }
+
+
+def test_every_file_on_the_readme_s_map_is_in_its_room():
+    """A row names rooms first, then what is in them: `name.py`, or words before a colon."""
+    rows = [line.split("|") for line in (ROOT / "README.md").read_text().splitlines()]
+    rows = [row for row in rows if len(row) == 5 and "`" in row[1]]
+    named = 0
+    for _, places, *cells, _ in rows:
+        rooms = [place for place in re.findall("`([^`]+)`", places) if place.endswith("/")]
+        for file in re.findall(r"`([\w/-]+\.py)`", "".join(cells)):
+            at = [base / room / file for room in rooms for base in (PACKAGE, ROOT)] + [ROOT / file]
+            assert any(path.is_file() for path in at), f"README.md: no {file} in {places}"
+            named += 1
+    assert named > 5
 
 
 def test_no_file_is_long():
