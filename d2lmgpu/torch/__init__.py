@@ -16,6 +16,7 @@ except ModuleNotFoundError as error:
 from d2lmgpu.collectives.execution import shard_sizes
 from d2lmgpu.figures.animator import Animator
 from d2lmgpu.machine.devices import VARIABLE, check_run
+from d2lmgpu.machine.memory import keep_freed_memory
 from d2lmgpu.machine.timing import Accumulator, Timer
 from d2lmgpu.records.run import Run
 from d2lmgpu.torch.devices import (
@@ -58,6 +59,7 @@ __all__ = [
 
 if not torch.cuda.is_available() or os.environ.get(VARIABLE, "").startswith("cpu"):
     torch.set_num_threads(1)  # a device is one core; threads of one shard must not spin on another
+    keep_freed_memory()  # as PyTorch does on a GPU
 
 
 def __getattr__(name):
