@@ -63,6 +63,13 @@ def keep_store(listener):
     del store
 
 
+def signal_group(process, number):
+    """Send a signal to a process and to what it has started."""
+    for send in (os.killpg, os.kill):  # it may not lead its group yet
+        with contextlib.suppress(ProcessLookupError):
+            send(process.pid, number)
+
+
 def run(job):
     """Start the ranks of a job, wait for all of them, and kill those that the limit finds."""
     listener = socket.create_server(("127.0.0.1", 0))
@@ -79,10 +86,11 @@ def run(job):
     left = {rank.sentinel for rank in ranks}
     while left and (ended := wait([0, *left], max(0, end - time.monotonic()))) and 0 not in ended:
         left -= set(ended)
+    # All of them stand still before the first one dies: nobody may complain about that.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in processes:
+            signal_group(process, number)
     for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)  # with what it has started
-        process.kill()
         process.join()
     return [
         {"code": rank.exitcode, "output": log.read_text(errors="replace")}
