@@ -1,0 +1,103 @@
+"""Runs scripts as the ranks of a job, as torchrun does, and lets every rank have its say.
+
+torchrun ends the other ranks as soon as one has failed. Here each goes on until it ends by itself
+or until a limit, when it is killed. PyTorch is imported once, and the ranks are forked, so that a
+job starts in a tenth of a second. Jobs come as lines of JSON on the standard input; each is
+answered by a line, with the exit code and the output of every rank. The end of the input ends all.
+"""
+
+import contextlib
+import json
+import multiprocessing
+import os
+import runpy
+import signal
+import socket
+import sys
+import time
+import traceback
+from multiprocessing.connection import wait
+from pathlib import Path
+
+import torch
+import torch._dynamo  # DistributedDataParallel imports it: better here, once
+import torch.distributed.algorithms.join
+import torch.nn.parallel
+from torch import distributed as dist
+
+from d2lmgpu.process.supervisor import lead_a_group
+
+forked = multiprocessing.get_context("fork")
+
+
+def be_rank(rank, job, port, log):
+    """In a process of its own: run the script, told what torchrun tells it."""
+    lead_a_group()
+    with open(log, "wb", buffering=0) as file:
+        for stream in (1, 2):
+            os.dup2(file.fileno(), stream)
+    sys.stdout.reconfigure(line_buffering=True)  # what a killed rank has printed is not lost
+    names = "RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT"
+    values = rank, rank, job["num_ranks"], port
+    os.environ.update(zip(names, map(str, values)), MASTER_ADDR="127.0.0.1", **job["environ"])
+    os.environ["TORCHELASTIC_USE_AGENT_STORE"] = "True"  # that of keep_store
+    dist.set_debug_level_from_env()  # as a process does that imports PyTorch itself
+    torch.set_num_threads(1)
+    try:
+        runpy.run_path(job["script"], run_name="__main__")
+    except Exception as error:
+        frame = error.__traceback__
+        while frame and frame.tb_frame.f_code.co_filename != job["script"]:  # not the script's yet
+            frame = frame.tb_next
+        traceback.print_exception(error.with_traceback(frame))
+        sys.exit(1)
+
+
+def keep_store(listener):
+    """In a process of its own: keep the table by which the ranks find each other."""
+    lead_a_group()
+    port, fd = listener.getsockname()[1], listener.detach()
+    store = dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False,
+                          master_listen_fd=fd)  # fmt: skip
+    signal.pause()
+    del store
+
+
+def signal_group(process, number):
+    """Send a signal to a process and to what it has started."""
+    for send in (os.killpg, os.kill):  # it may not lead its group yet
+        with contextlib.suppress(ProcessLookupError):
+            send(process.pid, number)
+
+
+def run(job):
+    """Start the ranks of a job, wait for all of them, and kill those that the limit finds."""
+    listener = socket.create_server(("127.0.0.1", 0))
+    port, num_ranks = listener.getsockname()[1], job["num_ranks"]
+    logs = [Path(job["script"]).with_suffix(f".{rank}.log") for rank in range(num_ranks)]
+    ranks = [
+        forked.Process(target=be_rank, args=(rank, job, port, log)) for rank, log in enumerate(logs)
+    ]
+    processes = [forked.Process(target=keep_store, args=(listener,)), *ranks]
+    end = time.monotonic() + job["limit"]
+    for process in processes:
+        process.start()
+    listener.close()
+    left = {rank.sentinel for rank in ranks}
+    while left and (ended := wait([0, *left], max(0, end - time.monotonic()))) and 0 not in ended:
+        left -= set(ended)
+    # All of them stand still before the first one dies: nobody may complain about that.
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for process in processes:
+            signal_group(process, number)
+    for process in processes:
+        process.join()
+    return [
+        {"code": rank.exitcode, "output": log.read_text(errors="replace")}
+        for rank, log in zip(ranks, logs)
+    ]
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(run(json.loads(line))), flush=True)
