@@ -75,7 +75,7 @@ def no_mirror(urls):
 def test_anything_in_place_of_an_argument(function, right):
     function(*right)
 
-    @settings(max_examples=40, deadline=None)
+    @settings(max_examples=40)
     @given(st.data())
     def given_anything(data):
         arguments = list(right)

@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from d2lmgpu.data.download import DownloadError
-from d2lmgpu.data.files import DATA_SETS, DataError, cache, fetch, locate, read
+from d2lmgpu.data.files import DATA_SETS, DataError, fetch, locate, read
+from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.checks import is_whole
 
 SUBSET = Path(__file__).with_name("fashion_mnist_subset.npz")

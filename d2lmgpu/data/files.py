@@ -83,12 +83,6 @@ DATA_SETS = {
 }
 
 
-def cache() -> Path:
-    """Where downloads are kept: ``D2LMGPU_CACHE``, else ``d2lmgpu`` in the user's own cache."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(os.environ.get("D2LMGPU_CACHE") or Path(base, "d2lmgpu"))
-
-
 def locate(data_set, given, cache_folder):
     """``(where in words, the four paths)`` of the first place that has all files, else None.
 

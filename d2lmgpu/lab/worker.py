@@ -15,6 +15,7 @@ from d2lmgpu import launch
 from d2lmgpu.data import files
 from d2lmgpu.lab.outcome import failed, outcome_of_return
 from d2lmgpu.machine import devices
+from d2lmgpu.machine.cache import cache
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.settings import take_on, variable_of
 
@@ -59,7 +60,7 @@ def load(modules):
     kind, count = devices.available(backend.num_gpus() if backend else 0)
     report("ready", kind=kind, devices=count, cores=devices.num_cores())
     if backend and files.locate(
-        files.DATA_SETS["fashion-mnist"], os.environ.get("D2LMGPU_DATA"), files.cache()
+        files.DATA_SETS["fashion-mnist"], os.environ.get("D2LMGPU_DATA"), cache()
     ):
         backend.load_data_fashion_mnist(1)  # so that the run finds it in memory
     return backend

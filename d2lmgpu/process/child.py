@@ -11,6 +11,8 @@ import tempfile
 import threading
 from pathlib import Path
 
+from d2lmgpu.machine.cache import cache
+
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 
 
@@ -130,10 +132,8 @@ def _parsed(line):
 
 def _kept():
     """Where PyTorch's compiler keeps its results: not in TMPDIR, so that later runs find them."""
-    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    cache = os.environ.get("D2LMGPU_CACHE") or os.path.join(base, "d2lmgpu")
     variable = "TORCHINDUCTOR_CACHE_DIR"
-    return {variable: os.environ.get(variable) or os.path.join(cache, "compiled")}
+    return {variable: os.environ.get(variable) or str(cache() / "compiled")}
 
 
 def end_in_words(code):

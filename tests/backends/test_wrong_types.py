@@ -120,7 +120,7 @@ def test_right_arguments_are_taken(d2l, calls):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25, derandomize=True)
 @given(data=st.data())
 def test_an_answer_or_an_error_of_ours(d2l, calls, others, name, data):
     args = calls[name]()

@@ -31,7 +31,7 @@ def device_arrays(seed, k, shape, dtype):
     return [np.asarray(rng.standard_normal(shape)).astype(dtype) for _ in range(k)]
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(
     NAMES, DEVICES, npst.array_shapes(min_dims=0, min_side=0, max_side=7), NUMBERS, st.integers()
 )
@@ -49,7 +49,6 @@ def test_every_device_ends_with_numpys_sum(algorithm, k, shape, dtype, seed):
         assert np.all(error <= 2 * k * np.finfo(dtype).eps * scale)
 
 
-@settings(deadline=None)
 @given(NAMES, DEVICES, SIZES, NUMBERS, st.integers(1, 400))
 def test_blocks_change_no_bit(algorithm, k, n, dtype, block):
     whole = device_arrays(n, k, n, np.dtype(dtype))
@@ -86,7 +85,6 @@ def test_nan_and_infinity_reach_every_device(algorithm, bad):
         assert np.array_equal(array, [3, bad, 3, 3, 3], equal_nan=True)
 
 
-@settings(deadline=None)
 @given(NAMES, DEVICES, SIZES)
 def test_no_round_reads_what_it_writes(algorithm, k, n):
     for sends in plan(algorithm, k, n).rounds:
@@ -98,7 +96,7 @@ def test_no_round_reads_what_it_writes(algorithm, k, n):
             assert not written[send.source] & set(range(send.start, send.stop))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(DEVICES, SIZES)
 @example(4, 6)  # with the larger parts first, the ring would break its budget by one element
 def test_no_device_moves_more_than_its_budget(k, n):
@@ -131,7 +129,6 @@ def test_rounds_of_ten_devices(algorithm, rounds):
     assert plan(algorithm, 10, 1000).num_rounds == rounds
 
 
-@settings(deadline=None)
 @given(DEVICES, SIZES, st.integers(1, 8))
 def test_hierarchical_traffic_between_machines_does_not_grow_with_their_devices(k, n, per_machine):
     groups = machines(k, per_machine)

@@ -99,7 +99,7 @@ def test_error_names_every_mirror_and_what_it_did(two):
     assert f"{url[7:-1]}: [Errno" in str(error.value) and "refused" in str(error.value)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(size=st.integers(2, 200), shares=st.lists(st.floats(0, 1), min_size=1, max_size=3))
 def test_no_byte_comes_twice_however_often_mirrors_die(size, shares):
     content = CONTENT[:size]

@@ -19,7 +19,7 @@ import pytest
 from mirrors import nobody_there, serve
 from small_data import ARCHIVES, PLAIN, X, assert_small, empty_machine, known, put
 
-from d2lmgpu.data import datasets, files
+from d2lmgpu.data import datasets
 from d2lmgpu.data.datasets import DataError
 from d2lmgpu.data.files import DATA_SETS, FILES
 
@@ -91,20 +91,6 @@ def test_place_that_lacks_a_file_is_passed_over(tmp_path, offline):
     put(tmp_path / PLACES["the system's package"], {IMAGES: PLAIN[IMAGES]})
     put(tmp_path / PLACES["the cache"], PLAIN)
     assert datasets.fashion_mnist().source.startswith("the cache")
-
-
-@pytest.mark.parametrize(
-    ("settings", "folder"),
-    [
-        ({"D2LMGPU_CACHE": "/a", "XDG_CACHE_HOME": "/b"}, "/a"),
-        ({"D2LMGPU_CACHE": "", "XDG_CACHE_HOME": "/b"}, "/b/d2lmgpu"),
-        ({"D2LMGPU_CACHE": "", "HOME": "/c"}, "/c/.cache/d2lmgpu"),
-    ],
-)
-def test_folder_of_the_cache(settings, folder, monkeypatch):
-    for variable, value in settings.items():
-        monkeypatch.setenv(variable, value)
-    assert files.cache() == Path(folder)
 
 
 # What is refused

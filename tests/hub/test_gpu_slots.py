@@ -74,7 +74,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(0, 4), STEPS)
 def test_no_gpu_is_promised_twice_and_none_is_lost(total, steps):
     machine = Machine(FOUR[:total])

@@ -10,10 +10,10 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # What usually leaves something in the home folder.
 CELL = """
-import matplotlib.pyplot, IPython.paths, jupyter_core.paths, d2lmgpu.data.files, os
+import matplotlib.pyplot, IPython.paths, jupyter_core.paths, d2lmgpu.machine.cache, os
 IPython.paths.locate_profile()
 os.makedirs(jupyter_core.paths.jupyter_runtime_dir(), exist_ok=True)
-os.makedirs(d2lmgpu.data.files.cache(), exist_ok=True)
+os.makedirs(d2lmgpu.machine.cache.cache(), exist_ok=True)
 """
 
 
