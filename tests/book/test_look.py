@@ -1,7 +1,9 @@
 """How the built pages look: what is read stands out from its ground, and nothing is cut off."""
 
+import importlib.util
+
 import pytest
-from test_pages import HTML, PAGES
+from test_pages import HTML, PAGES, ROOT
 
 # What the outputs of cells say with less contrast (WCAG 2.1, 1.4.3) than 4.5 to what lies under it:
 # the grounds of the elements around, and the areas of a picture that were drawn before the text.
@@ -99,3 +101,13 @@ def test_titles_in_the_side_bar_take_one_line(browser, built):
             }))"""
         )
     assert len(heights) >= len(PAGES) - 1 and {*heights.values()} == {1}, heights
+
+
+def test_the_emblem_is_as_its_program_draws_it_and_on_every_page(browser, built):
+    spec = importlib.util.spec_from_file_location("emblem", ROOT / "tools" / "emblem.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.FILE.read_text() == tool.emblem()
+    for path in PAGES:
+        head, _, body = (HTML / f"{path}.html").read_text().partition("</head>")
+        assert 'rel="icon" href="' in head and "_static/emblem.svg" in head and "emblem.svg" in body
