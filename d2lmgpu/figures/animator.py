@@ -19,7 +19,7 @@ class Animator:
     """
 
     def __init__(self, xlabel=None, ylabel=None, legend=None, xlim=None, ylim=None,
-                 xscale="linear", yscale="linear", fmts=("-", "m--", "g-.", "r:"),
+                 xscale="linear", yscale="linear", fmts=("-", "--", "-.", ":"),
                  nrows=1, ncols=1, figsize=(4.5, 2.8)):  # fmt: skip
         if xlim is not None and xlim[0] == xlim[1]:
             xlim = None  # a run of one epoch: the one point says where the axis is

@@ -1,8 +1,8 @@
 """The charts of the course, in one style; `diagrams` has the pictures of how things work.
 
 Each function returns a `Chart`: a Matplotlib figure that shows itself in a notebook as an SVG
-picture and carries `alt`, a text that says what the picture shows. Measured is drawn solid,
-modelled dashed. What cannot be drawn is a FigureError.
+picture, in the page's ink on the page's ground, and carries `alt`, a text that says what it shows.
+Measured is drawn solid, modelled dashed. What cannot be drawn is a FigureError.
 """
 
 import io
@@ -16,16 +16,25 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, need
-from d2lmgpu.figures.style import DEVICE_COLORS, INK, number
+from d2lmgpu.figures.style import COLORS, GRAY, INK, number
 from d2lmgpu.machine.checks import is_real
 
 KINDS = ("measured", "simulated", "modelled")
+DRAWN_INK = "#222222"  # stands for the ink of the page, of which Matplotlib knows nothing
 STYLE = {
     "font.size": 10,
+    "text.color": DRAWN_INK,
+    "xtick.color": DRAWN_INK,
+    "ytick.color": DRAWN_INK,
+    "grid.color": DRAWN_INK,
+    "axes.edgecolor": DRAWN_INK,
+    "axes.labelcolor": DRAWN_INK,
+    "axes.facecolor": "none",
+    "axes.prop_cycle": matplotlib.cycler(color=COLORS),
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.grid": True,
-    "grid.alpha": 0.3,
+    "grid.alpha": 0.15,
     "legend.frameon": False,
     "svg.fonttype": "none",  # text stays text: it can be searched and read aloud
     "svg.hashsalt": "d2lmgpu",  # the same chart is the same file
@@ -37,17 +46,20 @@ class Chart(Figure):
     """A figure with a text alternative, `alt`; width and height in inches."""
 
     def __init__(self, alt: str, width: float, height: float):
-        super().__init__(figsize=(width, height), layout="constrained", facecolor="white")
+        super().__init__(figsize=(width, height), layout="constrained", facecolor="none")
         self.alt = alt
+
+    subplots = styled(Figure.subplots)
 
     @styled
     def svg(self) -> str:
         """The picture as an SVG element that fits its column and speaks its text alternative."""
         out = io.StringIO()
         self.savefig(out, format="svg", metadata={"Date": None})
-        svg = out.getvalue()
+        svg = out.getvalue().replace(DRAWN_INK, INK)
         label = escape(self.alt, quote=True)
-        opening = f'<svg role="img" aria-label="{label}" style="max-width:100%;height:auto" '
+        look = f'style="max-width:100%;height:auto" fill="{INK}"'  # for black, which is left out
+        opening = f'<svg role="img" aria-label="{label}" {look} '
         return svg[svg.index("<svg") :].replace("<svg ", opening, 1)
 
     _repr_html_ = svg
@@ -66,7 +78,7 @@ def scaling(measured: dict, modelled: dict, title: str, ylabel: str = "speedup")
     chart, axes = _chart(title, facts, 6.5, 3.6, xlabel="devices", ylabel=ylabel)
     ticks = sorted({k for curves in kinds.values() for curve in curves.values() for k in curve})
     if ylabel == "speedup":
-        axes.plot(ticks, ticks, ":", color="gray", label="ideal")
+        axes.plot(ticks, ticks, ":", color=GRAY, label="ideal")
     _plot(axes, kinds)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, map(str, ticks))
@@ -89,8 +101,8 @@ def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
         need(is_named(groups, is_real), kind, groups, "{name: number}")
     chart, axes = _chart(title, _facts(kinds, ylabel), 6.5, 3.4, ylabel=ylabel)
     places = {name: place for place, name in enumerate(measured | modelled)}
-    outline = dict(facecolor="white", edgecolor=INK, linestyle="--", linewidth=1.2)
-    looks = {"measured": dict(color=DEVICE_COLORS[0], width=0.38), "modelled": outline}
+    outline = dict(facecolor="none", edgecolor=DRAWN_INK, linestyle="--", linewidth=1.2)
+    looks = {"measured": dict(color=COLORS[0], width=0.38), "modelled": outline}
     for (kind, groups), beside in zip(kinds.items(), (-0.2, 0.2)):
         if groups:
             at = [places[name] + beside for name in groups]
@@ -118,7 +130,7 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
     last = ", ".join(f"{name} {values[-1]:.2f}" for name, values in medians.items())
     facts = [f"Median {ylabel} at the last {xlabel}: {last}"]
     chart, axes = _chart(title, facts, 5.5, 3.2, xlabel=xlabel, ylabel=ylabel)
-    for (name, runs), color in zip(curves.items(), cycle(DEVICE_COLORS)):
+    for (name, runs), color in zip(curves.items(), cycle(COLORS)):
         steps = range(1, len(medians[name]) + 1)
         least, most = ([limit(step) for step in zip(*runs)] for limit in (min, max))
         axes.fill_between(steps, least, most, alpha=0.2, color=color)
@@ -153,7 +165,7 @@ def costs(
     chart, axes = _chart(title, facts, 6.5, 3.6, xlabel=xlabel, ylabel=said)
     _plot(axes, kinds, say_kind=bool(measured))
     for (label, at), marker in zip(marks.items(), cycle("oD")):
-        axes.plot(*at, marker, color=INK, fillstyle="none", markersize=9, label=label)
+        axes.plot(*at, marker, color=DRAWN_INK, fillstyle="none", markersize=9, label=label)
     axes.set(xscale=scale, yscale=scale)
     if scale == "linear":
         axes.set_ylim(bottom=0)
@@ -177,9 +189,9 @@ def timeline(lanes: dict, title: str, kind: str = "modelled") -> Chart:
     chart, axes = _chart(title, facts, 7, 0.6 + 0.5 * len(lanes), note=f" ({kind})",
                          xlabel=f"milliseconds, {kind}")  # fmt: skip
     whats = dict.fromkeys(what for spans in lanes.values() for _, _, what in spans)
-    colors = dict(zip(whats, cycle(DEVICE_COLORS)))
+    colors = dict(zip(whats, cycle(COLORS)))
     line = "-" if kind == "measured" else "--"
-    look = dict(height=0.6, alpha=0.75, edgecolor=INK, linestyle=line)
+    look = dict(height=0.6, alpha=0.75, edgecolor=DRAWN_INK, linestyle=line)
     drawn = {}
     for height, spans in enumerate(lanes.values()):
         for start, end, what in spans:
@@ -226,7 +238,7 @@ def _chart(title, facts, width, height, note="", **labels):
 def _plot(axes, kinds, say_kind=True) -> None:
     """Draw the curves, one colour a name: measured as dots on a line, modelled dashed."""
     names = dict.fromkeys(name for curves in kinds.values() for name in curves)
-    for name, color in zip(names, cycle(DEVICE_COLORS)):
+    for name, color in zip(names, cycle(COLORS)):
         for (kind, curves), style in zip(kinds.items(), ("o-", "--")):
             if name in curves:
                 label = f"{name}, {kind}" if say_kind else name

@@ -4,7 +4,7 @@ from html import escape
 from math import isfinite
 
 from d2lmgpu.figures.axes import Axes, curve, dot, text
-from d2lmgpu.figures.style import LINE_COLORS, number
+from d2lmgpu.figures.style import COLORS, number
 
 WIDTH, HEIGHT = 300, 170
 AXES = Axes(left=44, right=288, top=22, floor=140, digits=1)
@@ -54,7 +54,7 @@ def panel(i, label, xs, ys, xlabel, x_end, dots, modelled=None):
         up = (y / 2 - low / 2) / ((high / 2 - low / 2) or 1)  # halves: no overflow in between
         return AXES.at(across, up)
 
-    color = LINE_COLORS[i % len(LINE_COLORS)]
+    color = COLORS[i % len(COLORS)]
     lines = [AXES.lines(' opacity=".5"')]
     if modelled is not None:
         level = f"M{AXES.left},{place((low_x, modelled))[1]}H{AXES.right}"

@@ -1,15 +1,17 @@
 """Pictures of how things work, in the style of `charts`: ways to split, an allreduce in rounds."""
 
 import numpy as np
+from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb, to_rgba
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from d2lmgpu.collectives.schedules import Schedule
-from d2lmgpu.figures.charts import Chart, styled
+from d2lmgpu.figures.charts import DRAWN_INK, Chart, styled
 from d2lmgpu.figures.checks import is_series, need
-from d2lmgpu.figures.style import DEVICE_COLORS, INK, VERMILLION
+from d2lmgpu.figures.style import BLUE, COLORS, TINT
 from d2lmgpu.machine.checks import is_whole
 
-MOVED, PALE = VERMILLION, "#E8E8E8"
+PALE = to_hex((*to_rgb(DRAWN_INK), 0.12), keep_alpha=True)  # what a device does not hold
+TINTS = LinearSegmentedColormap.from_list("tints", [to_rgba(BLUE, 0.05), to_rgba(BLUE, TINT)])
 
 
 def split_data(k: int = 2) -> Chart:
@@ -83,9 +85,9 @@ def holdings(schedule) -> Chart:
     chart = Chart(" ".join(facts), min(9.5, 1.35 * len(pictures)), 1.9)
     panels = chart.subplots(1, len(pictures), sharey=True, squeeze=False)[0]
     for i, (axes, held) in enumerate(zip(panels, pictures, strict=True)):
-        axes.imshow(held, cmap="Blues", vmin=0, vmax=k + 1, aspect="auto")
+        axes.imshow(held, cmap=TINTS, vmin=0, vmax=k, aspect="auto")
         for node, part in np.ndindex(held.shape):
-            _write(axes, node, part, held[node, part], held[node, part] > k / 2)
+            _write(axes, node, part, held[node, part])
         axes.grid(False)
         axes.set_xticks([])
         axes.set_title(f"round {i - 1}" if i else "start", fontsize=9)
@@ -117,8 +119,8 @@ def traffic(schedules) -> Chart:
         matrix = np.zeros((schedule.num_nodes, schedule.num_nodes))
         for link, size in sizes.items():
             matrix[link] = size
-            _write(axes, *link, f"{size / 1000:g}", size > max(busiest) / 2, fontsize=8)
-        axes.imshow(matrix, cmap="Blues", vmin=0, vmax=1.2 * max(busiest))
+            _write(axes, *link, f"{size / 1000:g}", fontsize=8)
+        axes.imshow(matrix, cmap=TINTS, vmin=0, vmax=max(busiest))
         names = [*range(schedule.num_devices), *["host"] * (schedule.algorithm == "host")]
         axes.set_xticks(range(len(names)), names)
         axes.set_yticks(range(len(names)), names)
@@ -131,10 +133,9 @@ def _is_drawn(schedule) -> bool:
     return isinstance(schedule, Schedule) and schedule.size > 0
 
 
-def _write(axes, row, column, text, on_dark, **look) -> None:
+def _write(axes, row, column, text, **look) -> None:
     """Write into the cell of a matrix."""
-    color = "white" if on_dark else INK
-    axes.text(column, row, text, ha="center", va="center", color=color, **look)
+    axes.text(column, row, text, ha="center", va="center", **look)
 
 
 def sums_after_rounds(schedule):
@@ -159,21 +160,21 @@ BOTTOM, TOP = 1.0, 3.75
 
 
 def _devices(k: int, alt: str):
-    most = len(DEVICE_COLORS)
+    most = len(COLORS)
     need(is_whole(k, 2, most), "k", k, f"2 to {most} devices")
     width = k * WIDTH + (k - 1) * GAP
     chart = Chart(alt, 0.95 * width + 1, 3.6)
     axes = chart.subplots()
     axes.set(xlim=(-1.2, width + 0.2), ylim=(-0.7, 4.35), aspect="equal")
     axes.axis("off")
-    axes.text(-0.25, BOTTOM + 1.3, "layers", ha="right", va="center", color=INK)
-    axes.text(-0.25, 0.25, "batch", ha="right", va="center", color=INK)
+    axes.text(-0.25, BOTTOM + 1.3, "layers", ha="right", va="center")
+    axes.text(-0.25, 0.25, "batch", ha="right", va="center")
     for device in range(k):
         x = _left(device)
         frame = FancyBboxPatch((x, -0.2), WIDTH, TOP + 0.25, boxstyle="round,pad=0.08")
-        frame.set(facecolor="white", edgecolor=INK)
+        frame.set(facecolor="none", edgecolor=DRAWN_INK)
         axes.add_patch(frame)
-        axes.text(x + WIDTH / 2, -0.55, f"device {device}", ha="center", va="center", color=INK)
+        axes.text(x + WIDTH / 2, -0.55, f"device {device}", ha="center", va="center")
     return chart, axes
 
 
@@ -190,7 +191,7 @@ def _batch(axes, device: int, held) -> None:
     size = (WIDTH - 0.4) / ROWS
     for row, is_held in enumerate(held):
         x = _left(device) + 0.2 + row * size
-        color = DEVICE_COLORS[device] if is_held else PALE
+        color = COLORS[device] if is_held else PALE
         axes.add_patch(Rectangle((x, 0), size * 0.85, 0.5, facecolor=color))
 
 
@@ -199,7 +200,7 @@ def _layer(axes, device: int, layer: int, start: float, share: float) -> None:
     x, full = _left(device) + 0.2, WIDTH - 0.4
     axes.add_patch(Rectangle((x, _height(layer)), full, BAR, facecolor=PALE))
     held = Rectangle((x + start * full, _height(layer)), share * full, BAR)
-    held.set_facecolor(DEVICE_COLORS[device])
+    held.set_facecolor(COLORS[device])
     axes.add_patch(held)
 
 
@@ -207,7 +208,7 @@ def _exchange(axes, device: int, height: float, text: str) -> None:
     """An arrow between a device and the next one."""
     left = _left(device) + WIDTH
     ends = (left + 0.02, height), (left + GAP - 0.02, height)
-    both = dict(arrowstyle="<|-|>", mutation_scale=14, color=MOVED, linewidth=2)
+    both = dict(arrowstyle="<|-|>", mutation_scale=14, color=DRAWN_INK, linewidth=2)
     axes.add_patch(FancyArrowPatch(*ends, **both))
     middle = left + GAP / 2
-    axes.text(middle, height + 0.12, text, ha="center", va="bottom", color=MOVED, fontsize=8)
+    axes.text(middle, height + 0.12, text, ha="center", va="bottom", fontsize=8)

@@ -1,7 +1,7 @@
 """Small pictures as SVG text, for explorers: light enough that a page holds hundreds of them.
 
 One element a line, on axes that stay where they are: so most lines of one picture are lines of the
-others too, and an explorer stores them once. Colours follow the page, dark or light.
+others too, and an explorer stores them once. Ink and ground are the page's, dark or light.
 """
 
 from html import escape
@@ -9,7 +9,7 @@ from math import cos, hypot, log2, pi, sin
 
 from d2lmgpu.figures.axes import Axes, curve, dot, text
 from d2lmgpu.figures.checks import is_curve, is_series, need
-from d2lmgpu.figures.style import BLUE, GREEN, INK, ORANGE, number
+from d2lmgpu.figures.style import BLUE, GRAY, GREEN, TINT, VERMILLION, number
 from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
 MOST_DEVICES = 1024
@@ -46,7 +46,7 @@ def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
         return axes.at(log2(k) / high, (max(log2(speedup), low) - low) / (high - low))
 
     ends = place((1, 1)), place((MOST_DEVICES, MOST_DEVICES))
-    lines = [axes.lines(), curve(ends, 'stroke="gray" stroke-dasharray="1 3"')]
+    lines = [axes.lines(), curve(ends, f'stroke="{GRAY}" stroke-dasharray="1 3"')]
     for k in (1, 4, 16, 64, 256, 1024):
         lines += axes.ticks(place((k, k)), k, k)
     lines += [
@@ -56,10 +56,10 @@ def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
         curve(map(place, sorted(modelled.items())), MODELLED),
     ]
     if measured:
-        look = f'stroke="{ORANGE}" stroke-width="2"'
+        look = f'stroke="{VERMILLION}" stroke-width="2"'
         lines.append(curve(map(place, sorted(measured.items())), look))
     marked = {at: modelled[at]} if at in modelled else {}
-    for kind, points, color in (("modelled", marked, BLUE), ("measured", measured, ORANGE)):
+    for kind, points, color in (("modelled", marked, BLUE), ("measured", measured, VERMILLION)):
         for k, value in points.items():
             told = f"{k:,} GPUs, {kind}: {number(value)}"
             lines.append(dot(place((k, value)), f'r="4" fill="{color}"', told))
@@ -92,7 +92,7 @@ def shares(modelled: dict, chosen: float, best: float, alt: str) -> str:
     for tick in range(5):
         lines += axes.ticks(axes.at(tick / 4, tick / 4), f"{25 * tick} %", tick)
     for name, part, look in (
-        ("best", best, f'r="8" fill="none" stroke="{ORANGE}" stroke-width="2"'),
+        ("best", best, f'r="8" fill="none" stroke="{VERMILLION}" stroke-width="2"'),
         ("chosen", chosen, f'r="4" fill="{BLUE}"'),
     ):
         lines.append(dot(place(part), look, f"{name}: {part:.0%}, {modelled[part]:.2f}"))
@@ -103,9 +103,9 @@ def messages(held, k: int, sends, alt: str) -> str:
     """Nodes with what they hold, and the messages that have just arrived there.
 
     held: for each node, and each part that it holds, from how many of the k devices it is a sum:
-    the more, the darker. A node after the k devices is the host, in the middle. sends: pairs
-    (source, target). Raises FigureError for fewer nodes than devices, for counts that are not from
-    0 to k and for messages between others than two of the nodes.
+    the more, the fuller its colour. A node after the k devices is the host, in the middle. sends:
+    pairs (source, target). Raises FigureError for fewer nodes than devices, for counts that are not
+    from 0 to k and for messages between others than two of the nodes.
     """
     need(is_whole(k, 1), "k", k, "a number of devices from 1 up")
     good = is_series(held, lambda row: is_series(row, lambda count: is_whole(count, 0, k)))
@@ -130,9 +130,9 @@ def messages(held, k: int, sends, alt: str) -> str:
         for part, count in enumerate(row):
             left = x + (part - len(row) / 2) * cell
             box = f'x="{left:.0f}" y="{y - 7:.0f}" width="{cell}" height="14"'
-            lines.append(f'<rect {box} fill="white" stroke="{INK}"/>')
-            lines.append(f'<rect {box} fill="{BLUE}" opacity="{0.6 * count / k:.2f}"/>')
-            lines.append(text(left + cell / 2, y + 4, count, "middle", fill=INK))
+            look = f'fill="{BLUE}" fill-opacity="{TINT * count / k:.2f}" stroke="currentColor"'
+            lines.append(f"<rect {box} {look}/>")
+            lines.append(text(left + cell / 2, y + 4, count, "middle"))
     return picture(width, height, alt, lines)
 
 
@@ -152,9 +152,9 @@ def _message(source, target):
     shaft = f"M{at(start, 0)}L{at(end, 0)}"
     yield (
         f'<path d="{shaft}M{at(end - 7, -4)}L{at(end, 0)}L{at(end - 7, 4)}" fill="none" '
-        f'stroke="{ORANGE}" stroke-width="2"/>'
+        f'stroke="{VERMILLION}" stroke-width="2"/>'
     )
-    yield f'<circle class="moves" r="5" fill="{ORANGE}">'
+    yield f'<circle class="moves" r="5" fill="{VERMILLION}">'
     yield f'<animateMotion dur="0.8s" path="{shaft}" fill="freeze"/></circle>'
 
 
@@ -181,7 +181,7 @@ def overlap(forward: float, backward: float, sends, alt: str) -> str:
     def box(start, stop, y, color):
         width = across(stop) - across(start)
         shape = f'<rect x="{across(start):.1f}" y="{y}" width="{width:.1f}" height="26"'
-        look = f'fill="{color}" fill-opacity="0.6" stroke="currentColor" stroke-dasharray="3 2"'
+        look = f'fill="{color}" fill-opacity="{TINT}" stroke="currentColor" stroke-dasharray="3 2"'
         return f"{shape} {look}/>"
 
     return picture(410, 88, alt, [
@@ -189,7 +189,7 @@ def overlap(forward: float, backward: float, sends, alt: str) -> str:
         text(left - 6, 57, "network", "end"),
         box(0, forward, 5, BLUE),
         box(forward, forward + backward, 5, GREEN),
-        *(box(start, stop, 40, ORANGE) for start, stop in sends),
+        *(box(start, stop, 40, VERMILLION) for start, stop in sends),
         text(left, 82, 0),
         text(right, 82, f"{number(1000 * end)} ms, modelled", "end"),
         text(across(0) + 4, 22, "forward"),

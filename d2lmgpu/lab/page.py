@@ -10,6 +10,13 @@ from d2lmgpu.records import compare, store
 from d2lmgpu.records.run import RunError, counted
 from d2lmgpu.records.speedup import PAIRS
 
+TRAININGS = {  # what stands in the name of a record -> what was trained
+    "scratch-pytorch": "LeNet in PyTorch",
+    "scratch-mxnet": "LeNet in MXNet",
+    "concise-pytorch": "ResNet-18 in PyTorch",
+    "concise-mxnet": "ResNet-18 in MXNet",
+    "lab-gluon-mnist": "a small CNN for MNIST in MXNet",
+}
 NOTE = (
     "In a live notebook this is a lab: it trains with the number of devices and the batch size "
     "that you choose. "
@@ -29,8 +36,11 @@ def page(stem="", folder=store.FOLDER):
     for path in sorted(folder.glob("*.json")):
         if stem in path.stem:
             record = store.read(path)
+            name = title(path.stem, record)
+            if name in records:
+                name = f"{name}, {path.stem}"
             try:
-                records[title(path.stem, record)] = answers(record)
+                records[name] = answers(record)
             except RunError as error:
                 raise store.RecordError(f"{path}: {error}") from error
     names = sorted(filter(records.get, records), key=lambda name: -len(records[name]))
@@ -73,7 +83,7 @@ def table(record, rows):
     """All runs of a record, and where they come from."""
     data = f" Data: {record['data']}." if "data" in record else ""
     provenance = (
-        f"{title('', record)}. {record.get('profile', '')}{data} Recorded {record['date']} "
+        f"{machine(record)}. {record.get('profile', '')}{data} Recorded {record['date']} "
         f"at commit {record['commit'][:10]}; made again by "
     )
     return (  # of a live region only what was chosen is read aloud
@@ -114,9 +124,15 @@ def sentence(row, modelled):
     return f"{about}: {', '.join(parts) or 'no numbers were recorded'}."
 
 
-def title(name, record):
-    """A machine and what it ran, in words."""
-    machine = record["machine"]
-    gpus = ", ".join(machine["gpus"])
-    where = gpus or f"{machine['cores']} CPU cores ({machine['cpu']})"
-    return f"{name.replace('-', ' ')}: {where}" if name else where
+def title(stem, record):
+    """A machine and what it ran, in words: ``stem`` is the name of the record's file."""
+    plain = stem.replace("-", " ")
+    training = next((words for name, words in TRAININGS.items() if name in stem), plain)
+    profile = record.get("profile", "").partition(":")[0].rstrip(".")
+    return ", ".join(filter(None, [f"{machine(record)}: {training}", profile]))
+
+
+def machine(record):
+    """The devices of a machine in words."""
+    about = record["machine"]
+    return ", ".join(about["gpus"]) or f"{about['cores']} CPU cores ({about['cpu']})"

@@ -73,34 +73,6 @@ def test_page_is_self_contained_and_fits(browser, site, page):
     assert raw == [], "formulas that are shown as raw TeX"
 
 
-# The least contrast (WCAG 2.1, 1.4.3) of captions with the ground on which they stand.
-CONTRAST = """() => {
-    const light = color => {
-        const part = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-        const [r, g, b] = color.match(/[\\d.]+/g).map(v => part(+v));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-    };
-    const ground = e => {
-        const color = getComputedStyle(e).backgroundColor;
-        return /, 0\\)$/.test(color) && e.parentElement ? ground(e.parentElement) : color;
-    };
-    const captions = [...document.querySelectorAll(".cell_output :is(caption, figcaption)")];
-    return Math.min(21, ...captions.map(e => {
-        const pair = [light(getComputedStyle(e).color), light(ground(e))];
-        return Math.max(...pair) / Math.min(...pair);
-    }));
-}"""
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_captions_can_be_read(browser, built, scheme):
-    with browser.new_context(color_scheme=scheme) as context:
-        page = context.new_page()
-        for path in PAGES:
-            page.goto((HTML / f"{path}.html").as_uri())
-            assert page.evaluate(CONTRAST) >= 4.5, path
-
-
 def test_search_finds_a_page(browser, site):
     opened, troubles = visit(browser, site, "search.html?q=gradient", 1280)
     opened.wait_for_selector("#search-results li a")

@@ -74,7 +74,7 @@ def test_the_controls_show_the_run_that_was_asked_for(shown):
     assert shown.locator("figure:visible").count() == 0
     assert "was not recorded" in shown.locator(".lab-none:visible").text_content()
     # It has no run on 8 devices: its first one is shown.
-    choose(shown, Recorded_on="a gpu concise mxnet full: GPU 0: <Fast>")
+    choose(shown, Recorded_on="GPU 0: <Fast>: ResNet-18 in MXNet, quick profile")
     assert "600 samples/s" in said(shown)
     provenance = shown.locator(".lab-record:visible").text_content()
     assert "<Fast>" in provenance and "0123456789" in provenance and "make record" in provenance

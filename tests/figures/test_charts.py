@@ -1,5 +1,6 @@
 """Charts: what is drawn, how, and what a reader who cannot see it is told."""
 
+import re
 import subprocess
 import sys
 from xml.etree import ElementTree
@@ -11,6 +12,7 @@ from matplotlib.figure import Figure
 from d2lmgpu.collectives.schedules import plan
 from d2lmgpu.figures import charts, diagrams
 from d2lmgpu.figures.checks import FigureError
+from d2lmgpu.figures.style import COLORS, GRAY
 
 MEASURED = {"LeNet": {1: 1, 2: 1.8}}
 MODELLED = {"LeNet": {1: 1, 2: 1.9, 4: 3.5}, "ResNet": {1: 1, 2: 2, 4: 3.9}}
@@ -42,6 +44,14 @@ def test_a_chart_is_a_figure_and_its_picture_speaks(name):
 
 
 @pytest.mark.parametrize("name", MAKE)
+def test_a_picture_takes_the_page_s_ground_and_ink(name):
+    picture = MAKE[name]().svg()
+    named = {color.upper() for color in re.findall(r"(?<![\w(\"])#[0-9a-fA-F]{6}", picture)}
+    assert named <= {*map(str.upper, COLORS), GRAY} and not re.search(r"white|black", picture)
+    assert "currentColor" in picture
+
+
+@pytest.mark.parametrize("name", MAKE)
 def test_the_same_chart_is_the_same_picture(name):
     assert MAKE[name]().svg() == MAKE[name]().svg()
 
@@ -70,7 +80,7 @@ def test_curves_and_bars_show_the_numbers_and_the_text_says_them():
 
 def held(chart, device, kind):
     """Area that is filled in the device's colour: `kind` is 'batch' (below) or 'layers' (above)."""
-    color = charts.DEVICE_COLORS[device].lower()
+    color = COLORS[device].lower()
     return sum(
         patch.get_width() * patch.get_height()
         for patch in chart.axes[0].patches

@@ -1,10 +1,37 @@
-"""One way to write a number, for all pictures and tables."""
+"""One palette and one way to write a number, for all pictures and tables."""
 
 import pytest
+from matplotlib.colors import to_rgb
 
 from d2lmgpu.figures import charts
 from d2lmgpu.figures.checks import FigureError
-from d2lmgpu.figures.style import number
+from d2lmgpu.figures.style import COLORS, GRAY, TINT, number
+
+PAGES = {  # ground and ink
+    "the book, light": ("#ffffff", "#222832"), "the book, dark": ("#121212", "#ced6dd"),
+    "JupyterLab, light": ("#ffffff", "#212121"), "JupyterLab, dark": ("#111111", "#ffffff"),
+}  # fmt: skip
+EVERY_PAGE = pytest.mark.parametrize("page", PAGES)
+
+
+def light(color):
+    """Relative luminance, as WCAG 2.1 defines it."""
+    parts = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in to_rgb(color)]
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts))
+
+
+def contrast(one, other):
+    pale, dark = sorted((light(one), light(other)), reverse=True)
+    return (pale + 0.05) / (dark + 0.05)
+
+
+@EVERY_PAGE
+@pytest.mark.parametrize("color", [*COLORS, GRAY])
+def test_every_colour_stands_out_and_ink_is_read_on_its_tint(page, color):
+    ground, ink = PAGES[page]
+    tinted = [TINT * c + (1 - TINT) * g for c, g in zip(to_rgb(color), to_rgb(ground))]
+    assert contrast(color, ground) >= 3
+    assert contrast(ink, tinted) >= 4.5
 
 
 @pytest.mark.parametrize("value, text", [

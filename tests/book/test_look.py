@@ -1,0 +1,113 @@
+"""How the built pages look: what is read stands out from its ground, and nothing is cut off."""
+
+import importlib.util
+
+import pytest
+from test_pages import HTML, PAGES, ROOT
+
+# What the outputs of cells say with less contrast (WCAG 2.1, 1.4.3) than 4.5 to what lies under it:
+# the grounds of the elements around, and the areas of a picture that were drawn before the text.
+FAINT = """() => {
+    const rgba = color => {
+        const [r, g, b, a = 1] = color.match(/[\\d.]+/g).map(Number);
+        return [r, g, b, a];
+    };
+    const over = ([r, g, b, a], below) => [r, g, b].map((v, i) => a * v + (1 - a) * below[i]);
+    const light = color => {
+        const [r, g, b] = color.map(v => v / 255)
+            .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
+    };
+    const paint = (style, name) => {
+        if (style[name] === "none") return [0, 0, 0, 0];
+        const [r, g, b, a] = rgba(style[name]);
+        return [r, g, b, a * style.opacity * (name === "fill" ? style.fillOpacity : 1)];
+    };
+    const area = e => {
+        const style = getComputedStyle(e);
+        if (e instanceof SVGGeometryElement) return paint(style, "fill");
+        return e instanceof SVGElement ? [0, 0, 0, 0] : paint(style, "backgroundColor");
+    };
+    const contrast = (e, box) => {
+        const stack = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+        if (!stack.includes(e)) return 21;  // scrolled out of sight
+        const under = stack.slice(stack.indexOf(e)).reverse();
+        const ground = under.reduce((below, one) => over(area(one), below), [255, 255, 255]);
+        const ink = paint(getComputedStyle(e), e instanceof SVGElement ? "fill" : "color");
+        const pair = [light(over(ink, ground)), light(ground)];
+        return Math.max(...pair) / Math.min(...pair);
+    };
+    const said = [...document.querySelectorAll(".cell_output select")]
+        .map(e => [e, e.getBoundingClientRect(), e.value]);
+    for (const output of document.querySelectorAll(".cell_output")) {
+        const texts = document.createTreeWalker(output, NodeFilter.SHOW_TEXT);
+        while (texts.nextNode()) {
+            const node = texts.currentNode, range = document.createRange();
+            range.selectNodeContents(node);
+            const box = range.getClientRects()[0];
+            const e = node.parentElement;
+            if (/\\w/.test(node.data) && box?.width && !e.closest(":disabled, script"))
+                said.push([e, box, node.data.trim().slice(0, 60)]);
+        }
+    }
+    const seen = said.map(([e, box, text]) => [text, contrast(e, box)]);
+    return { count: seen.length, faint: seen.filter(([_, ratio]) => ratio < 4.5) };
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_what_outputs_say_can_be_read(browser, built, scheme):
+    count, faint = 0, {}
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        for path in PAGES:
+            page.goto((HTML / f"{path}.html").as_uri())
+            assert page.evaluate("document.documentElement.dataset.theme") == scheme
+            height = page.evaluate("document.documentElement.scrollHeight")
+            page.set_viewport_size({"width": 1280, "height": height})  # only what is in it is found
+            found = page.evaluate(FAINT)
+            count += found["count"]
+            faint |= {path: found["faint"]} if found["faint"] else {}
+    assert count > 1000 and faint == {}
+
+
+def test_no_line_of_code_is_cut(browser, built):
+    cut = {}
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        page = context.new_page()
+        for path in PAGES:
+            page.goto((HTML / f"{path}.html").as_uri())
+            blocks = page.evaluate(
+                """() => {
+                    for (const folded of document.querySelectorAll("details")) folded.open = true;
+                    return [...document.querySelectorAll("article pre")]
+                        .filter(block => block.scrollWidth > block.clientWidth)
+                        .map(block => block.textContent.slice(0, 60));
+                }"""
+            )
+            cut |= {path: blocks} if blocks else {}
+    assert cut == {}
+
+
+def test_titles_in_the_side_bar_take_one_line(browser, built):
+    with browser.new_context(viewport={"width": 1280, "height": 800}) as context:
+        page = context.new_page()
+        page.goto((HTML / f"{PAGES[0]}.html").as_uri())
+        heights = page.evaluate(
+            """() => Object.fromEntries([...document.querySelectorAll(".bd-links li a")].map(a => {
+                const words = document.createRange();
+                words.selectNodeContents(a);
+                return [a.textContent, new Set([...words.getClientRects()].map(r => r.top)).size];
+            }))"""
+        )
+    assert len(heights) >= len(PAGES) - 1 and {*heights.values()} == {1}, heights
+
+
+def test_the_emblem_is_as_its_program_draws_it_and_on_every_page(browser, built):
+    spec = importlib.util.spec_from_file_location("emblem", ROOT / "tools" / "emblem.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    assert tool.FILE.read_text() == tool.emblem()
+    for path in PAGES:
+        head, _, body = (HTML / f"{path}.html").read_text().partition("</head>")
+        assert 'rel="icon" href="' in head and "_static/emblem.svg" in head and "emblem.svg" in body
