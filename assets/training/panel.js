@@ -1,0 +1,242 @@
+// The panel: settings, Run and Stop, what is measured while it runs, and the table of the runs.
+(() => {
+  "use strict";
+  const vendor = new URL("../vendor/", document.currentScript.src);
+
+  const NOW = {
+    rate: "samples/s", share: "of a step is allreduce", bytes: "sent by all devices", loss: "loss",
+    accuracy: "test accuracy", speedup: "speedup over one device",
+    difference: "largest difference of the losses from one device",
+  };
+  const COLUMNS = [
+    "Run", "Network", "Devices", "Allreduce", "Batch", "Learning rate", "Epochs", "Samples/s",
+    "Speedup", "Test accuracy", "Difference",
+  ];
+
+  const HTML = `
+    <form novalidate>
+      <p>Here your browser trains a real network: each device is a worker of its own, and the workers
+        add up their gradients as GPUs do. The first run loads 1.4 MB of images and code from this
+        site; nothing leaves your machine.</p>
+      <p class="training-buttons">
+        <button type="button" class="training-pair"></button>
+        <button type="submit" class="training-run">Run</button>
+        <button type="button" class="training-stop" disabled>Stop</button>
+      </p>
+      <details class="training-settings">
+        <summary>Settings: <span></span></summary>
+        <div class="training-fields"></div>
+      </details>
+    </form>
+    <p class="training-said" role="status"></p>
+    <p class="training-error" role="alert" hidden></p>
+    <div class="training-live" hidden>
+      <progress value="0" aria-label="Progress of the run"></progress>
+      <dl></dl>
+      <fieldset class="training-over">
+        <legend>Curves over</legend>
+        <div>
+          <label><input type="radio" value="epochs" checked><span>epochs</span></label>
+          <label><input type="radio" value="seconds"><span>seconds</span></label>
+        </div>
+      </fieldset>
+      <div class="training-charts">
+        <figure class="training-loss">
+          <figcaption>Loss of each batch</figcaption><div role="img"></div><output></output>
+        </figure>
+        <figure class="training-accuracy">
+          <figcaption>Test accuracy</figcaption><div role="img"></div><output></output>
+        </figure>
+      </div>
+    </div>
+    <div class="training-kept" hidden>
+      <div class="training-table" tabindex="0" role="region" aria-label="Your runs"><table>
+        <caption>Your runs, kept while this tab is open</caption>
+        <thead><tr>${COLUMNS.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead>
+        <tbody></tbody>
+      </table></div>
+      <p class="training-buttons">
+        <button type="button" class="training-csv">Download as CSV</button>
+        <button type="button" class="training-clear">Clear</button>
+      </p>
+      <p class="training-small"></p>
+    </div>`;
+
+  class Panel {
+    constructor(root, place) {
+      const find = (selector) => root.querySelector(selector);
+      root.innerHTML = HTML;
+      root.dataset.ready = "";
+      this.settings = new TrainingSettings(root, root.dataset);
+      this.runs = new TrainingRuns();
+      this.form = find("form");
+      this.buttons = {
+        run: find(".training-run"), pair: find(".training-pair"), stop: find(".training-stop"),
+        csv: find(".training-csv"), clear: find(".training-clear"),
+      };
+      this.parts = {
+        said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
+        progress: find("progress"), now: find("dl"), kept: find(".training-kept"),
+        rows: find("tbody"), small: find(".training-small"),
+      };
+      const over = [...root.querySelectorAll(".training-over input")];
+      for (const input of over) input.name = `training-over-${place}`;
+      this.over = () => over.find((input) => input.checked).value;
+      find(".training-over").addEventListener("change", () => this.charts?.show(this.runs.list));
+      this.#listen();
+      this.#keep();
+    }
+
+    #listen() {
+      const { pair, stop, csv, clear } = this.buttons;
+      this.form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.#work([this.settings.read()]);
+      });
+      pair.addEventListener("click", () => {
+        const chosen = this.settings.read();
+        this.#work([1, this.settings.several].map((devices) => ({ ...chosen, devices })));
+      });
+      stop.addEventListener("click", () => this.#stop());
+      csv.addEventListener("click", () => {
+        const href = URL.createObjectURL(new Blob([this.runs.csv()], { type: "text/csv" }));
+        Object.assign(document.createElement("a"), { href, download: "my-runs.csv" }).click();
+        URL.revokeObjectURL(href);
+      });
+      clear.addEventListener("click", () => {
+        this.runs.clear();
+        this.charts?.show([]);
+        this.#keep();
+        this.buttons.pair.focus();
+      });
+    }
+
+    #stop() {
+      this.stopped = true;
+      this.running?.stop();
+    }
+
+    /** One run after the other, with all that belongs around them. */
+    async #work(all) {
+      const from = document.activeElement;
+      this.stopped = false;
+      this.parts.error.hidden = true;
+      this.#enable(false);
+      if (this.form.contains(from)) this.buttons.stop.focus();
+      try {
+        await this.#load();
+        let run;
+        for (const settings of all) if (!this.stopped) run = await this.#train(settings);
+        if (run) this.#say(this.#verdict(run, all));
+        else this.#say("");
+      } catch (error) {
+        this.#say("");
+        this.parts.error.textContent = error.message;
+        this.parts.error.hidden = false;
+      }
+      this.#enable(true);
+      if (document.activeElement === this.buttons.stop || document.activeElement === document.body) {
+        from.focus();
+      }
+    }
+
+    #verdict(run, all) {
+      const finished = run.how === "finished" && all.length > 1;
+      return TrainingWords[finished ? "compared" : "ended"](run, this.runs);
+    }
+
+    async #load() {
+      if (this.charts) return;
+      this.#say("Loading the images and the code …");
+      await Promise.all([
+        Training.load(),
+        load("link", { rel: "stylesheet", href: new URL("uPlot.min.css", vendor) }),
+        load("script", { src: new URL("uPlot.iife.min.js", vendor) }),
+      ]);
+      this.parts.live.hidden = false;
+      this.charts = new TrainingCharts(this.parts.live, this.over);
+    }
+
+    async #train(settings) {
+      const run = TrainingRuns.begin(settings);
+      this.running = Training.start(settings, (event) => {
+        TrainingRuns.note(run, event);
+        this.#draw(run);
+      });
+      this.#say(`Training: ${TrainingWords.settings(settings)} …`);
+      this.runs.add(run);
+      this.charts.show(this.runs.list);
+      const { how, message } = await this.running.done;
+      this.running = null;
+      if (!run.losses.length || how === "failed") this.runs.list.pop();
+      this.#show(run);
+      this.charts.show(this.runs.list);
+      this.runs.save();
+      this.#keep();
+      if (how === "failed") throw Error(message);
+      return run;
+    }
+
+    /** At most once a frame; in a hidden tab there are no frames, and nothing waits for one. */
+    #draw(run) {
+      this.frame ??= requestAnimationFrame(() => {
+        this.frame = null;
+        if (run.how === "running") {
+          this.charts.update();
+          this.#show(run);
+        }
+      });
+    }
+
+    #show(run) {
+      const numbers = TrainingWords.numbers(run, this.runs);
+      Object.assign(this.parts.progress, {
+        max: run.steps * run.epochs || 1,
+        value: run.updates.at(-1) ?? 0,
+      });
+      this.parts.now.innerHTML = Object.entries(NOW)
+        .map(([name, text]) => `<div><dt>${text}</dt><dd>${numbers[name]}</dd></div>`)
+        .join("");
+    }
+
+    #keep() {
+      const { list } = this.runs;
+      this.parts.kept.hidden = list.length === 0;
+      this.parts.rows.innerHTML = list.map((run) => this.#row(run)).join("");
+      if (list.length) this.parts.small.textContent = TrainingWords.measured(list.at(-1));
+    }
+
+    #row(run) {
+      const { rate, speedup, accuracy, difference } = TrainingWords.numbers(run, this.runs);
+      const cells = [
+        TrainingWords.network(run), run.devices,
+        run.devices > 1 ? TrainingWords.ALGORITHMS[run.algorithm] : "–", run.batchSize, run.lr,
+        run.epochs, rate, speedup, accuracy, difference,
+      ];
+      const name = `<i class="${TrainingCharts.colour(run, this.runs.list)}"></i>${run.number}`;
+      return `<tr><th scope="row">${name}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
+    }
+
+    #say(text) {
+      this.parts.said.textContent = text;
+    }
+
+    #enable(idle) {
+      const { run, pair, clear, stop } = this.buttons;
+      for (const button of [run, pair, clear]) button.disabled = !idle;
+      stop.disabled = idle;
+    }
+  }
+
+  function load(tag, properties) {
+    return new Promise((resolve, reject) => {
+      const element = document.createElement(tag);
+      const from = properties.src ?? properties.href;
+      const missing = Error(`${from} could not be loaded: is the network there? Then press Run again.`);
+      Object.assign(element, properties, { onload: resolve, onerror: () => reject(missing) });
+      document.head.append(element);
+    });
+  }
+
+  document.querySelectorAll(".training").forEach((root, place) => new Panel(root, place));
+})();
