@@ -75,7 +75,7 @@ class TrainingCharts {
         y: { range: kind.dots ? TrainingCharts.#accuracies : TrainingCharts.#losses },
       },
       axes: [
-        { ...axis, size: 30 },
+        { ...axis, size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], space: 30 },
         { ...axis, size: 38 },
       ],
       series: [{}, ...curves],
@@ -83,11 +83,12 @@ class TrainingCharts {
     };
   }
 
-  /** Where the axis ends: known before the run is there, so that it does not jump. */
+  /** Where the axis ends: after whole epochs or round seconds, so that it seldom jumps. */
   #end() {
     if (this.over() === "epochs") return Math.max(1, ...this.runs.map((run) => run.epochs));
     const longest = Math.max(0, ...this.runs.map((run) => run.seconds.at(-1) ?? 0));
-    return Math.max(1, Math.ceil(longest * 1.02));
+    const unit = 10 ** Math.floor(Math.log10(Math.max(1, longest)));
+    return Math.ceil(Math.max(1, longest) / unit) * unit;
   }
 
   static #losses(plot, low, high) {

@@ -4,9 +4,9 @@
   const vendor = new URL("../vendor/", document.currentScript.src);
 
   const NOW = {
-    rate: "samples/s", share: "of a step is allreduce", bytes: "sent by all devices", loss: "loss",
-    accuracy: "test accuracy", speedup: "speedup over one device",
-    difference: "largest difference of the losses from one device",
+    rate: "samples/s", speedup: "speedup over one device",
+    difference: "largest difference of the losses from one device", accuracy: "test accuracy",
+    loss: "loss", share: "of an update is allreduce", bytes: "sent by all devices",
   };
   const COLUMNS = [
     "Run", "Network", "Devices", "Allreduce", "Batch", "Learning rate", "Epochs", "Samples/s",
@@ -59,7 +59,8 @@
         <button type="button" class="training-csv">Download as CSV</button>
         <button type="button" class="training-clear">Clear</button>
       </p>
-      <p class="training-small"></p>
+      <p class="training-small"><span></span> Images: Fashion-MNIST, 6,000 to train with and 1,000 to
+        test, at 16 grey levels (© 2017 Zalando SE, MIT licence).</p>
     </div>`;
 
   class Panel {
@@ -77,7 +78,7 @@
       this.parts = {
         said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
         progress: find("progress"), now: find("dl"), kept: find(".training-kept"),
-        rows: find("tbody"), small: find(".training-small"),
+        rows: find("tbody"), measured: find(".training-small span"),
       };
       const over = [...root.querySelectorAll(".training-over input")];
       for (const input of over) input.name = `training-over-${place}`;
@@ -203,7 +204,7 @@
       const { list } = this.runs;
       this.parts.kept.hidden = list.length === 0;
       this.parts.rows.innerHTML = list.map((run) => this.#row(run)).join("");
-      if (list.length) this.parts.small.textContent = TrainingWords.measured(list.at(-1));
+      if (list.length) this.parts.measured.textContent = TrainingWords.measured(list.at(-1));
     }
 
     #row(run) {

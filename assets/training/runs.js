@@ -12,6 +12,7 @@ class TrainingRuns {
     return {
       ...settings, how: "running", cores: null, simd: true, steps: 0, hidden: false,
       updates: [], seconds: [], losses: [], samples: 0, bytes: 0, exchange: 0, accuracies: [],
+      rates: [],
     };
   }
 
@@ -33,6 +34,7 @@ class TrainingRuns {
       Object.assign(run, { samples: event.samples, bytes: event.bytes });
     } else if (event.type === "epoch") {
       run.accuracies.push(event.testAccuracy);
+      run.rates.push(event.samplesPerSecond);
       run.hidden ||= event.hidden;
     } else if (event.type === "end") {
       run.how = event.how;
@@ -48,6 +50,11 @@ class TrainingRuns {
   /** The mean share of an update that device 0 spends in the allreduce. */
   static exchangeShare(run) {
     return run.exchange / run.seconds.length;
+  }
+
+  /** Whether one epoch was much slower than another, as when other programs take the cores. */
+  static unsteady(run) {
+    return Math.max(...run.rates) > 1.25 * Math.min(...run.rates);
   }
 
   /** Whether devices share a core, as far as the browser tells how many there are. */
@@ -69,13 +76,16 @@ class TrainingRuns {
 
   /** How many times as fast as one device, or in `why` what keeps us from saying so. */
   speedup(run) {
-    if (run.devices === 1) return { why: "one device" };
+    if (run.devices === 1) return { why: "reference" };
     if (TrainingRuns.shared(run)) return { why: "shared cores" };
     if (run.hidden) return { why: "tab was hidden" };
     const one = this.reference(run, (other) => !other.hidden);
     if (!one) return { why: "no run on one device" };
     if (!run.losses.length || run.how === "stopped") return { why: "not finished" };
-    return { times: TrainingRuns.rate(run) / TrainingRuns.rate(one) };
+    return {
+      times: TrainingRuns.rate(run) / TrainingRuns.rate(one),
+      unsteady: TrainingRuns.unsteady(run) || TrainingRuns.unsteady(one),
+    };
   }
 
   /** The largest difference of the losses from one device's, over the updates that both made. */
@@ -129,6 +139,7 @@ class TrainingRuns {
       seed: (run) => run.seed,
       end: (run) => run.how,
       hidden: (run) => run.hidden,
+      unsteady: TrainingRuns.unsteady,
       simd: (run) => run.simd,
       samples_per_second: TrainingRuns.rate,
       speedup: (run) => this.speedup(run).times,

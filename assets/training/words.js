@@ -7,6 +7,7 @@ const TrainingWords = (() => {
 
   const whole = (value) => Math.round(value).toLocaleString("en");
   const devices = (k) => `${NUMBERS[k]} device${k > 1 ? "s" : ""}`;
+  const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const network = (run) => Training.networks[run.network].name;
 
   function bytes(value) {
@@ -17,7 +18,8 @@ const TrainingWords = (() => {
   function difference(value) {
     if (value === null) return "–";
     if (value === 0) return "identical";
-    return Number.isFinite(value) ? value.toPrecision(2) : "one diverged";
+    if (!Number.isFinite(value)) return "one diverged";
+    return value < 0.001 ? value.toExponential(1) : value.toPrecision(2);
   }
 
   function settings(chosen) {
@@ -30,14 +32,14 @@ const TrainingWords = (() => {
   /** The numbers of a run, live and in the table: {name: text}. */
   function numbers(run, runs) {
     const begun = run.losses.length > 0;
-    const { times, why } = runs.speedup(run);
+    const { times, why, unsteady } = runs.speedup(run);
     return {
       loss: begun ? run.losses.at(-1).toFixed(3) : "–",
       accuracy: run.accuracies.length ? run.accuracies.at(-1).toFixed(3) : "–",
       rate: begun ? whole(TrainingRuns.rate(run)) : "–",
       share: begun ? `${(100 * TrainingRuns.exchangeShare(run)).toFixed(1)} %` : "–",
       bytes: begun ? bytes(run.bytes) : "–",
-      speedup: times ? `${times.toFixed(2)} times` : why,
+      speedup: times ? `${times.toFixed(2)} times${unsteady ? ", unsteady" : ""}` : why,
       difference: difference(runs.difference(run)),
     };
   }
@@ -58,18 +60,17 @@ const TrainingWords = (() => {
 
   /** One sentence on a run on several devices, after the same training on one. */
   function compared(run, runs) {
-    const { times } = runs.speedup(run);
-    const who = devices(run.devices);
-    const capital = who[0].toUpperCase() + who.slice(1);
-    if (times >= 1) {
-      return `${capital} trained ${times.toFixed(2)} times as fast as one, and ${losses(run, runs)}.`;
+    const { times, unsteady } = runs.speedup(run);
+    if (!times) {
+      const why = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
+      return `${why}, so no speedup is told; ${losses(run, runs)}.`;
     }
-    if (times) {
-      const slower = (1 / times).toFixed(2);
-      return `${capital} took ${slower} times as long as one, and ${losses(run, runs)}.`;
-    }
-    const why = run.hidden || !TrainingRuns.shared(run) ? "This tab was hidden" : shared(run);
-    return `${why}, so no speedup is told; ${losses(run, runs)}.`;
+    const how =
+      times >= 1
+        ? `trained ${times.toFixed(2)} times as fast as one`
+        : `took ${(1 / times).toFixed(2)} times as long as one`;
+    const busy = unsteady ? " The speed was unsteady, as when other programs run: try again." : "";
+    return `${capital(devices(run.devices))} ${how}, and ${losses(run, runs)}.${busy}`;
   }
 
   function cores({ cores: count }) {
@@ -84,7 +85,7 @@ const TrainingWords = (() => {
   /** On what the numbers of a run were measured. */
   function measured(run) {
     const slow = run.simd ? "" : " This browser lacks WebAssembly SIMD, so plain JavaScript trained.";
-    return `Measured in your browser, on ${cores(run)}.${slow}`;
+    return `Measured in your browser, on ${cores(run)}; other programs and tabs take their part.${slow}`;
   }
 
   return { ALGORITHMS, compared, devices, ended, measured, network, numbers, settings, shared };

@@ -55,9 +55,8 @@ def wait_for(page, words):
 
 
 def rows(page):
-    return [
-        row.locator("th, td").all_text_contents() for row in page.locator(".training tbody tr").all()
-    ]
+    found = page.locator(".training tbody tr").all()
+    return [row.locator("th, td").all_text_contents() for row in found]
 
 
 def wait_until_none_works(page):
@@ -93,19 +92,22 @@ def test_two_devices_compute_what_one_computes(quiet, folder, way):
         press(quiet, "One device, then two")
         wait_for(quiet, "all 6 losses are identical")
         one, two = rows(quiet)
-        assert one[:4] == ["1", "MLP 784-128-10", "1", "–"] and one[-3:-1] == ["one device", two[-2]]
+        assert one[:4] == ["1", "MLP 784-128-10", "1", "–"] and one[-3:-1] == ["reference", two[-2]]
         assert two[:4] == ["2", "MLP 784-128-10", "2", "tree"] and two[-1] == "identical"
         for chart in quiet.locator(".training-loss, .training-accuracy").all():
             assert chart.evaluate(PAINTED) == [True, True], "a curve of each run"
         wait_until_none_works(quiet)
 
 
-def test_nothing_is_loaded_before_the_first_run(show):
-    page = show(**SMALL)
-    loaded = page.evaluate("performance.getEntriesByType('resource').map(e => e.name)")
-    names = {Path(name).name for name in loaded}
-    assert "panel.js" in names
-    assert {"images.js", "code.js", "uPlot.iife.min.js"} & names == set()
+def test_images_code_and_charts_are_loaded_by_the_first_run(page, show):
+    loaded = set()
+    page.on("request", lambda request: loaded.add(Path(request.url).name))
+    first_used = {"images.js", "code.js", "uPlot.iife.min.js", "uPlot.min.css"}
+    show(**SMALL)
+    assert "panel.js" in loaded and not first_used & loaded
+    press(page, "Run")
+    wait_for(page, "Finished")
+    assert first_used < loaded
 
 
 def test_stop_ends_the_run_and_its_workers(show):
@@ -280,10 +282,10 @@ def test_errors_are_shown_in_words_and_the_next_run_is_free(show):
     assert page.get_by_role("alert").count() == 0
 
 
-def test_what_cannot_be_loaded_is_said(show, folder):
+def test_what_cannot_be_loaded_is_said(page, folder):
     write_site(folder, f"const story = s => ({{}});{FAKE}")
     (folder / "_static" / "vendor").unlink()
-    page = show()
-    page.remove_listener  # the browser's own complaint about the missing file is expected
+    write_page(folder)
+    page.goto((folder / "page.html").as_uri())
     press(page, "Run")
     page.get_by_role("alert").get_by_text("could not be loaded").wait_for()

@@ -14,7 +14,7 @@ THEMES = [
     Path(package.__file__).parent / "theme" / package.__name__ / "static" / "styles"
     for package in (pydata_sphinx_theme, sphinx_book_theme)
 ]
-STYLES = ["theme.css", "bootstrap.css", "pydata-sphinx-theme.css", "sphinx-book-theme.css"]
+STYLES = ["bootstrap.css", "pydata-sphinx-theme.css", "sphinx-book-theme.css"]
 
 # An engine that does not train but tells a story: what the real one cannot be made to show.
 FAKE = """
@@ -35,7 +35,7 @@ class Training {
           samples: 256 * step, samplesPerSecond: 1, exchangeShare: 0.1, bytes: 1000 * step,
         });
       }
-      listen({ type: "epoch", epoch: 1, testAccuracy: 0.5, hidden });
+      listen({ type: "epoch", epoch: 1, testAccuracy: 0.5, samplesPerSecond: 1, hidden });
       listen({ type: "end", how, message, losses: [1, 0.5] });
       return { how, message };
     })();
