@@ -108,7 +108,7 @@ class TrainingCharts {
       .filter(([, value]) => value !== null && value !== undefined)
       .map(([number, value]) => `run ${number}: ${value.toFixed(3)}`);
     const unit = this.over() === "seconds" ? "seconds" : "epochs";
-    box.querySelector("output").textContent = values.length
+    box.querySelector("p").textContent = values.length
       ? `${values.join(", ")} after ${plot.data[0][at].toFixed(2)} ${unit}`
       : "";
   }

@@ -42,10 +42,10 @@
       </fieldset>
       <div class="training-charts">
         <figure class="training-loss">
-          <figcaption>Loss of each batch</figcaption><div role="img"></div><output></output>
+          <figcaption>Loss of each batch</figcaption><div role="img"></div><p></p>
         </figure>
         <figure class="training-accuracy">
-          <figcaption>Test accuracy</figcaption><div role="img"></div><output></output>
+          <figcaption>Test accuracy</figcaption><div role="img"></div><p></p>
         </figure>
       </div>
     </div>

@@ -2,15 +2,25 @@
 
 import csv
 import io
+import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
 from servers import SECONDS
-from training_page import FAKE, serve, write_page, write_site
+from training_page import ASSETS, FAKE, serve, write_page, write_site
 
 SMALL = {"network": "mlp", "batch_size": 1024, "epochs": 1}  # an instant
 LONG = {"network": "mlp", "batch_size": 64, "epochs": 1000}  # until it is stopped
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory):
+    """The images as the book gets them."""
+    file = tmp_path_factory.mktemp("images") / "images.js"
+    subprocess.run([sys.executable, ASSETS.parent / "tools" / "page_images.py", file], check=True)
+    return file
 
 
 @pytest.fixture
@@ -31,12 +41,12 @@ def quiet(page):
 
 
 @pytest.fixture
-def show(quiet, folder):
+def show(quiet, folder, images):
     """Opens a page with a panel from a file with the network cut."""
 
     def show(engine=None, **settings):
         if not (folder / "_static").exists():
-            write_site(folder, engine)
+            write_site(folder, images, engine)
         write_page(folder, **settings)
         quiet.context.set_offline(True)
         quiet.goto((folder / "page.html").as_uri())
@@ -84,8 +94,8 @@ PAINTED = """(chart) => {
 
 
 @pytest.mark.parametrize("way", ["http", "file"])
-def test_two_devices_compute_what_one_computes(quiet, folder, way):
-    write_site(folder)
+def test_two_devices_compute_what_one_computes(quiet, folder, images, way):
+    write_site(folder, images)
     write_page(folder, **SMALL)
     with serve(folder) as address:
         quiet.goto(f"{address if way == 'http' else folder.as_uri()}/page.html")
@@ -282,8 +292,8 @@ def test_errors_are_shown_in_words_and_the_next_run_is_free(show):
     assert page.get_by_role("alert").count() == 0
 
 
-def test_what_cannot_be_loaded_is_said(page, folder):
-    write_site(folder, f"const story = s => ({{}});{FAKE}")
+def test_what_cannot_be_loaded_is_said(page, folder, images):
+    write_site(folder, images, f"const story = s => ({{}});{FAKE}")
     (folder / "_static" / "vendor").unlink()
     write_page(folder)
     page.goto((folder / "page.html").as_uri())

@@ -45,11 +45,12 @@ class Training {
 """
 
 
-def write_site(folder, engine=None):
-    """What pages with the panel need beside them; ``engine`` in place of the real one."""
+def write_site(folder, images, engine=None):
+    """What pages with the panel need beside them, ``engine`` in place of the real one."""
     static = folder / "_static"
     static.mkdir()
     shutil.copytree(ASSETS / "training", static / "training")
+    shutil.copy(images, static / "training")
     if engine:
         (static / "training" / "training.js").write_text(engine)
     for name in ("vendor", "course.css"):
