@@ -10,7 +10,7 @@
   function start() {
     if (!document.querySelector(".training")) return;
     add("link", { rel: "stylesheet", href: new URL("panel.css", here) });
-    for (const name of ["training", "runs", "words", "settings", "chart", "panel"]) {
+    for (const name of ["training", "runs", "words", "settings", "chart", "table", "panel"]) {
       add("script", { src: new URL(`${name}.js`, here), async: false }); // one after the other
     }
   }

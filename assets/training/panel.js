@@ -8,10 +8,6 @@
     difference: "largest difference of the losses from one device", accuracy: "test accuracy",
     loss: "loss", share: "of an update is allreduce", bytes: "sent by all devices",
   };
-  const COLUMNS = [
-    "Run", "Network", "Devices", "Allreduce", "Batch", "Learning rate", "Epochs", "Samples/s",
-    "Speedup", "Test accuracy", "Difference",
-  ];
 
   const HTML = `
     <form novalidate>
@@ -49,47 +45,34 @@
         </figure>
       </div>
     </div>
-    <div class="training-kept" hidden>
-      <div class="training-table" tabindex="0" role="region" aria-label="Your runs"><table>
-        <caption>Your runs, kept while this tab is open</caption>
-        <thead><tr>${COLUMNS.map((name) => `<th scope="col">${name}</th>`).join("")}</tr></thead>
-        <tbody></tbody>
-      </table></div>
-      <p class="training-buttons">
-        <button type="button" class="training-csv">Download as CSV</button>
-        <button type="button" class="training-clear">Clear</button>
-      </p>
-      <p class="training-small"><span></span> Images: Fashion-MNIST, 6,000 to train with and 1,000 to
-        test, at 16 grey levels (© 2017 Zalando SE, MIT licence).</p>
-    </div>`;
+    <div class="training-kept" hidden></div>`;
 
   class Panel {
     constructor(root, place) {
       const find = (selector) => root.querySelector(selector);
       root.innerHTML = HTML;
-      root.dataset.ready = "";
       this.settings = new TrainingSettings(root, root.dataset);
       this.runs = new TrainingRuns();
       this.form = find("form");
-      this.buttons = {
-        run: find(".training-run"), pair: find(".training-pair"), stop: find(".training-stop"),
-        csv: find(".training-csv"), clear: find(".training-clear"),
-      };
+      this.buttons = ["pair", "run", "stop"].map((name) => find(`.training-${name}`));
       this.parts = {
         said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
-        progress: find("progress"), now: find("dl"), kept: find(".training-kept"),
-        rows: find("tbody"), measured: find(".training-small span"),
+        progress: find("progress"), now: find("dl"),
       };
       const over = [...root.querySelectorAll(".training-over input")];
       for (const input of over) input.name = `training-over-${place}`;
       this.over = () => over.find((input) => input.checked).value;
       find(".training-over").addEventListener("change", () => this.charts?.show(this.runs.list));
+      this.table = new TrainingTable(find(".training-kept"), this.runs, () => {
+        this.charts?.show([]);
+        this.buttons[0].focus();
+      });
       this.#listen();
-      this.#keep();
+      root.dataset.ready = "";
     }
 
     #listen() {
-      const { pair, stop, csv, clear } = this.buttons;
+      const [pair, , stop] = this.buttons;
       this.form.addEventListener("submit", (event) => {
         event.preventDefault();
         this.#work([this.settings.read()]);
@@ -98,32 +81,20 @@
         const chosen = this.settings.read();
         this.#work([1, this.settings.several].map((devices) => ({ ...chosen, devices })));
       });
-      stop.addEventListener("click", () => this.#stop());
-      csv.addEventListener("click", () => {
-        const href = URL.createObjectURL(new Blob([this.runs.csv()], { type: "text/csv" }));
-        Object.assign(document.createElement("a"), { href, download: "my-runs.csv" }).click();
-        URL.revokeObjectURL(href);
+      stop.addEventListener("click", () => {
+        this.stopped = true;
+        this.running?.stop();
       });
-      clear.addEventListener("click", () => {
-        this.runs.clear();
-        this.charts?.show([]);
-        this.#keep();
-        this.buttons.pair.focus();
-      });
-    }
-
-    #stop() {
-      this.stopped = true;
-      this.running?.stop();
     }
 
     /** One run after the other, with all that belongs around them. */
     async #work(all) {
       const from = document.activeElement;
+      const stop = this.buttons[2];
       this.stopped = false;
       this.parts.error.hidden = true;
       this.#enable(false);
-      if (this.form.contains(from)) this.buttons.stop.focus();
+      if (this.form.contains(from)) stop.focus({ preventScroll: true });
       try {
         await this.#load();
         let run;
@@ -135,10 +106,9 @@
         this.parts.error.textContent = error.message;
         this.parts.error.hidden = false;
       }
+      const left = [stop, document.body].includes(document.activeElement);
       this.#enable(true);
-      if (document.activeElement === this.buttons.stop || document.activeElement === document.body) {
-        from.focus();
-      }
+      if (left) from.focus({ preventScroll: true }); // a reader who went elsewhere stays there
     }
 
     #verdict(run, all) {
@@ -173,7 +143,7 @@
       this.#show(run);
       this.charts.show(this.runs.list);
       this.runs.save();
-      this.#keep();
+      this.table.show();
       if (how === "failed") throw Error(message);
       return run;
     }
@@ -200,31 +170,13 @@
         .join("");
     }
 
-    #keep() {
-      const { list } = this.runs;
-      this.parts.kept.hidden = list.length === 0;
-      this.parts.rows.innerHTML = list.map((run) => this.#row(run)).join("");
-      if (list.length) this.parts.measured.textContent = TrainingWords.measured(list.at(-1));
-    }
-
-    #row(run) {
-      const { rate, speedup, accuracy, difference } = TrainingWords.numbers(run, this.runs);
-      const cells = [
-        TrainingWords.network(run), run.devices,
-        run.devices > 1 ? TrainingWords.ALGORITHMS[run.algorithm] : "–", run.batchSize, run.lr,
-        run.epochs, rate, speedup, accuracy, difference,
-      ];
-      const name = `<i class="${TrainingCharts.colour(run, this.runs.list)}"></i>${run.number}`;
-      return `<tr><th scope="row">${name}</th>${cells.map((cell) => `<td>${cell}</td>`).join("")}</tr>`;
-    }
-
     #say(text) {
       this.parts.said.textContent = text;
     }
 
     #enable(idle) {
-      const { run, pair, clear, stop } = this.buttons;
-      for (const button of [run, pair, clear]) button.disabled = !idle;
+      const [pair, run, stop] = this.buttons;
+      for (const button of [pair, run, this.table.clear]) button.disabled = !idle;
       stop.disabled = idle;
     }
   }

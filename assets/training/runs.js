@@ -62,9 +62,9 @@ class TrainingRuns {
     return devices > (cores ?? 1);
   }
 
-  /** The last finished run on one device that was the same training; `wanted` may ask for more. */
+  /** The finished run on one device before this one that was the same training, else one after. */
   reference(run, wanted = () => true) {
-    return this.list.findLast(
+    const same = this.list.filter(
       (other) =>
         other !== run &&
         other.devices === 1 &&
@@ -72,6 +72,7 @@ class TrainingRuns {
         TrainingRuns.TRAINING.every((name) => other[name] === run[name]) &&
         wanted(other),
     );
+    return same.findLast((other) => other.number < run.number) ?? same[0];
   }
 
   /** How many times as fast as one device, or in `why` what keeps us from saying so. */
@@ -80,7 +81,7 @@ class TrainingRuns {
     if (TrainingRuns.shared(run)) return { why: "shared cores" };
     if (run.hidden) return { why: "tab was hidden" };
     const one = this.reference(run, (other) => !other.hidden);
-    if (!one) return { why: "no run on one device" };
+    if (!one) return { why: this.reference(run) ? "tab was hidden" : "no run on one device" };
     if (!run.losses.length || run.how === "stopped") return { why: "not finished" };
     return {
       times: TrainingRuns.rate(run) / TrainingRuns.rate(one),
