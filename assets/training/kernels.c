@@ -13,11 +13,7 @@ typedef struct {
 } Matrix;
 
 /* A tile of the product that stays in registers, and how much of a sum it adds before it writes. */
-#ifdef __wasm_simd128__
 enum { ROWS = 4, WIDTH = 2, COLUMNS = 4 * WIDTH, DEPTH = 256 };
-#else
-enum { ROWS = 4, WIDTH = 1, COLUMNS = 4 * WIDTH, DEPTH = 256 };
-#endif
 
 static float panel[DEPTH][COLUMNS];
 
@@ -26,8 +22,12 @@ static void pack(Matrix B, int k, int depth, int j, int columns)
 {
     for (int d = 0; d < depth; d++) {
         const float *b = B.at + (k + d) * B.row + j * B.column;
-        for (int c = 0; c < COLUMNS; c++)
-            panel[d][c] = c < columns ? b[c * B.column] : 0;
+        if (columns == COLUMNS && B.column == 1)
+            for (int w = 0; w < WIDTH; w++)
+                *(Vector *)&panel[d][4 * w] = *(Vector *)&b[4 * w];
+        else
+            for (int c = 0; c < COLUMNS; c++)
+                panel[d][c] = c < columns ? b[c * B.column] : 0;
     }
 }
 

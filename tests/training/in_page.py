@@ -13,18 +13,21 @@ sys.path.append(str(ROOT / "tools"))
 import page_images  # noqa: E402  a tool, not a module of the package
 
 
-def train(page, **settings):
-    """A run from start to end: its outcome, with all events."""
+def train(page, until=None, **settings):
+    """A run from start to end, or until so many steps are told: its outcome, with all events."""
     usual = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 1,
              "algorithm": "tree", "seed": 0}  # fmt: skip
     return page.evaluate(
-        """async (settings) => {
+        """async ([settings, until]) => {
             await Training.load();
             const events = [];
-            const outcome = await Training.start(settings, (event) => events.push(event)).done;
-            return {...outcome, events};
+            const run = Training.start(settings, (event) => {
+                events.push(event);
+                if (event.type === "step" && event.step >= until) run.stop();
+            });
+            return {...await run.done, events};
         }""",
-        usual | settings,
+        [usual | settings, until or 10**9],
     )
 
 
