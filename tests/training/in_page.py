@@ -12,11 +12,12 @@ TRAINING = ROOT / "assets" / "training"
 sys.path.append(str(ROOT / "tools"))
 import page_images  # noqa: E402  a tool, not a module of the package
 
+USUAL = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 1,
+         "algorithm": "tree", "seed": 0}  # fmt: skip
+
 
 def train(page, until=None, **settings):
     """A run from start to end, or until so many steps are told: its outcome, with all events."""
-    usual = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 1,
-             "algorithm": "tree", "seed": 0}  # fmt: skip
     return page.evaluate(
         """async ([settings, until]) => {
             await Training.load();
@@ -27,7 +28,7 @@ def train(page, until=None, **settings):
             });
             return {...await run.done, events};
         }""",
-        [usual | settings, until or 10**9],
+        [USUAL | settings, until or 10**9],
     )
 
 

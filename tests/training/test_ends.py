@@ -3,12 +3,11 @@
 import time
 
 import pytest
-from in_page import train
+from in_page import USUAL, train
 
 SECONDS = 10
 
-SETTINGS = {"network": "mlp", "devices": 2, "batchSize": 256, "lr": 0.1, "epochs": 1000,
-            "algorithm": "tree", "seed": 0}  # fmt: skip
+SETTINGS = USUAL | {"devices": 2, "epochs": 1000}
 BEGIN = """async (settings) => {
     await Training.load();
     await new Promise((resolve) => {
@@ -50,6 +49,10 @@ def no_worker_is_left(page):
 
 
 def test_leaving_the_page_ends_the_run(page):
+    page.evaluate(BEGIN, SETTINGS)
+    page.evaluate("dispatchEvent(new Event('pagehide'))")  # the browser may keep the page itself
+    assert page.evaluate("async () => (await window.run.done).how") == "stopped"
+    no_worker_is_left(page)
     page.evaluate(BEGIN, SETTINGS)
     page.goto("about:blank")
     no_worker_is_left(page)

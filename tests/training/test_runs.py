@@ -3,8 +3,9 @@
 import itertools
 
 import numpy as np
+import numpy_networks as networks
 import pytest
-from in_page import train
+from in_page import USUAL, Kernels, train
 
 SIZES = {"lenet": 129_068, "mlp": 101_770}
 DEVICES = [1, 2, 4, 8]
@@ -95,12 +96,57 @@ def test_the_devices_share_the_test_images(page):
     assert len(set(accuracies)) == 1 and accuracies[0] > 0.6
 
 
-def test_the_step_goes_by_the_size_of_the_batch_also_of_the_last(page):
-    """The last batch of 1,024 has 880 images: with its mean gradient the next loss is lower."""
-    run = train(page, batchSize=1024, epochs=2, lr=0.05)
-    assert len(run["losses"]) == 12
-    assert events(run, "step")[-1]["samples"] == 12_000
-    assert run["losses"][6] < run["losses"][4]
+def test_a_run_is_gradient_descent_as_numpy_does_it(page, images):
+    """From the same start and over the same batches, of which the last one is smaller."""
+    seed, batch, lr = 5, 1024, 0.05
+    kernels = Kernels(page, "simd")
+    size = kernels.start(False, seed)
+    vector = kernels.floats(kernels.place_of_parameters(), size).astype(float)
+    found = losses(page, batchSize=batch, lr=lr, seed=seed, epochs=2)
+    for epoch, first in itertools.product(range(2), range(0, 6000, batch)):
+        rows = shuffled(6000, seed, epoch)[first : first + batch]
+        gradient, loss, _ = networks.gradient("mlp", vector, *(part[rows] for part in images))
+        assert found.pop(0) == pytest.approx(loss / len(rows), rel=1e-6)
+        vector -= lr * gradient / len(rows)
+    assert found == []
+
+
+def shuffled(n, seed, epoch):
+    """The order of an epoch: Fisher and Yates' shuffle, with numbers from mulberry32."""
+    state = seed
+
+    def draw():
+        nonlocal state
+        state = x = (state + 0x6D2B79F5) % 2**32
+        x = (x ^ x >> 15) * (x | 1) % 2**32
+        x ^= (x + (x ^ x >> 7) * (x | 61)) % 2**32
+        return x ^ x >> 14
+
+    state = draw() + epoch
+    order = list(range(n))
+    for i in range(n - 1, 0, -1):
+        j = draw() % (i + 1)
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
+def test_an_epoch_in_a_hidden_tab_is_marked(page):
+    marks = page.evaluate(
+        """async (settings) => {
+            await Training.load();
+            const hide = (hidden) => {
+                Object.defineProperty(document, "hidden", {value: hidden, configurable: true});
+                document.dispatchEvent(new Event("visibilitychange"));
+            };
+            const run = Training.start(settings, ({type, epoch}) => {
+                if (type === "epoch") hide(epoch === 1);
+                if (type === "step" && epoch === 2) hide(false);
+            });
+            return (await run.done).epochs.map(({hidden}) => hidden);
+        }""",
+        USUAL | {"epochs": 3},
+    )
+    assert marks == [False, True, False]
 
 
 def test_a_rate_that_is_too_large_is_seen_in_the_losses(page):
