@@ -8,6 +8,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINING = ROOT / "assets" / "training"
+SECONDS = 120  # a hang is a failure: nothing here takes as long
 
 sys.path.append(str(ROOT / "tools"))
 import page_images  # noqa: E402  a tool, not a module of the package
@@ -19,16 +20,18 @@ USUAL = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 
 def train(page, until=None, **settings):
     """A run from start to end, or until so many steps are told: its outcome, with all events."""
     return page.evaluate(
-        """async ([settings, until]) => {
+        """async ([settings, until, milliseconds]) => {
             await Training.load();
             const events = [];
             const run = Training.start(settings, (event) => {
                 events.push(event);
                 if (event.type === "step" && event.step >= until) run.stop();
             });
-            return {...await run.done, events};
+            const late = new Promise((_, reject) => setTimeout(
+                () => reject(Error(`no end after ${events.length} events`)), milliseconds));
+            return {...await Promise.race([run.done, late]), events};
         }""",
-        [USUAL | settings, until or 10**9],
+        [USUAL | settings, until or 10**9, 1000 * SECONDS],
     )
 
 
