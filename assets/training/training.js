@@ -167,7 +167,7 @@ globalThis.Training = (() => {
       this.emit("step", {
         step: this.losses.length, epoch: epoch + 1, loss: losses.at(-1), correct, seconds, samples,
         samplesPerSecond: (samples - before.samples) / (seconds - before.seconds),
-        exchangeShare: exchange / busy, bytes: this.bytes(),
+        exchangeShare: busy && exchange / busy, bytes: this.bytes(),
       });
     }
 
@@ -210,8 +210,13 @@ globalThis.Training = (() => {
       this.emit("end", outcome);
     }
 
+    /** An error of the listener is the page's, to be seen there; the run goes on. */
     emit(type, event) {
-      this.listen({ type, ...event });
+      try {
+        this.listen({ type, ...event });
+      } catch (error) {
+        setTimeout(() => { throw error; });
+      }
     }
   }
 

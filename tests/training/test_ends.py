@@ -143,6 +143,24 @@ def test_an_error_of_one_device_ends_all(page):
     assert "failed: cut" in failure(page, devices=2)
 
 
+def test_an_error_of_the_listener_is_seen_and_the_run_goes_on(page):
+    how = page.evaluate(
+        """async (settings) => {
+            await Training.load();
+            return (await Training.start(settings, ({type}) => { throw Error(type); }).done).how;
+        }""",
+        USUAL,
+    )
+    page.wait_for_function("true")
+    assert how == "finished" and {"start", "step", "epoch", "end"} <= set(page.errors)
+    page.errors.clear()
+
+
+def test_what_cannot_be_read_is_an_error(page):
+    page.evaluate(PREPENDED % "setTimeout(() => dispatchEvent(new Event('messageerror')));")
+    assert "cannot read what the page has sent" in failure(page, epochs=100)
+
+
 def test_a_worker_whose_text_is_broken_is_an_error(page):
     page.evaluate(PREPENDED % "syntax error;")
     assert "Device" in failure(page, devices=2)

@@ -80,12 +80,13 @@ def test_a_run_learns_and_tells_how_it_goes(page):
     assert steps[-1]["step"] == len(run["losses"]) == 72 and steps[-1]["samples"] == 18_000
     for step in steps:
         assert step["loss"] == run["losses"][step["step"] - 1]
-        assert 0 <= step["correct"] <= 1 and 0 < step["exchangeShare"] < 1
+        assert 0 <= step["correct"] <= 1 and 0 <= step["exchangeShare"] < 1
         assert step["samplesPerSecond"] > 0
     epochs = events(run, "epoch")
     assert [e["epoch"] for e in epochs] == [1, 2, 3] and epochs == [
         {"type": "epoch", **epoch} for epoch in run["epochs"]
     ]
+    assert all(0 < epoch["exchangeShare"] < 1 for epoch in epochs)
     assert epochs[-1]["testAccuracy"] > 0.75 and not epochs[-1]["hidden"]
     assert run["events"][0] == start and run["events"][-1]["type"] == "end"
     assert run["events"][-1]["losses"] == run["losses"]
