@@ -21,14 +21,14 @@ def train(page, until=None, **settings):
     """A run from start to end, or until so many steps are told: its outcome, with all events."""
     return page.evaluate(
         """async ([settings, until, milliseconds]) => {
-            await Training.load();
             const events = [];
+            const late = new Promise((_, reject) => setTimeout(
+                () => reject(Error(`no end after ${events.length} events`)), milliseconds));
+            await Promise.race([Training.load(), late]);
             const run = Training.start(settings, (event) => {
                 events.push(event);
                 if (event.type === "step" && event.step >= until) run.stop();
             });
-            const late = new Promise((_, reject) => setTimeout(
-                () => reject(Error(`no end after ${events.length} events`)), milliseconds));
             return {...await Promise.race([run.done, late]), events};
         }""",
         [USUAL | settings, until or 10**9, 1000 * SECONDS],
