@@ -168,6 +168,8 @@ globalThis.TrainingDevice = function (plain) {
   }
 
   let device = null;
+  const fail = (message) => postMessage({ kind: "failed", message });
+  onmessageerror = () => fail("it cannot read what the page has sent");
   onmessage = async ({ data }) => {
     try {
       if (data.kind === "begin") {
@@ -177,7 +179,7 @@ globalThis.TrainingDevice = function (plain) {
         await device.epoch(data.epoch);
       }
     } catch (error) {
-      postMessage({ kind: "failed", message: error.message });
+      fail(error.message);
     }
   };
 };

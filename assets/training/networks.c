@@ -26,7 +26,7 @@ enum {
 };
 
 /* How many images go through the network at once: as many as the caches hold. */
-enum { LENET_GROUP = 4, GROUP = 32 };
+enum { LENET_GROUP = 8, GROUP = 32 };
 
 static struct {
     unsigned char labels[IMAGES], pixels[IMAGES][PIXELS / 2];

@@ -3,7 +3,7 @@
 //   await Training.load();
 //   const run = Training.start({ network: "lenet", devices: 2, batchSize: 256, lr: 0.1, epochs: 5,
 //                               algorithm: "tree", seed: 0 }, (event) => …);
-//   const { how, losses } = await run.done;      // or run.stop()
+//   const { how, losses, epochs } = await run.done;      // or run.stop(); run.losses grows
 //
 // Beside this file lie device.js, code.js and images.js, which are loaded when they are first needed:
 // as scripts, because a page that was opened from a disk may load nothing else.
@@ -167,7 +167,7 @@ globalThis.Training = (() => {
       this.emit("step", {
         step: this.losses.length, epoch: epoch + 1, loss: losses.at(-1), correct, seconds, samples,
         samplesPerSecond: (samples - before.samples) / (seconds - before.seconds),
-        exchangeShare: exchange / busy, bytes: this.bytes(),
+        exchangeShare: busy && exchange / busy, bytes: this.bytes(),
       });
     }
 
@@ -210,8 +210,13 @@ globalThis.Training = (() => {
       this.emit("end", outcome);
     }
 
+    /** An error of the listener is the page's, to be seen there; the run goes on. */
     emit(type, event) {
-      this.listen({ type, ...event });
+      try {
+        this.listen({ type, ...event });
+      } catch (error) {
+        setTimeout(() => { throw error; });
+      }
     }
   }
 
@@ -221,7 +226,7 @@ globalThis.Training = (() => {
     if (!loaded) throw new Error("Images and code are not here: wait for Training.load() first.");
     if (running) throw new Error("Another run in this page would share the cores: stop it first.");
     running = new Run(settings, listen);
-    return { stop: running.stop, done: running.done };
+    return { stop: running.stop, done: running.done, losses: running.losses };
   }
 
   return { networks: NETWORKS, cores: navigator.hardwareConcurrency || null, load, start };

@@ -8,23 +8,30 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[2]
 TRAINING = ROOT / "assets" / "training"
+SECONDS = 120  # a hang is a failure: nothing here takes as long
 
 sys.path.append(str(ROOT / "tools"))
 import page_images  # noqa: E402  a tool, not a module of the package
 
+USUAL = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 1,
+         "algorithm": "tree", "seed": 0}  # fmt: skip
 
-def train(page, **settings):
-    """A run from start to end: its outcome, with all events."""
-    usual = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 1,
-             "algorithm": "tree", "seed": 0}  # fmt: skip
+
+def train(page, until=None, **settings):
+    """A run from start to end, or until so many steps are told: its outcome, with all events."""
     return page.evaluate(
-        """async (settings) => {
-            await Training.load();
+        """async ([settings, until, milliseconds]) => {
             const events = [];
-            const outcome = await Training.start(settings, (event) => events.push(event)).done;
-            return {...outcome, events};
+            const late = new Promise((_, reject) => setTimeout(
+                () => reject(Error(`no end after ${events.length} events`)), milliseconds));
+            await Promise.race([Training.load(), late]);
+            const run = Training.start(settings, (event) => {
+                events.push(event);
+                if (event.type === "step" && event.step >= until) run.stop();
+            });
+            return {...await Promise.race([run.done, late]), events};
         }""",
-        usual | settings,
+        [USUAL | settings, until or 10**9, 1000 * SECONDS],
     )
 
 

@@ -3,12 +3,11 @@
 import time
 
 import pytest
-from in_page import train
+from in_page import USUAL, train
 
 SECONDS = 10
 
-SETTINGS = {"network": "mlp", "devices": 2, "batchSize": 256, "lr": 0.1, "epochs": 1000,
-            "algorithm": "tree", "seed": 0}  # fmt: skip
+SETTINGS = USUAL | {"devices": 2, "epochs": 1000}
 BEGIN = """async (settings) => {
     await Training.load();
     await new Promise((resolve) => {
@@ -50,6 +49,10 @@ def no_worker_is_left(page):
 
 
 def test_leaving_the_page_ends_the_run(page):
+    page.evaluate(BEGIN, SETTINGS)
+    page.evaluate("dispatchEvent(new Event('pagehide'))")  # the browser may keep the page itself
+    assert page.evaluate("async () => (await window.run.done).how") == "stopped"
+    no_worker_is_left(page)
     page.evaluate(BEGIN, SETTINGS)
     page.goto("about:blank")
     no_worker_is_left(page)
@@ -138,6 +141,24 @@ def test_an_error_of_one_device_ends_all(page):
     """Device 1 dies in its first allreduce; device 0 would wait for it for ever."""
     page.evaluate(PREPENDED % "MessagePort.prototype.postMessage = () => { throw Error('cut'); };")
     assert "failed: cut" in failure(page, devices=2)
+
+
+def test_an_error_of_the_listener_is_seen_and_the_run_goes_on(page):
+    how = page.evaluate(
+        """async (settings) => {
+            await Training.load();
+            return (await Training.start(settings, ({type}) => { throw Error(type); }).done).how;
+        }""",
+        USUAL,
+    )
+    page.wait_for_function("true")
+    assert how == "finished" and {"start", "step", "epoch", "end"} <= set(page.errors)
+    page.errors.clear()
+
+
+def test_what_cannot_be_read_is_an_error(page):
+    page.evaluate(PREPENDED % "setTimeout(() => dispatchEvent(new Event('messageerror')));")
+    assert "cannot read what the page has sent" in failure(page, epochs=100)
 
 
 def test_a_worker_whose_text_is_broken_is_an_error(page):

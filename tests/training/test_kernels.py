@@ -68,7 +68,8 @@ def test_the_start_is_he_s(kernels, network):
     assert (kernels.floats(kernels.place_of_parameters(), size) != vector).sum() > 0.9 * size
 
 
-def test_an_epoch_takes_every_image_once_in_an_order_of_its_own(kernels):
+def test_an_epoch_takes_every_image_once_in_an_order_of_its_own(page):
+    kernels = Kernels(page, "simd")
     kernels.start(False, 0)
 
     def right(first, n):
