@@ -104,6 +104,14 @@ def test_an_update_goes_down_the_gradient(kernels):
     assert np.array_equal(after, before - np.float32(0.5) * gradient)
 
 
+@pytest.mark.parametrize("network", networks.SHAPES)
+def test_what_is_no_number_reaches_the_loss(kernels, network):
+    """A run that has gone astray must not look like one that learns nothing."""
+    vector = parameters(network)
+    vector[0] = np.nan  # of the first layer, before every relu
+    assert np.isnan(pieces(kernels, network, vector, 0, N)[-2])
+
+
 @needs_clang
 def test_the_code_is_what_its_sources_give(tmp_path):
     subprocess.run([TRAINING / "build.sh", tmp_path / "code.js"], check=True)

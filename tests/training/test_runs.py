@@ -87,6 +87,7 @@ def test_a_run_learns_and_tells_how_it_goes(page):
         {"type": "epoch", **epoch} for epoch in run["epochs"]
     ]
     assert all(0 < epoch["exchangeShare"] < 1 for epoch in epochs)
+    assert any(step["exchangeShare"] for step in steps)
     assert epochs[-1]["testAccuracy"] > 0.75 and not epochs[-1]["hidden"]
     assert run["events"][0] == start and run["events"][-1]["type"] == "end"
     assert run["events"][-1]["losses"] == run["losses"]
