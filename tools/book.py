@@ -37,6 +37,7 @@ def drop_stale_build() -> None:
 
 
 def main() -> int:
+    subprocess.run([sys.executable, Path(__file__).with_name("page_images.py")], check=True)
     drop_stale_build()
     # This page shows the seconds of all others, so it is made anew with any of them.
     (BUILD / ".doctrees" / "chapters" / "reference" / "status.doctree").unlink(missing_ok=True)

@@ -78,6 +78,7 @@ page_scripts() {
     rm -rf assets/vendor
     mkdir -p assets/vendor/mathjax
     cp node_modules/requirejs/require.js assets/vendor/
+    cp node_modules/uplot/dist/{uPlot.iife.min.js,uPlot.min.css} assets/vendor/
     cp node_modules/@jupyter-widgets/html-manager/dist/{embed-amd.js,*.woff2} assets/vendor/
     cp -r node_modules/mathjax/es5/{tex-mml-chtml.js,a11y,input,output,sre,ui} assets/vendor/mathjax/
     rm -rf node_modules

@@ -1,6 +1,7 @@
 """The build of the book fails when it should, every time, and keeps nothing that is stale."""
 
 import importlib.util
+import os
 import shutil
 from pathlib import Path
 
@@ -42,6 +43,8 @@ def test_failing_cell_fails_the_build_each_time_and_the_mended_one_does_not(book
     assert book.main() != 0
     chapter(book, title, v4.new_code_cell("assert 1 + 1 == 2"))
     assert book.main() == 0
+    training = book.BUILD / "html" / "_static" / "training"
+    assert {"training.js", "device.js", "code.js", "images.js"} <= set(os.listdir(training))
 
 
 def test_warning_fails_the_build_each_time(book):

@@ -25,9 +25,10 @@ OTHER_PYTHON = "#!/bin/bash\nexit 1\n"  # what a Python of another version says 
 NPM = """#!/bin/bash
 echo "npm $*" >>"$LOG"
 from=node_modules
-mkdir -p $from/{requirejs,@jupyter-widgets/html-manager/dist} \\
+mkdir -p $from/{requirejs,uplot/dist,@jupyter-widgets/html-manager/dist} \\
     $from/mathjax/es5/{a11y,input,output,sre,ui}
 touch $from/.package-lock.json $from/requirejs/require.js $from/mathjax/es5/tex-mml-chtml.js \\
+    $from/uplot/dist/{uPlot.iife.min.js,uPlot.min.css} \\
     $from/@jupyter-widgets/html-manager/dist/{embed-amd.js,a.woff2}
 exit "${NPM_STATUS:-0}"
 """
@@ -97,7 +98,8 @@ def test_machine_that_lacks_nothing(machine):
     assert "npm ci --ignore-scripts" in called
     assert "playwright" not in called
     vendor = machine.checkout / "assets" / "vendor"
-    assert {"require.js", "embed-amd.js", "a.woff2", "mathjax"} <= set(os.listdir(vendor))
+    scripts = {"require.js", "embed-amd.js", "a.woff2", "uPlot.iife.min.js", "uPlot.min.css"}
+    assert scripts | {"mathjax"} <= set(os.listdir(vendor))
 
 
 def test_second_run_makes_nothing_again(machine):

@@ -1,0 +1,195 @@
+// The panel: settings, Run and Stop, what is measured while it runs, and the table of the runs.
+(() => {
+  "use strict";
+  const vendor = new URL("../vendor/", document.currentScript.src);
+
+  const NOW = {
+    rate: "samples/s", speedup: "speedup over one device",
+    difference: "largest difference of the losses from one device", accuracy: "test accuracy",
+    loss: "loss", share: "of an update is allreduce", bytes: "sent by all devices",
+  };
+
+  const HTML = `
+    <form novalidate>
+      <p>Here your browser trains a real network: each device is a worker of its own, and the workers
+        add up their gradients as GPUs do. The first run loads 1.4 MB of images and code from this
+        site; nothing leaves your machine.</p>
+      <p class="training-buttons">
+        <button type="button" class="training-pair"></button>
+        <button type="submit" class="training-run">Run</button>
+        <button type="button" class="training-stop" disabled>Stop</button>
+      </p>
+      <details class="training-settings">
+        <summary>Settings: <span></span></summary>
+        <div class="training-fields"></div>
+      </details>
+    </form>
+    <p class="training-said" role="status"></p>
+    <p class="training-error" role="alert" hidden></p>
+    <div class="training-live" hidden>
+      <progress value="0" aria-label="Progress of the run"></progress>
+      <dl></dl>
+      <fieldset class="training-over">
+        <legend>Curves over</legend>
+        <div>
+          <label><input type="radio" value="epochs" checked><span>epochs</span></label>
+          <label><input type="radio" value="seconds"><span>seconds</span></label>
+        </div>
+      </fieldset>
+      <div class="training-charts">
+        <figure class="training-loss">
+          <figcaption>Loss of each batch</figcaption><div role="img"></div><p></p>
+        </figure>
+        <figure class="training-accuracy">
+          <figcaption>Test accuracy</figcaption><div role="img"></div><p></p>
+        </figure>
+      </div>
+    </div>
+    <div class="training-kept" hidden></div>`;
+
+  class Panel {
+    constructor(root, place) {
+      const find = (selector) => root.querySelector(selector);
+      root.innerHTML = HTML;
+      this.settings = new TrainingSettings(root, root.dataset);
+      this.runs = new TrainingRuns();
+      this.form = find("form");
+      this.buttons = ["pair", "run", "stop"].map((name) => find(`.training-${name}`));
+      this.parts = {
+        said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
+        progress: find("progress"), now: find("dl"),
+      };
+      const over = [...root.querySelectorAll(".training-over input")];
+      for (const input of over) input.name = `training-over-${place}`;
+      this.over = () => over.find((input) => input.checked).value;
+      find(".training-over").addEventListener("change", () => this.charts?.show(this.runs.list));
+      this.table = new TrainingTable(find(".training-kept"), this.runs, () => {
+        this.charts?.show([]);
+        this.buttons[0].focus();
+      });
+      this.#listen();
+      root.dataset.ready = "";
+    }
+
+    #listen() {
+      const [pair, , stop] = this.buttons;
+      this.form.addEventListener("submit", (event) => {
+        event.preventDefault();
+        this.#work([this.settings.read()]);
+      });
+      pair.addEventListener("click", () => {
+        const chosen = this.settings.read();
+        this.#work([1, this.settings.several].map((devices) => ({ ...chosen, devices })));
+      });
+      stop.addEventListener("click", () => {
+        this.stopped = true;
+        this.running?.stop();
+      });
+    }
+
+    /** One run after the other, with all that belongs around them. */
+    async #work(all) {
+      const from = document.activeElement;
+      const stop = this.buttons[2];
+      this.stopped = false;
+      this.parts.error.hidden = true;
+      this.#enable(false);
+      if (this.form.contains(from)) stop.focus({ preventScroll: true });
+      try {
+        await this.#load();
+        let run;
+        for (const settings of all) if (!this.stopped) run = await this.#train(settings);
+        if (run) this.#say(this.#verdict(run, all));
+        else this.#say("");
+      } catch (error) {
+        this.#say("");
+        this.parts.error.textContent = error.message;
+        this.parts.error.hidden = false;
+      }
+      const left = [stop, document.body].includes(document.activeElement);
+      this.#enable(true);
+      if (left) from.focus({ preventScroll: true }); // a reader who went elsewhere stays there
+    }
+
+    #verdict(run, all) {
+      const finished = run.how === "finished" && all.length > 1;
+      return TrainingWords[finished ? "compared" : "ended"](run, this.runs);
+    }
+
+    async #load() {
+      if (this.charts) return;
+      this.#say("Loading the images and the code …");
+      await Promise.all([
+        Training.load(),
+        load("link", { rel: "stylesheet", href: new URL("uPlot.min.css", vendor) }),
+        load("script", { src: new URL("uPlot.iife.min.js", vendor) }),
+      ]);
+      this.parts.live.hidden = false;
+      this.charts = new TrainingCharts(this.parts.live, this.over);
+    }
+
+    async #train(settings) {
+      const run = TrainingRuns.begin(settings);
+      this.running = Training.start(settings, (event) => {
+        TrainingRuns.note(run, event);
+        this.#draw(run);
+      });
+      this.#say(`Training: ${TrainingWords.settings(settings)} …`);
+      this.runs.add(run);
+      this.charts.show(this.runs.list);
+      const { how, message } = await this.running.done;
+      this.running = null;
+      if (!run.losses.length || how === "failed") this.runs.list.pop();
+      this.#show(run);
+      this.charts.show(this.runs.list);
+      this.runs.save();
+      this.table.show();
+      if (how === "failed") throw Error(message);
+      return run;
+    }
+
+    /** At most once a frame; in a hidden tab there are no frames, and nothing waits for one. */
+    #draw(run) {
+      this.frame ??= requestAnimationFrame(() => {
+        this.frame = null;
+        if (run.how === "running") {
+          this.charts.update();
+          this.#show(run);
+        }
+      });
+    }
+
+    #show(run) {
+      const numbers = TrainingWords.numbers(run, this.runs);
+      Object.assign(this.parts.progress, {
+        max: run.steps * run.epochs || 1,
+        value: run.updates.at(-1) ?? 0,
+      });
+      this.parts.now.innerHTML = Object.entries(NOW)
+        .map(([name, text]) => `<div><dt>${text}</dt><dd>${numbers[name]}</dd></div>`)
+        .join("");
+    }
+
+    #say(text) {
+      this.parts.said.textContent = text;
+    }
+
+    #enable(idle) {
+      const [pair, run, stop] = this.buttons;
+      for (const button of [pair, run, this.table.clear]) button.disabled = !idle;
+      stop.disabled = idle;
+    }
+  }
+
+  function load(tag, properties) {
+    return new Promise((resolve, reject) => {
+      const element = document.createElement(tag);
+      const from = properties.src ?? properties.href;
+      const missing = Error(`${from} could not be loaded: is the network there? Then press Run again.`);
+      Object.assign(element, properties, { onload: resolve, onerror: () => reject(missing) });
+      document.head.append(element);
+    });
+  }
+
+  document.querySelectorAll(".training").forEach((root, place) => new Panel(root, place));
+})();

@@ -1,0 +1,92 @@
+// Runs in words and numbers: what the panel says of them.
+const TrainingWords = (() => {
+  "use strict";
+
+  const ALGORITHMS = { tree: "tree", one: "through one device", ring: "ring" };
+  const NUMBERS = { 1: "one", 2: "two", 4: "four", 8: "eight" };
+
+  const whole = (value) => Math.round(value).toLocaleString("en");
+  const devices = (k) => `${NUMBERS[k]} device${k > 1 ? "s" : ""}`;
+  const capital = (text) => text[0].toUpperCase() + text.slice(1);
+  const network = (run) => Training.networks[run.network].name;
+
+  function bytes(value) {
+    if (value < 1e6) return `${whole(value / 1e3)} kB`;
+    return value < 1e9 ? `${(value / 1e6).toFixed(1)} MB` : `${(value / 1e9).toFixed(2)} GB`;
+  }
+
+  function difference(value) {
+    if (value === null) return "–";
+    if (value === 0) return "identical";
+    if (!Number.isFinite(value)) return "one diverged";
+    return value < 0.001 ? value.toExponential(1) : value.toPrecision(2);
+  }
+
+  function settings(chosen) {
+    const { devices: k, batchSize, lr, epochs, algorithm } = chosen;
+    const times = `${epochs} epoch${epochs === 1 ? "" : "s"}`;
+    const way = k > 1 ? ` (${ALGORITHMS[algorithm]})` : "";
+    return `${network(chosen)}, ${devices(k)}${way}, batch ${batchSize}, learning rate ${lr}, ${times}`;
+  }
+
+  /** The numbers of a run, live and in the table: {name: text}. */
+  function numbers(run, runs) {
+    const begun = run.losses.length > 0;
+    const { times, why, unsteady } = runs.speedup(run);
+    return {
+      loss: begun ? run.losses.at(-1).toFixed(3) : "–",
+      accuracy: run.accuracies.length ? run.accuracies.at(-1).toFixed(3) : "–",
+      rate: begun ? whole(TrainingRuns.rate(run)) : "–",
+      share: begun ? `${(100 * TrainingRuns.exchangeShare(run)).toFixed(1)} %` : "–",
+      bytes: begun ? bytes(run.bytes) : "–",
+      speedup: times ? `${times.toFixed(2)} times${unsteady ? ", unsteady" : ""}` : why,
+      difference: difference(runs.difference(run)),
+    };
+  }
+
+  function ended(run, runs) {
+    if (run.how === "stopped") return `Stopped after ${run.losses.length} updates.`;
+    const { accuracy, rate } = numbers(run, runs);
+    return `Finished: ${settings(run)}. Test accuracy ${accuracy}, ${rate} samples/s.`;
+  }
+
+  function losses(run, runs) {
+    const apart = runs.difference(run);
+    if (apart === 0) return `all ${run.losses.length} losses are identical`;
+    return Number.isFinite(apart)
+      ? `the losses differ by up to ${difference(apart)}, because the same numbers were added in another order`
+      : "one of the two diverged";
+  }
+
+  /** One sentence on a run on several devices, after the same training on one. */
+  function compared(run, runs) {
+    const { times, unsteady } = runs.speedup(run);
+    if (!times) {
+      const why = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
+      return `${why}, so no speedup is told; ${losses(run, runs)}.`;
+    }
+    const how =
+      times >= 1
+        ? `trained ${times.toFixed(2)} times as fast as one`
+        : `took ${(1 / times).toFixed(2)} times as long as one`;
+    const busy = unsteady ? " The speed was unsteady, as when other programs run: try again." : "";
+    return `${capital(devices(run.devices))} ${how}, and ${losses(run, runs)}.${busy}`;
+  }
+
+  function cores({ cores: count }) {
+    return count ? `${count} core${count > 1 ? "s" : ""}` : "an unknown number of cores";
+  }
+
+  function shared(run) {
+    const who = devices(run.devices);
+    return `Your browser reports ${cores(run)}, which the ${who} share`;
+  }
+
+  /** On what the numbers of a run were measured. */
+  function measured(run) {
+    const slow = run.simd ? "" : " This browser lacks WebAssembly SIMD, so plain JavaScript trained.";
+    return `Measured in your browser, on ${cores(run)}; other programs and tabs take their part.${slow}`;
+  }
+
+  return { ALGORITHMS, compared, devices, ended, measured, network, numbers, settings, shared };
+})();

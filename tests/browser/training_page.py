@@ -1,0 +1,98 @@
+"""A page with the training panel, with the theme's styles, as the book has it."""
+
+import functools
+import shutil
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pydata_sphinx_theme
+import sphinx_book_theme
+
+ASSETS = Path(__file__).resolve().parents[2] / "assets"
+THEMES = [
+    Path(package.__file__).parent / "theme" / package.__name__ / "static" / "styles"
+    for package in (pydata_sphinx_theme, sphinx_book_theme)
+]
+STYLES = ["bootstrap.css", "pydata-sphinx-theme.css", "sphinx-book-theme.css"]
+
+# An engine that does not train but tells a story: what the real one cannot be made to show.
+FAKE = """
+class Training {
+  static networks = { lenet: { name: "LeNet", parameters: 44426, defaultLr: 0.2 } };
+  static cores = 2;
+  static async load() {}
+  static start(settings, listen) {
+    const { how, message, hidden, seconds } = {
+      how: "finished", hidden: false, seconds: 1, ...story(settings),
+    };
+    const done = (async () => {
+      await null;
+      listen({ type: "start", devices: settings.devices, cores: 2, simd: true, steps: 2 });
+      for (const step of [1, 2]) {
+        listen({
+          type: "step", step, epoch: 1, loss: 1 / step, correct: 0.5, seconds: seconds * step,
+          samples: 256 * step, samplesPerSecond: 1, exchangeShare: 0.1, bytes: 1000 * step,
+        });
+      }
+      listen({ type: "epoch", epoch: 1, testAccuracy: 0.5, samplesPerSecond: 1, hidden });
+      listen({ type: "end", how, message, losses: [1, 0.5] });
+      return { how, message };
+    })();
+    return { done, stop() {} };
+  }
+}
+"""
+
+
+def write_site(folder, images, engine=None):
+    """What pages with the panel need beside them, ``engine`` in place of the real one."""
+    static = folder / "_static"
+    static.mkdir()
+    shutil.copytree(ASSETS / "training", static / "training")
+    shutil.copy(images, static / "training")
+    if engine:
+        (static / "training" / "training.js").write_text(engine)
+    for name in ("vendor", "course.css"):
+        (static / name).symlink_to(ASSETS / name)
+    for style in STYLES:
+        (found,) = [styles / style for styles in THEMES if (styles / style).exists()]
+        (static / style).symlink_to(found)
+
+
+def write_page(folder, name="page", theme="light", **data):
+    """Writes ``name.html`` with a panel whose settings are ``data``."""
+    links = "".join(
+        f'<link rel="stylesheet" href="_static/{style}">' for style in [*STYLES, "course.css"]
+    )
+    settings = "".join(f' data-{key.replace("_", "-")}="{value}"' for key, value in data.items())
+    (folder / f"{name}.html").write_text(
+        f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>A page that trains</title>'
+        f'<link rel="icon" href="data:,">{links}<script src="_static/training/loader.js"></script>'
+        f'<body><article class="bd-article"><div class="training"{settings}>'
+        "In the built pages, your browser trains here.</div></article>"
+    )
+
+
+class serve:
+    """``with serve(folder) as address``: the folder on a free port of this machine."""
+
+    def __init__(self, folder):
+        handler = functools.partial(Quiet, directory=folder)
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.thread = threading.Thread(target=self.server.serve_forever)
+
+    def __enter__(self):
+        self.thread.start()
+        return f"http://127.0.0.1:{self.server.server_port}"
+
+    def __exit__(self, *exc):
+        self.server.shutdown()
+        self.thread.join()
+        self.server.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        pass
