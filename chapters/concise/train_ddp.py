@@ -66,10 +66,10 @@ def make_loader(data, args, rank, world_size):
     )
 
 
-def are_real(loader, step, size):
+def are_real(loader, step, size, device):
     """Which of the ``size`` examples of this step are not the copies that the sampler adds."""
     sampler = loader.sampler
-    order = step * loader.batch_size + torch.arange(size)
+    order = step * loader.batch_size + torch.arange(size, device=device)
     return order * sampler.num_replicas + sampler.rank < len(loader.dataset)
 
 
@@ -91,7 +91,7 @@ def train_epoch(net, loader, optimizer, clip):
     for step, (X, y) in enumerate(loader):
         global_batch = min(left, loader.batch_size * world_size)
         left -= global_batch
-        real = are_real(loader, step, len(y)).to(device)
+        real = are_real(loader, step, len(y), device)
         X, y = (data.to(device, non_blocking=True) for data in (X, y))
         loss = (F.cross_entropy(net(X), y, reduction="none") * real).sum()
         optimizer.zero_grad()
@@ -104,35 +104,47 @@ def train_epoch(net, loader, optimizer, clip):
 
 
 def evaluate(net, data, rank, world_size):
-    """The accuracy on ``data``, each example counted once."""
+    """The accuracy on ``data``, each example counted once; with rank 0's buffers, as saved."""
     net.eval()
     device = next(net.parameters()).device
+    for buffer in net.module.buffers():
+        dist.broadcast(buffer, 0)
     right = torch.zeros((), device=device)
     with torch.no_grad():
-        for X, y in DataLoader(Subset(data, range(rank, len(data), world_size)), batch_size=500):
+        part = Subset(data, range(rank, len(data), world_size))
+        for X, y in DataLoader(part, batch_size=500):
             right += (net.module(X.to(device)).argmax(1) == y.to(device)).sum()
     dist.all_reduce(right)
     return right.item() / len(data)
 
 
 def noise_seed(seed, epoch, rank, world_size):
-    """Another number for each rank in each epoch."""
-    return seed + 1 + epoch * world_size + rank
+    """Another number for each rank in each epoch, and for runs of any other seed."""
+    return (seed * 1_000_003 + epoch) * world_size + rank + 1
 
 
-def save(path, net, optimizer, epochs_done):
+def save(args, net, optimizer, epochs_done):
     """Write a checkpoint that is there whole or not at all."""
     state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(),
-             "epochs_done": epochs_done}  # fmt: skip
-    torch.save(state, f"{path}.part")
-    os.replace(f"{path}.part", path)
+             "epochs_done": epochs_done, "settings": vars(args)}  # fmt: skip
+    torch.save(state, f"{args.checkpoint}.part")
+    os.replace(f"{args.checkpoint}.part", args.checkpoint)
 
 
-def resume(path, net, optimizer):
-    """Take on the state in the checkpoint, if there is one; the number of epochs done."""
-    if path is None or not os.path.exists(path):
+def resume(args, net, optimizer):
+    """Take on the state in the checkpoint, if there is one; the number of epochs done.
+
+    Ends the script if a setting that decides on the weights is not that of the checkpoint.
+    """
+    if args.checkpoint is None or not os.path.exists(args.checkpoint):
         return 0
-    state = torch.load(path, map_location="cpu", weights_only=True)
+    state = torch.load(args.checkpoint, map_location="cpu", weights_only=True)
+    begun = state["settings"]
+    names = "lr", "batch_size", "seed", "num_train", "clip", "dropout", "augment"
+    changed = [f"{name}={begun[name]}" for name in names if begun[name] != getattr(args, name)]
+    if changed:
+        raise SystemExit(f"The checkpoint was begun with {', '.join(changed)}. "
+                         "Give the same, or another --checkpoint.")  # fmt: skip
     net.load_state_dict(state["net"])
     optimizer.load_state_dict(state["optimizer"])
     return state["epochs_done"]
@@ -150,7 +162,9 @@ def train(args, device):
     torch.manual_seed(args.seed)  # the same weights on every rank
     net = lenet(args.dropout).to(device)
     optimizer = torch.optim.SGD(net.parameters(), args.lr, momentum=0.9)
-    epochs_done = resume(args.checkpoint, net, optimizer)
+    epochs_done = resume(args, net, optimizer)
+    if epochs_done and rank == 0:
+        print(f"goes on after epoch {epochs_done} of {args.epochs}", flush=True)
     net = DistributedDataParallel(net, device_ids=[device] if device.type == "cuda" else None)
 
     history = []
@@ -163,12 +177,15 @@ def train(args, device):
         if rank == 0:
             print(f"epoch {epoch + 1}: loss {loss:.3f}, test accuracy {accuracy:.3f}", flush=True)
             if args.checkpoint:
-                save(args.checkpoint, net.module, optimizer, epoch + 1)
-    return {name: value.cpu() for name, value in net.module.state_dict().items()}, history
+                save(args, net.module, optimizer, epoch + 1)
+    weights = net.module.state_dict()
+    return {name: value.cpu() for name, value in weights.items()}, history
 
 
 def main():
     args = parse_args()
+    if args.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS asks for it
     device = torch.device("cpu")
     if args.device == "cuda":
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))

@@ -16,8 +16,10 @@ import multiprocessing
 import os
 import random
 import re
+import shutil
 import signal
 import sys
+import tempfile
 import time
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
@@ -116,6 +118,19 @@ def first_failure(cells, source, namespace, verdict):
     os.killpg(0, signal.SIGKILL)  # with whatever the cells have started
 
 
+@contextlib.contextmanager
+def restored(namespace):
+    """In the end, a page's temporary folders hold again what they held in the beginning."""
+    made = [one for one in namespace.values() if isinstance(one, tempfile.TemporaryDirectory)]
+    with tempfile.TemporaryDirectory() as copies:
+        for number, folder in enumerate(made):
+            shutil.copytree(folder.name, f"{copies}/{number}")
+        yield
+        for number, folder in enumerate(made):
+            shutil.rmtree(folder.name, ignore_errors=True)  # a mutant that survives removes it
+            shutil.copytree(f"{copies}/{number}", folder.name)
+
+
 def verdict_on(cells, source, namespace):
     """Who kills a mutant: the exception of which cell, or a hang; None if it survives."""
     forked = multiprocessing.get_context("fork")
@@ -144,7 +159,9 @@ def outcomes(name, chosen):
     cells, namespace, made = code_cells(read(ROOT / name)), {"__name__": "__main__"}, []
     for number, cell in enumerate(cells[: max(at for at, _ in chosen) + 1]):
         for mutant in [mutant for at, mutant in chosen if at == number]:
-            outcome = Outcome(name, mutant, verdict_on(cells[number:], mutant.source, namespace))
+            with restored(namespace):
+                killed_by = verdict_on(cells[number:], mutant.source, namespace)
+            outcome = Outcome(name, mutant, killed_by)
             if outcome.fate not in ("killed", "equivalent"):
                 print(outcome, flush=True)
             made.append(outcome)

@@ -1,6 +1,8 @@
 """The operators make the mistakes that they are there for, and pages notice a sample of them."""
 
 import ast
+import tempfile
+from pathlib import Path
 
 import mutants
 import operators
@@ -98,6 +100,17 @@ def test_hang_kills(monkeypatch):
     monkeypatch.setattr(mutants, "LIMIT", 0)
     cells = page("pass", "print(1)", text="1\n")
     assert "hang" in mutants.verdict_on(cells, "while True: pass", {})
+
+
+@pytest.mark.parametrize("source", ["Path(folder.name, 'made').touch()", "folder.cleanup()"])
+def test_what_a_mutant_does_in_the_folder_of_its_page_is_undone(source):
+    with tempfile.TemporaryDirectory() as name:
+        folder = tempfile.TemporaryDirectory(dir=name)
+        Path(folder.name, "kept").touch()
+        namespace = {"folder": folder, "Path": Path}
+        with mutants.restored(namespace):
+            assert mutants.verdict_on(page("print(1)", text="1"), source, namespace) is not None
+        assert [file.name for file in Path(folder.name).iterdir()] == ["kept"]
 
 
 def test_device_names_do_not_kill():

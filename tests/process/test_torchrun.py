@@ -4,12 +4,15 @@ The oracle is a loop in one process, without DDP, loader or sampler. A killed ru
 its checkpoint ends, bit for bit, where the undisturbed one does, wherever it was killed.
 """
 
+import importlib
 import os
+import re
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
 
+import nbformat
 import pytest
 import torch
 from torch.nn import functional as F
@@ -21,14 +24,14 @@ FOLDER = Path(__file__).parents[2] / "chapters" / "concise"
 BATCH, LR, CLIP, EPOCHS, TEST = 12, 0.05, 0.2, 2, 31
 SETTINGS = [f"--batch-size={BATCH}", f"--lr={LR}", f"--clip={CLIP}", f"--epochs={EPOCHS}",
             f"--num-test={TEST}", "--device=cpu", "--seed=3"]  # fmt: skip
+ENVIRON = os.environ | {
+    "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(FOLDER),
+}  # fmt: skip
 
 
 def torchrun(script, *options, processes, restarts=0):
     """The finished process; its output is what rank 0 printed, line by line."""
-    environ = os.environ | {
-        "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(FOLDER),
-        "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-    }  # fmt: skip
+    environ = ENVIRON | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
                f"--nproc-per-node={processes}", f"--max-restarts={restarts}"]  # fmt: skip
     command += map(str, [script, *SETTINGS, *options])
@@ -134,6 +137,12 @@ CRASH = """
     """
 
 
+def dying(death):
+    """The script that dies so in its first life."""
+    lines = [CRASH, DEATHS[death], "    train_ddp.main()"]
+    return "\n".join(textwrap.dedent(line) for line in lines)
+
+
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     checkpoint = tmp_path_factory.mktemp("undisturbed") / "a.pt"
@@ -145,8 +154,7 @@ def undisturbed(tmp_path_factory):
 @pytest.mark.parametrize("death", DEATHS)
 def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbed, tmp_path):
     crash, checkpoint = tmp_path / "crash.py", tmp_path / "a.pt"
-    lines = [CRASH, DEATHS[death], "    train_ddp.main()"]
-    crash.write_text("\n".join(textwrap.dedent(line) for line in lines))
+    crash.write_text(dying(death))
     done = torchrun(crash, *NOISE, f"--checkpoint={checkpoint}", processes=2, restarts=1)
     assert done.returncode == 0, done.stderr
     assert "exitcode: -9" in done.stderr, "it was not killed"
@@ -155,5 +163,68 @@ def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbe
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     # What was shown by the end is what the undisturbed run showed; nothing was trained twice
     # but the epoch whose checkpoint was not written.
-    again = 1 if "checkpoint" in death else 0
-    assert done.stdout.splitlines() == output.splitlines()[:again] + output.splitlines()
+    first, second = output.splitlines()
+    between = first if "checkpoint" in death else "goes on after epoch 1 of 2"
+    assert done.stdout.splitlines() == [first, between, second]
+
+
+def test_the_command_for_the_night_survives_a_killed_process(tmp_path):
+    """As the page has it, with two ranks on CPU cores and a training of two short epochs."""
+    page = nbformat.read(FOLDER / "torchrun.ipynb", as_version=4)
+    text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
+    (command,) = re.findall(r"```bash\n(export .*?)```", text, flags=re.DOTALL)
+    crash = tmp_path / "crash.py"
+    crash.write_text(dying("rank 1 in an update of epoch 2"))
+    for told, tried in {"=gpu": "=2", "train_ddp.py": str(crash), "60000": "49",
+                        "10000": str(TEST), "--epochs 20": "--epochs 2"}.items():  # fmt: skip
+        assert told in command
+        command = command.replace(told, tried)
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    environ = ENVIRON | {"PATH": path, "CUDA_VISIBLE_DEVICES": ""}
+    subprocess.run(["bash", "-c", command + "wait"], cwd=tmp_path, env=environ, timeout=300)
+    log = (tmp_path / "run.log").read_text()
+    assert "exitcode: -9" in log, log
+    shown = [line.split(":")[1] for line in log.splitlines() if line.startswith("[")]
+    assert [line for line in shown if line.startswith(("epoch", "goes"))] == [
+        "epoch 1", "goes on after epoch 1 of 2", "epoch 2",
+    ], log  # fmt: skip
+    lives = [log.parts[-3:] for log in (tmp_path / "logs").rglob("stdout.log")]
+    assert sorted(lives) == [
+        (f"attempt_{life}", f"{rank}", "stdout.log") for life in range(2) for rank in range(2)
+    ]
+
+
+@pytest.fixture
+def train_ddp(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("train_ddp")
+
+
+@pytest.mark.parametrize(
+    "option",
+    ["--lr=0.1", "--batch-size=6", "--seed=4", "--num-train=50", "--clip=1", "--dropout=0.1",
+     "--augment"],
+)  # fmt: skip
+def test_a_checkpoint_goes_on_with_its_own_settings_only(option, train_ddp, tmp_path):
+    begun = [*SETTINGS, "--num-train=49", f"--checkpoint={tmp_path / 'a.pt'}"]
+    net = torch.nn.Linear(1, 1)
+    optimizer = torch.optim.SGD(net.parameters(), LR)
+    train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 2)
+    longer = train_ddp.parse_args([*begun, "--epochs=9", "--num-test=5", "--workers=1"])
+    assert train_ddp.resume(longer, net, optimizer) == 2
+    name = option.strip("-").split("=")[0].replace("-", "_")
+    with pytest.raises(SystemExit, match=rf"begun with {name}=\S+\. Give the same, or another"):
+        train_ddp.resume(train_ddp.parse_args([*begun, option]), net, optimizer)
+
+
+@pytest.mark.parametrize("option, setting", [([], None), (["--deterministic"], ":4096:8")])
+def test_deterministic_sets_what_cublas_asks_for(option, setting, train_ddp, monkeypatch):
+    name, found = "CUBLAS_WORKSPACE_CONFIG", []
+    monkeypatch.setenv(name, "")
+    monkeypatch.delenv(name)  # and what the script sets is taken back
+    monkeypatch.setattr(sys, "argv", ["train_ddp.py", "--device=cpu", *option])
+    monkeypatch.setattr(train_ddp.dist, "init_process_group", lambda backend: None)
+    monkeypatch.setattr(train_ddp.dist, "destroy_process_group", lambda: None)
+    monkeypatch.setattr(train_ddp, "train", lambda *_: found.append(os.environ.get(name)))
+    train_ddp.main()
+    assert found == [setting]
