@@ -147,7 +147,9 @@ def test_an_error_of_the_listener_is_seen_and_the_run_goes_on(page):
     how = page.evaluate(
         """async (settings) => {
             await Training.load();
-            return (await Training.start(settings, ({type}) => { throw Error(type); }).done).how;
+            const run = Training.start(settings, ({type}) => { throw Error(type); });
+            const late = new Promise((end) => setTimeout(end, 60_000, {how: "no end"}));
+            return (await Promise.race([run.done, late])).how;
         }""",
         USUAL,
     )
