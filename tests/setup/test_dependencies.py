@@ -48,7 +48,9 @@ def imported(*places):
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 tops.add(node.module.split(".")[0])
     ours = {path.stem for path in ROOT.glob("*") if path.is_dir()}
-    ours |= {path.stem for folder in ("tests", "hub") for path in (ROOT / folder).rglob("*.py")}
+    ours |= {
+        path.stem for folder in ("tests", "hub", "tools") for path in (ROOT / folder).rglob("*.py")
+    }
     installed = packages_distributions()
     return {
         canonicalize_name(installed.get(top, [top])[0])
