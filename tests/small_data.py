@@ -20,6 +20,14 @@ for part in X:
     PLAIN[f"{part}-images-idx3-ubyte"] = images
     PLAIN[f"{part}-labels-idx1-ubyte"] = struct.pack(">2i", 0x801, len(X[part])) + y[part].tobytes()
 ARCHIVES = {f"{file}.gz": gzip.compress(PLAIN[file]) for file in FILES}
+# Where files are looked for, in this order -> that place on the empty machine
+PLACES = {
+    "the system's package": "system/fashion-mnist",
+    "torchvision's folder": "work/data/FashionMNIST/raw",
+    "d2l's folder": "data/FashionMNIST/raw",
+    "MXNet's folder": "home/.mxnet/datasets/fashion-mnist",
+    "the cache": "cache/fashion-mnist",
+}
 
 
 def known(mirrors):

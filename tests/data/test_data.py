@@ -7,19 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_data import empty_machine
 
 from d2lmgpu.data import datasets, files
 from d2lmgpu.data.datasets import DataError
 
+pytestmark = pytest.mark.usefixtures("machine")
 ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(autouse=True)
-def machine(monkeypatch, tmp_path):
-    empty_machine(monkeypatch, tmp_path)
-    yield
-    datasets._load.cache_clear()
 
 
 @pytest.fixture
