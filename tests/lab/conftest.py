@@ -1,11 +1,13 @@
-"""What must be left after each test of the lab: nothing."""
+"""What must be left after each test of the lab: nothing. A recorder, and a lab."""
 
 import tempfile
 
 import pytest
-from recording import MARK, Recorder, lab_processes
+from recording import MARK, SECONDS, Recorder, lab_processes
+from trains import trains_a_little
 
 from d2lmgpu.lab import runner
+from d2lmgpu.lab.model import LabModel
 
 
 @pytest.fixture(autouse=True)
@@ -25,3 +27,11 @@ def mark(monkeypatch, tmp_path):
 @pytest.fixture
 def recorder():
     return Recorder()
+
+
+@pytest.fixture
+def lab():
+    model = LabModel({"Python": trains_a_little}, num_gpus=2, batch_size=64, lr=0.2)
+    yield model
+    model.stop()
+    model.runner.wait(SECONDS)

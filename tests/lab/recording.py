@@ -61,3 +61,9 @@ def lab_processes(mark):
         except (psutil.AccessDenied, psutil.NoSuchProcess):
             continue
     return found
+
+
+def idle(model):
+    """Wait until the model has heard of the end of its run."""
+    assert model.runner.wait(SECONDS)
+    assert model.status == "idle"

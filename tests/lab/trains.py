@@ -39,6 +39,13 @@ def returns_a_run(num_gpus, batch_size, lr):
     return SimpleNamespace(num_samples=100, accuracies=[0.5, 0.75], seconds=[2.0, 1.0])
 
 
+def trains_a_little(num_gpus, batch_size, lr, num_epochs=None, accuracy=0.5):
+    for done in (10, 20):
+        report("batch", epoch=1, done=done, of=20)
+    report("point", points=[(0, 1.0, accuracy)], legend=["test acc"], xlim=[1, num_epochs or 3])
+    return SimpleNamespace(num_samples=20, accuracies=[accuracy], seconds=[0.5] * (num_epochs or 3))
+
+
 def returns_words(num_gpus, batch_size, lr):
     return SimpleNamespace(num_samples="many", accuracies=[], seconds=[])
 

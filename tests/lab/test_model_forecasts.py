@@ -1,0 +1,65 @@
+"""What should come out, before a run and beside it; and how to get a forecast that is not there."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from recording import idle
+from trains import trains_a_little
+
+from d2lmgpu.course.chapter_train import ChapterTrain
+from d2lmgpu.lab import TrainingLab, display
+from d2lmgpu.lab.live import SPEED
+from d2lmgpu.lab.model import LabModel
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+
+
+@pytest.fixture
+def forecasts(monkeypatch):
+    """What is asked of the forecasts; k devices take k milliseconds for a step of LeNet."""
+    asked = []
+
+    def forecast(network, framework, num_gpus, batch_size):
+        asked.append((network, framework, num_gpus, batch_size))
+        if network != "lenet":
+            return None
+        step = SimpleNamespace(
+            seconds=num_gpus / 1000,
+            samples_per_second=1000 * batch_size / num_gpus,
+            communication_share=0.25,
+        )
+        return SimpleNamespace(step=step, best_num_gpus=1)
+
+    monkeypatch.setattr("d2lmgpu.lab.model.forecast", forecast)
+    return asked
+
+
+def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
+    lab = LabModel(
+        {"Python": trains_a_little}, training=("lenet", "torch"), num_gpus=2, batch_size=64
+    )
+    assert lab.forecast().step.seconds == 0.002
+    assert forecasts == [("lenet", "torch", 2, 64)]
+    words = display.forecast(lab.forecast(), lab.training)
+    assert "(modelled" in words and "2.0 ms a step, 32,000 samples/s, 25.0% of" in words
+    assert "shortest on 1 device." in words and "-34% to +51%" in words
+    lab.run()
+    idle(lab)
+    assert lab.live.modelled == {SPEED: 32_000}
+    lab.num_gpus = 65
+    assert lab.forecast() is None
+    lab.num_gpus, lab.batch_size = 2, 0
+    assert lab.forecast() is None
+
+
+def test_without_measurements_the_lab_says_how_to_get_a_forecast(forecasts, lab):
+    assert lab.training is None and lab.forecast() is None and forecasts == []
+    assert display.forecast(None, None) == ""
+    chapter = ChapterTrain(CHAPTERS / "concise" / "pytorch.ipynb")
+    lab = LabModel({"chapter": chapter}, num_gpus=2, batch_size=64)
+    assert lab.training == ("resnet18", "torch") and lab.forecast() is None
+    assert "d2lmgpu forecast resnet18 torch" in display.forecast(None, lab.training)
+    lab = TrainingLab(trains_a_little, records="scratch-mxnet")
+    assert lab.model.training == ("lenet", "mxnet")
+    assert TrainingLab(trains_a_little).model.training is None
