@@ -1,9 +1,12 @@
 """A real JupyterLab, a real Voilà and a real browser; screenshots stay in .cache/screenshots."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from servers import SECONDS, jupyterlab
+from training_page import ASSETS, write_page, write_site
 
 ROOT = Path(__file__).resolve().parents[2]
 SCREENSHOTS = ROOT / ".cache" / "screenshots"
@@ -25,22 +28,28 @@ def page(browser, request):
 
 
 @pytest.fixture
-def show_offline(page, tmp_path):
-    """Opens HTML as a file with the network cut; any word on the console fails the test."""
+def quiet(page):
+    """Any word on the console fails the test."""
     complaints = []
     page.on("console", lambda message: complaints.append(message.text))
     page.on("pageerror", lambda error: complaints.append(str(error)))
-    page.context.set_offline(True)
+    yield page
+    assert complaints == []
+
+
+@pytest.fixture
+def show_offline(quiet, tmp_path):
+    """Opens HTML as a file with the network cut."""
+    quiet.context.set_offline(True)
 
     def show(html):
         file = tmp_path / "page.html"
         head = '<!doctype html><meta name="viewport" content="width=device-width"><title>x</title>'
         file.write_text(f"{head}<body>{html}</body>")
-        page.goto(file.as_uri())
-        return page
+        quiet.goto(file.as_uri())
+        return quiet
 
-    yield show
-    assert complaints == []
+    return show
 
 
 def local(url):
@@ -57,3 +66,34 @@ def little_data(monkeypatch):
 def server(tmp_path):
     with jupyterlab(tmp_path) as server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def panel_images(tmp_path_factory):
+    """The images as the book gets them."""
+    file = tmp_path_factory.mktemp("images") / "images.js"
+    subprocess.run([sys.executable, ASSETS.parent / "tools" / "page_images.py", file], check=True)
+    return file
+
+
+@pytest.fixture
+def panel_site(tmp_path):
+    panel_site = tmp_path / "site"
+    panel_site.mkdir()
+    return panel_site
+
+
+@pytest.fixture
+def show_panel(quiet, panel_site, panel_images):
+    """Opens a page with a panel from a file with the network cut."""
+
+    def show(engine=None, **settings):
+        if not (panel_site / "_static").exists():
+            write_site(panel_site, panel_images, engine)
+        write_page(panel_site, **settings)
+        quiet.context.set_offline(True)
+        quiet.goto((panel_site / "page.html").as_uri())
+        quiet.locator(".training[data-ready]").wait_for()
+        return quiet
+
+    return show

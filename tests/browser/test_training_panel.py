@@ -2,79 +2,14 @@
 
 import csv
 import io
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
-from servers import SECONDS
-from training_page import ASSETS, FAKE, serve, write_page, write_site
+from static_site import served
+from training_page import press, rows, wait_for, wait_until_none_works, write_page, write_site
 
 SMALL = {"network": "mlp", "batch_size": 1024, "epochs": 1}  # an instant
 LONG = {"network": "mlp", "batch_size": 64, "epochs": 1000}  # until it is stopped
-
-
-@pytest.fixture(scope="session")
-def images(tmp_path_factory):
-    """The images as the book gets them."""
-    file = tmp_path_factory.mktemp("images") / "images.js"
-    subprocess.run([sys.executable, ASSETS.parent / "tools" / "page_images.py", file], check=True)
-    return file
-
-
-@pytest.fixture
-def folder(tmp_path):
-    folder = tmp_path / "site"
-    folder.mkdir()
-    return folder
-
-
-@pytest.fixture
-def quiet(page):
-    """Any word on the console fails the test."""
-    complaints = []
-    page.on("console", lambda message: complaints.append(message.text))
-    page.on("pageerror", lambda error: complaints.append(str(error)))
-    yield page
-    assert complaints == []
-
-
-@pytest.fixture
-def show(quiet, folder, images):
-    """Opens a page with a panel from a file with the network cut."""
-
-    def show(engine=None, **settings):
-        if not (folder / "_static").exists():
-            write_site(folder, images, engine)
-        write_page(folder, **settings)
-        quiet.context.set_offline(True)
-        quiet.goto((folder / "page.html").as_uri())
-        quiet.locator(".training[data-ready]").wait_for()
-        return quiet
-
-    return show
-
-
-def press(page, name):
-    page.get_by_role("button", name=name, exact=True).click()
-
-
-def wait_for(page, words):
-    page.locator(".training-said", has_text=words).wait_for()
-
-
-def rows(page):
-    found = page.locator(".training tbody tr").all()
-    return [row.locator("th, td").all_text_contents() for row in found]
-
-
-def wait_until_none_works(page):
-    """Until no worker is left; Playwright hears of an end while it talks with the page."""
-    deadline = time.monotonic() + SECONDS
-    while page.workers:
-        assert time.monotonic() < deadline, f"{len(page.workers)} workers are left"
-        page.evaluate("0")
 
 
 PAINTED = """(chart) => {
@@ -94,11 +29,11 @@ PAINTED = """(chart) => {
 
 
 @pytest.mark.parametrize("way", ["http", "file"])
-def test_two_devices_compute_what_one_computes(quiet, folder, images, way):
-    write_site(folder, images)
-    write_page(folder, **SMALL)
-    with serve(folder) as address:
-        quiet.goto(f"{address if way == 'http' else folder.as_uri()}/page.html")
+def test_two_devices_compute_what_one_computes(quiet, panel_site, panel_images, way):
+    write_site(panel_site, panel_images)
+    write_page(panel_site, **SMALL)
+    with served(panel_site) as address:
+        quiet.goto(f"{address if way == 'http' else panel_site.as_uri()}/page.html")
         press(quiet, "One device, then two")
         wait_for(quiet, "all 6 losses are identical")
         one, two = rows(quiet)
@@ -109,19 +44,19 @@ def test_two_devices_compute_what_one_computes(quiet, folder, images, way):
         wait_until_none_works(quiet)
 
 
-def test_images_code_and_charts_are_loaded_by_the_first_run(page, show):
+def test_images_code_and_charts_are_loaded_by_the_first_run(page, show_panel):
     loaded = set()
     page.on("request", lambda request: loaded.add(Path(request.url).name))
     first_used = {"images.js", "code.js", "uPlot.iife.min.js", "uPlot.min.css"}
-    show(**SMALL)
+    show_panel(**SMALL)
     assert "panel.js" in loaded and not first_used & loaded
     press(page, "Run")
     wait_for(page, "Finished")
     assert first_used < loaded
 
 
-def test_stop_ends_the_run_and_its_workers(show):
-    page = show(**LONG)
+def test_stop_ends_the_run_and_its_workers(show_panel):
+    page = show_panel(**LONG)
     press(page, "Run")
     page.locator("dt:text-is('loss') + dd", has_text=".").wait_for()
     assert len(page.workers) == 2
@@ -135,24 +70,24 @@ def test_stop_ends_the_run_and_its_workers(show):
     press(page, "Stop")
 
 
-def test_a_page_that_is_left_leaves_no_worker_and_its_runs(show, folder):
-    page = show(**SMALL)
+def test_a_page_that_is_left_leaves_no_worker_and_its_runs(show_panel, panel_site):
+    page = show_panel(**SMALL)
     press(page, "One device, then two")
     wait_for(page, "identical")
-    write_page(folder, "next", **LONG)
-    page.goto((folder / "next.html").as_uri())
+    write_page(panel_site, "next", **LONG)
+    page.goto((panel_site / "next.html").as_uri())
     assert [row[-1] for row in rows(page)] == ["–", "identical"]
     press(page, "Run")
     page.locator("progress:not([value='0'])").wait_for()
-    page.goto((folder / "page.html").as_uri())
+    page.goto((panel_site / "page.html").as_uri())
     wait_until_none_works(page)
     press(page, "Clear")
     page.reload()
     assert rows(page) == []
 
 
-def test_the_keyboard_is_enough(show):
-    page = show(batch_size=1024, epochs=1)
+def test_the_keyboard_is_enough(show_panel):
+    page = show_panel(batch_size=1024, epochs=1)
     keys = page.keyboard
 
     def focused():
@@ -214,8 +149,8 @@ CONTRAST = """(root) => {
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_everything_can_be_read_and_fits_a_telephone(show, theme):
-    page = show(theme=theme, open="", **SMALL)
+def test_everything_can_be_read_and_fits_a_telephone(show_panel, theme):
+    page = show_panel(theme=theme, open="", **SMALL)
     page.set_viewport_size({"width": 360, "height": 800})
     press(page, "One device, then two")
     wait_for(page, "identical")
@@ -224,15 +159,15 @@ def test_everything_can_be_read_and_fits_a_telephone(show, theme):
     assert texts >= 4.5 and colours >= 3
 
 
-def test_a_ring_says_how_far_it_is_from_one_device(show):
-    page = show(devices=4, algorithm="ring", **SMALL)
+def test_a_ring_says_how_far_it_is_from_one_device(show_panel):
+    page = show_panel(devices=4, algorithm="ring", **SMALL)
     press(page, "One device, then four")
     wait_for(page, "the losses differ by up to")
     assert 0 < float(rows(page)[-1][-1]) < 1e-3
 
 
-def test_runs_that_diverge_are_compared_too_and_kept(show):
-    page = show(lr=1e30, **SMALL)
+def test_runs_that_diverge_are_compared_too_and_kept(show_panel):
+    page = show_panel(lr=1e30, **SMALL)
     press(page, "One device, then two")
     wait_for(page, "identical")
     label = page.locator(".training-loss [role=img]").get_attribute("aria-label")
@@ -241,8 +176,8 @@ def test_runs_that_diverge_are_compared_too_and_kept(show):
     assert rows(page)[1][-1] == "identical"
 
 
-def test_the_runs_as_a_file(show):
-    page = show(**SMALL)
+def test_the_runs_as_a_file(show_panel):
+    page = show_panel(**SMALL)
     press(page, "One device, then two")
     wait_for(page, "identical")
     with page.expect_download() as download:
@@ -251,61 +186,3 @@ def test_the_runs_as_a_file(show):
     assert (one["devices"], one["speedup"], one["end"]) == ("1", "", "finished")
     assert (two["devices"], two["largest_difference"], two["lr"]) == ("2", "0", one["lr"])
     assert float(two["samples_per_second"]) > 0 and int(two["bytes"]) > 0
-
-
-def told(show, story, button="One device, then two", words="so no speedup is told", **settings):
-    """The page after runs of which ``story``, a function of the settings, tells what is unlike."""
-    page = show(f"const story = {story};{FAKE}", **settings)
-    press(page, button)
-    if words:
-        wait_for(page, words)
-    return page
-
-
-def test_a_speedup_is_told(show):
-    page = told(show, "s => ({ seconds: 2 / s.devices })", words="trained 2.00 times as fast")
-    assert rows(page)[1][-3:] == ["2.00 times", "0.500", "identical"]
-
-
-def test_a_slowdown_is_told(show):
-    told(show, "s => ({ seconds: s.devices })", words="took 2.00 times as long")
-
-
-@pytest.mark.parametrize("devices", [1, 2])
-def test_a_hidden_tab_tells_no_speedup(show, devices):
-    page = told(show, f"s => ({{ hidden: s.devices === {devices} }})")
-    assert "tab was hidden" in page.locator(".training-said").text_content()
-    assert rows(page)[1][-3] == "tab was hidden"
-
-
-def test_devices_that_share_cores_tell_no_speedup(show):
-    page = told(show, "s => ({})", "One device, then four", devices=4)
-    assert "reports 2 cores" in page.locator(".training-said").text_content()
-    assert rows(page)[1][-3] == "shared cores"
-
-
-def test_errors_are_shown_in_words_and_the_next_run_is_free(show):
-    story = """s => {
-        if (s.lr > 1) throw Error("a rate of 9: at most 1");
-        return s.devices === 2 ? { how: "failed", message: "no memory for a worker" } : {};
-    }"""
-    page = told(show, story, "Run", words=None, open="")
-    page.get_by_role("alert").get_by_text("no memory for a worker").wait_for()
-    assert rows(page) == []
-    page.get_by_label("Learning rate").fill("9")
-    press(page, "Run")
-    page.get_by_role("alert").get_by_text("a rate of 9: at most 1").wait_for()
-    page.get_by_label("Learning rate").fill("1")
-    page.get_by_role("radio", name="1", exact=True).check()
-    press(page, "Run")
-    wait_for(page, "Finished")
-    assert page.get_by_role("alert").count() == 0
-
-
-def test_what_cannot_be_loaded_is_said(page, folder, images):
-    write_site(folder, images, f"const story = s => ({{}});{FAKE}")
-    (folder / "_static" / "vendor").unlink()
-    write_page(folder)
-    page.goto((folder / "page.html").as_uri())
-    press(page, "Run")
-    page.get_by_role("alert").get_by_text("could not be loaded").wait_for()

@@ -1,13 +1,12 @@
-"""A page with the training panel, with the theme's styles, as the book has it."""
+"""A page with the training panel, with the theme's styles, as the book has it; and its reader."""
 
-import functools
 import shutil
-import threading
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+import time
 from pathlib import Path
 
 import pydata_sphinx_theme
 import sphinx_book_theme
+from servers import SECONDS
 
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 THEMES = [
@@ -75,24 +74,22 @@ def write_page(folder, name="page", theme="light", **data):
     )
 
 
-class serve:
-    """``with serve(folder) as address``: the folder on a free port of this machine."""
-
-    def __init__(self, folder):
-        handler = functools.partial(Quiet, directory=folder)
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.thread = threading.Thread(target=self.server.serve_forever)
-
-    def __enter__(self):
-        self.thread.start()
-        return f"http://127.0.0.1:{self.server.server_port}"
-
-    def __exit__(self, *exc):
-        self.server.shutdown()
-        self.thread.join()
-        self.server.server_close()
+def press(page, name):
+    page.get_by_role("button", name=name, exact=True).click()
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
+def wait_for(page, words):
+    page.locator(".training-said", has_text=words).wait_for()
+
+
+def rows(page):
+    found = page.locator(".training tbody tr").all()
+    return [row.locator("th, td").all_text_contents() for row in found]
+
+
+def wait_until_none_works(page):
+    """Until no worker is left; Playwright hears of an end while it talks with the page."""
+    deadline = time.monotonic() + SECONDS
+    while page.workers:
+        assert time.monotonic() < deadline, f"{len(page.workers)} workers are left"
+        page.evaluate("0")

@@ -1,13 +1,11 @@
 """A bare page that can train, opened as a file and from a server."""
 
-import functools
-import http.server
 import shutil
-import threading
 
 import numpy as np
 import pytest
 from in_page import SECONDS, TRAINING, Kernels, page_images
+from static_site import served
 
 PAGE = '<!doctype html><meta charset="utf-8">{head}<title>x</title>{script}'
 SCRIPT = '<script src="training.js"></script>'
@@ -35,16 +33,8 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="session")
 def address(folder):
     """The folder behind a server: how its addresses start."""
-
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    handler = functools.partial(Quiet, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
+    with served(folder) as address:
+        yield f"{address}/"
 
 
 @pytest.fixture
