@@ -172,6 +172,7 @@ def outcomes(name, chosen):
 def carry_out(chosen):
     """The outcomes of ``{page: [(number, mutant)]}``, two pages at a time, as the pages end."""
     os.environ["D2LMGPU_PROFILE"] = "test"
+    os.environ["OMP_NUM_THREADS"] = "1"  # a forked child has no other threads, and waits for them
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=spawned, max_tasks_per_child=1) as pool:
         jobs = [pool.submit(outcomes, name, some) for name, some in chosen.items() if some]
