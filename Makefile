@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -97,6 +97,9 @@ record: setup  ## what the labs of the built pages show, and the full recipe fro
 	    D2LMGPU_PROFILE=quick $(PYTHON) -m d2lmgpu record chapters/$$name.ipynb || exit 1; done
 	for name in mxnet pytorch; do \
 	    D2LMGPU_PROFILE=full $(PYTHON) -m d2lmgpu record chapters/scratch/$$name.ipynb || exit 1; done
+
+exercises: setup  ## the learner's notebook, the page and the autograder from exercises/write-it.py
+	@$(PYTHON) tools/exercises.py
 
 gpu-check: setup  ## every GPU of this machine in both frameworks, checked and written to records/
 	@$(PYTHON) -m d2lmgpu gpu-check

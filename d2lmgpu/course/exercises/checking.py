@@ -1,0 +1,79 @@
+"""Runs the reader's answer in a process of its own, and says what came of it."""
+
+import pickle
+import sys
+import threading
+from dataclasses import dataclass
+
+from d2lmgpu.course.exercises.registry import find, need
+from d2lmgpu.process import supervisor
+from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.process.sending import pickled
+from d2lmgpu.process.settings import settings
+
+SECONDS = 20  # that an answer may take
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What was found: ``said`` holds ``(is it right?, text)`` a check; true if all are right.
+
+    ``reason`` is one word for what is wrong ("" for nothing).
+    """
+
+    name: str
+    said: tuple
+    reason: str = ""
+    printed: str = ""
+
+    def __bool__(self):
+        return not self.reason
+
+    def __str__(self):
+        lines = [f"{'✓' if right else '✗'} {text}" for right, text in self.said]
+        if self.printed:
+            lines.append(f"It printed:\n{self.printed}")
+        lines.append(f"{self.name}: {'correct' if self else 'not yet'}.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def check(name, answer, seeds=SEEDS, seconds=SECONDS):
+    """Try ``answer``, a function, on cases drawn from ``seeds``; a Verdict, which also prints.
+
+    It runs in a process of its own, is ended after ``seconds``, and cannot harm the notebook.
+    Raises ExerciseError for a name that is none, and for an answer that is no function.
+    """
+    find(name)
+    need(callable(answer), "The answer", answer, "a function")
+    job = {"name": name, "seeds": list(seeds), "call": pickled(answer, {})}
+    events, printed, over = [], bytearray(), threading.Event()
+    program = [sys.executable, "-S", "-E", supervisor.__file__]
+    worker = [sys.executable, "-u", "-m", "d2lmgpu.course.exercises.worker"]
+    child = Child(program, worker, {})
+    timer = threading.Timer(seconds, lambda: (over.set(), child.kill()))
+    try:
+        child.send(pickle.dumps(job | settings({})))
+        timer.start()
+        end = child.read(events.append, printed.extend)
+    finally:
+        timer.cancel()
+        child.close()
+    text = printed.decode(errors="replace").strip()[-2000:]
+    said = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")
+    reason = next((event["reason"] for event in events if event.get("reason")), "")
+    if not reason and not any(event["event"] == "done" for event in events):
+        if over.is_set():
+            reason, what = "time", f"it had not returned after {seconds:g} seconds, and was ended"
+        else:
+            codes = end["codes"]
+            reason, what = (
+                "ended",
+                end_in_words(codes[0])
+                if codes and codes[0] is not None
+                else ("its process was ended"),
+            )
+        said += ((False, f"Your function did not come to an end: {what}."),)
+    return Verdict(name, said, reason, text if reason else "")

@@ -1,0 +1,89 @@
+"""Which exercises there are, and what a checker raises."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from d2lmgpu.machine.checks import Need
+
+
+class ExerciseError(ValueError):
+    """An exercise that does not exist, or something that is no function in place of an answer."""
+
+
+class Wrong(Exception):
+    """What is wrong with an answer: ``reason`` is a word for programs, ``text`` is for people."""
+
+    def __init__(self, reason, text):
+        super().__init__(text)
+        self.reason, self.text = reason, text
+
+
+need = Need(ExerciseError)
+
+
+@dataclass
+class Exercise:
+    """``checks`` are functions ``(answer, g)`` that return in words what is right, or raise Wrong.
+
+    ``g`` is NumPy's generator: another seed is another set of shapes and values.
+    """
+
+    name: str
+    hints: tuple[str, ...]
+    checks: list = field(default_factory=list)
+    shown: int = 0  # hints so far
+
+
+EXERCISES: dict[str, Exercise] = {}
+
+
+def exercise(name, *hints):
+    """A decorator: the function is a check of the exercise ``name``; the first brings the hints."""
+
+    def register(function):
+        EXERCISES.setdefault(name, Exercise(name, hints)).checks.append(function)
+        return function
+
+    return register
+
+
+def names():
+    """The names of all exercises."""
+    return list(EXERCISES)
+
+
+def find(name):
+    """The exercise of that name; ExerciseError says which there are."""
+    need.choice("The exercise", name, EXERCISES)
+    return EXERCISES[name]
+
+
+def hint(name):
+    """Print the next hint of an exercise; after the last one the first follows."""
+    one = find(name)
+    number = one.shown % len(one.hints)
+    print(f"Hint {number + 1} of {len(one.hints)}: {one.hints[number]}")
+    one.shown += 1
+
+
+def array(value, what, shape):
+    """``value`` as an array of 64-bit numbers; Wrong unless it has ``shape`` and only numbers."""
+    if value is None:
+        raise Wrong("none", f"{what} is None: does your function return it?")
+    try:
+        found = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise Wrong("type", f"{what} is a {type(value).__name__}, and no array.") from None
+    if found.shape != tuple(shape):
+        raise Wrong("shape", f"{what} has the shape {found.shape}; it should have {tuple(shape)}.")
+    if not np.isfinite(found).all():
+        raise Wrong(
+            "finite", f"{what} has {(~np.isfinite(found)).sum()} values that are no numbers."
+        )
+    return found
+
+
+def distance(found, expected):
+    """How far ``found`` is from ``expected``, relative to the size of ``expected``."""
+    return float(np.linalg.norm(found - expected) / max(np.linalg.norm(expected), 1e-300))
