@@ -1,7 +1,7 @@
 """Draws the first page's map of the course, assets/course-map.html: python tools/course_map.py
 
-One stop a page, in the order of _toc.yml: the device in the colour of its framework, the title, what
-the page is about, and its minutes (page_minutes.py) as a number and as a bar.
+One stop a page, in the order of _toc.yml: the device in the colour of its framework, the title,
+what the page is about, and its minutes (page_minutes.py) as a number and as a bar.
 """
 
 import re

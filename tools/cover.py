@@ -22,7 +22,7 @@ ALT = (
 )
 STYLE = f"""
 .cover {{ display: block; width: 100%; max-width: 36rem; height: auto; margin: 0 auto 1.5rem; }}
-.cover text {{ font: 600 16px system-ui, sans-serif; fill: currentColor; }}
+.cover text {{ font-size: 16px; font-weight: 600; fill: currentColor; }}
 @media (prefers-reduced-motion: no-preference) {{
   .cover g[class] {{ animation: {SECONDS}s ease-in-out both; }}
   .cover .cover-shard {{ animation-name: cover-shard; }}

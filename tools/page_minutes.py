@@ -1,4 +1,4 @@
-"""How long each page takes. After `make book`, python tools/page_minutes.py records the cells' part.
+"""How long each page takes; after `make book`, python tools/page_minutes.py records its cells.
 
 Minutes are estimated: 200 words of prose or 15 visible lines of code a minute, five minutes for
 each lab, explorer, training panel or experiment that the page asks for, and the seconds that its
@@ -18,6 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "records" / "cpu-2-cores-pages.json"
 WORDS, LINES, TRYING = 200, 15, 5  # words a minute, lines a minute, minutes a thing to try
 EXPERIMENTS = {"chapters/lab/training-lab": 5}  # sections in which the reader trains
+FOLDED = {"hide-input", "remove-input"}  # tags of cells whose code is not shown
 NO_PROSE = r"```.*?```|\$\$.*?\$\$|<[^>]*>|\]\([^)]*\)"
 
 
@@ -26,7 +27,7 @@ def minutes(page: str) -> int:
     cells = nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells
     prose = " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
     code = [cell for cell in cells if cell.cell_type == "code"]
-    shown = [cell.source for cell in code if "hide-input" not in cell.metadata.get("tags", [])]
+    shown = [cell.source for cell in code if not FOLDED & {*cell.metadata.get("tags", [])}]
     words = len(re.findall(r"[A-Za-z][\w'’-]*", re.sub(NO_PROSE, "", prose, flags=re.DOTALL)))
     lines = sum(bool(line.strip()) for source in shown for line in source.splitlines())
     tried = prose.count('class="training"') + EXPERIMENTS.get(page, 0)
