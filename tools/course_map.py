@@ -1,0 +1,106 @@
+"""Draws the first page's map of the course, assets/course-map.html: python tools/course_map.py
+
+One stop a page, in the order of _toc.yml: the device in the colour of its framework, the title,
+what the page is about, and its minutes (page_minutes.py) as a number and as a bar.
+"""
+
+import re
+import sys
+from html import escape
+from pathlib import Path
+
+import yaml
+
+sys.path.insert(0, str(Path(__file__).parent))
+from page_minutes import ROOT, minutes
+
+from d2lmgpu.figures.device import device
+from d2lmgpu.figures.style import BLUE, GREEN, VERMILLION
+
+FILE = ROOT / "assets" / "course-map.html"
+IDEAS = {
+    "foundations/data-parallelism": "why the gradients of the parts add up",
+    "scratch/pytorch": "copy, split, compute, add, update: LeNet on two devices",
+    "scratch/mxnet": "the same in MXNet",
+    "concise/pytorch": "ResNet-18, one process a device",
+    "concise/torchrun": "one process a GPU, and on where it was killed",
+    "concise/accumulation": "batches that fit nowhere, gradients with 16 bits",
+    "concise/mxnet": "ResNet-18, and an error nobody reports",
+    "lab/gluon-mnist": "one training step taken apart",
+    "lab/training-lab": "predict, train again, compare",
+    "scaling/allreduce": "rings and trees, with every byte counted",
+    "scaling/overlap": "how the exchange hides behind the backward pass",
+    "scaling/batch-size": "what a larger batch costs, and what it buys",
+    "memory/fits": "predict the memory of a step, and measure it",
+    "memory/sharding": "for the network that fits on no GPU",
+    "diagnosis/profile": "traces of two ranks, and a mend for each",
+    "diagnosis/hangs": "every way to wait for ever",
+    "scaling/unequal-devices": "a fast and a slow one, and still one result",
+    "scaling/cost-model": "say before a run what it will cost",
+}
+FRAMEWORKS = {
+    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal"),
+    "MXNet": (VERMILLION, r"mxnet|gluon"),
+    "no framework, or both": (GREEN, ""),
+}
+
+
+def parts() -> dict:
+    """{title of the part: [(page, its title)]}, as the side bar has them, without the reference."""
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+    return {
+        part["caption"]: [(page["file"], page.get("title")) for page in part["chapters"]]
+        for part in parts
+        if part["caption"] != "Reference"
+    }
+
+
+def framework(page: str) -> str:
+    """Whose code is on the page."""
+    return next(name for name, (_, pages) in FRAMEWORKS.items() if re.search(pages, page))
+
+
+def heading(page: str) -> str:
+    """The title that a page gives itself."""
+    return re.search(r'"# ([^\\"]+)', (ROOT / f"{page}.ipynb").read_text()).group(1)
+
+
+def icon(color: str) -> str:
+    return (f'<svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">'
+            f"{device(16, 16, 22, color)}</svg>")  # fmt: skip
+
+
+def stop(page: str, title: str | None) -> str:
+    """A page as a link."""
+    place = page.removeprefix("chapters/")
+    name, time = framework(page), minutes(page)
+    said = "" if name.startswith("no") else f"{name}, "
+    return (
+        f'<li><a href="{place}.html">{icon(FRAMEWORKS[name][0])}'
+        f"<span><b>{escape(title or heading(page))}</b> {escape(IDEAS[place])}</span>"
+        f'<small style="--minutes:{time}">{said}{time} minutes</small></a></li>'
+    )
+
+
+def course_map() -> str:
+    """The map as HTML: a list of parts, each a list of links."""
+    key = "".join(f"<span>{icon(color)}{name}</span>" for name, (color, _) in FRAMEWORKS.items())
+    rows = [
+        f"<li><p>{escape(caption)}</p><ol>{''.join(stop(*page) for page in pages)}</ol></li>"
+        for caption, pages in parts().items()
+    ]
+    return "\n".join([
+        '<nav class="course-map" aria-label="Map of the course">', f"<p>{key}</p>",
+        "<ol>", *rows, "</ol>", "</nav>\n",
+    ])  # fmt: skip
+
+
+def hours(*left_out: str) -> int:
+    """Of all pages but those that a pattern matches, in whole hours."""
+    pages = [page for pages in parts().values() for page, _ in pages]
+    return round(sum(minutes(p) for p in pages if not re.search("|".join(left_out), p)) / 60)
+
+
+if __name__ == "__main__":
+    FILE.write_text(course_map())
+    print("PyTorch:", hours("mxnet"), "hours; MXNet:", hours("pytorch"), "hours")

@@ -1,0 +1,50 @@
+"""How long each page takes; after `make book`, python tools/page_minutes.py records its cells.
+
+Minutes are estimated: 200 words of prose or 15 visible lines of code a minute, five minutes for
+each lab, explorer, training panel or experiment that the page asks for, and the seconds that its
+cells took when they were last recorded. They are rounded to five.
+"""
+
+import json
+import re
+from pathlib import Path
+
+import nbformat
+from jupyter_cache import get_cache
+
+from d2lmgpu.records import store
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORD = ROOT / "records" / "cpu-2-cores-pages.json"
+WORDS, LINES, TRYING = 200, 15, 5  # words a minute, lines a minute, minutes a thing to try
+EXPERIMENTS = {"chapters/lab/training-lab": 5}  # sections in which the reader trains
+FOLDED = {"hide-input", "remove-input"}  # tags of cells whose code is not shown
+NO_PROSE = r"```.*?```|\$\$.*?\$\$|<[^>]*>|\]\([^)]*\)"
+
+
+def minutes(page: str) -> int:
+    """Of a page as _toc.yml names it: how long it takes to read, to try and to run."""
+    cells = nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells
+    prose = " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    shown = [cell.source for cell in code if not FOLDED & {*cell.metadata.get("tags", [])}]
+    words = len(re.findall(r"[A-Za-z][\w'’-]*", re.sub(NO_PROSE, "", prose, flags=re.DOTALL)))
+    lines = sum(bool(line.strip()) for source in shown for line in source.splitlines())
+    tried = prose.count('class="training"') + EXPERIMENTS.get(page, 0)
+    tried += sum(len(re.findall(r"\b(?:Explorer|TrainingLab)\(", cell.source)) for cell in code)
+    seconds = json.loads(RECORD.read_text())["seconds"][page]
+    return 5 * round((words / WORDS + lines / LINES + TRYING * tried + seconds / 60) / 5)
+
+
+def record(cache: Path = ROOT / "_build" / ".jupyter_cache") -> None:
+    """Write down what the cells of each page took in the book that was built."""
+    seconds = {}
+    for run in get_cache(cache).list_cache_records():
+        page = run.uri[run.uri.rindex("/chapters/") + 1 :].partition(".")[0]
+        seconds[page] = round(run.data["execution_seconds"], 1)
+    found = store.provenance("python tools/page_minutes.py") | {"seconds": seconds}
+    RECORD.write_text(json.dumps(found, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    record()
