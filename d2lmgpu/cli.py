@@ -62,13 +62,35 @@ def gpu_check(options):
     return gpu_check.main({"torch": options.torch, "mxnet": options.mxnet})
 
 
+def cluster_up(options):
+    from d2lmgpu.cluster import box, state
+
+    cluster = box.up(options.hosts, options.rate)
+    for name, host in cluster["hosts"].items():
+        print(f"{name} {host['address']}")
+    print(f"Each link lets {cluster['rate']}/s through. By hand:", end=" ")
+    print(f"ssh -F {state.folder()}/ssh_config n1")
+
+
+def cluster_rate(options):
+    from d2lmgpu.cluster import box
+
+    box.rate(options.rate)
+
+
+def cluster_down(options):
+    from d2lmgpu.cluster import box
+
+    box.down()
+
+
 def parser() -> argparse.ArgumentParser:
     """The commands, each with its function as the option ``run``."""
     top = argparse.ArgumentParser(prog="d2lmgpu")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(function, text):
-        name = function.__name__.replace("_", "-")
+    def command(function, text, commands=commands, above=""):
+        name = function.__name__.removeprefix(above).replace("_", "-")
         one = commands.add_parser(name, help=text, description=text)
         one.set_defaults(run=function)
         return one.add_argument
@@ -90,6 +112,17 @@ def parser() -> argparse.ArgumentParser:
     add = command(gpu_check, "check and record every GPU in both frameworks")
     for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
+
+    text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
+    cluster = commands.add_parser("cluster", help=text, description=text)
+    below = {"commands": cluster.add_subparsers(metavar="COMMAND", required=True)}
+    below["above"] = "cluster_"
+    add = command(cluster_up, "start hosts n1, n2, … with slow links between them", **below)
+    add("--hosts", type=int, default=2, help="how many; default: 2")
+    add("--rate", default="1gbit", help="of each link, each way: 1gbit (default), 100mbit, …")
+    add = command(cluster_rate, "change the rate of the links", **below)
+    add("rate", help="1gbit, 100mbit, …")
+    command(cluster_down, "remove the hosts and all that is theirs", **below)
     return top
 
 

@@ -1,34 +1,28 @@
-"""Worker processes for DistributedDataParallel, started from a notebook.
+"""Worker processes for DistributedDataParallel, started from a notebook: here, or on other hosts.
 
 A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
 that imports PyTorch, and that one forks the workers: see ``process.supervisor`` and
-``process.ranks``. This file imports no framework.
+``process.ranks``. On other hosts ssh starts it, see ``process.hosts``. No framework is imported
+here but for the store in which the workers of several hosts meet.
 """
 
 import codecs
-import json
 import os
 import pickle
-import signal
-import sys
-import traceback
 
-from d2lmgpu.machine.checks import is_count
-from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.machine.checks import is_count, is_list
+from d2lmgpu.process import events
+from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.failures import LaunchError, results
+from d2lmgpu.process.hosts import Hosts
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
 
-_LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
-_ENDED_BY_OTHERS = {-signal.SIGTERM, -signal.SIGABRT}  # the supervisor's, NCCL's watchdog's
-_SUPERVISOR = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
+__all__ = ["LaunchError", "launch", "prepare"]
 _prepared = None
 
 
-class LaunchError(RuntimeError):
-    """A worker process failed; the message names its rank and shows the end of its traceback."""
-
-
-def launch(fn, *args, num_processes):
+def launch(fn, *args, num_processes, hosts=None):
     """Run ``fn(*args)`` in ``num_processes`` worker processes; return their results by rank.
 
     ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
@@ -37,51 +31,51 @@ def launch(fn, *args, num_processes):
     its device. What rank 0 prints appears line by line; the other ranks' output is shown only
     with an error.
 
-    Raises ValueError for ``num_processes`` below 1, TypeError for what cannot be sent to another
-    process, and LaunchError if a worker raises, is killed or ends without a result. However it
-    ends, no process, port or file is left behind.
+    ``hosts`` lists names that ssh reaches without a password: then ``num_processes`` run on each,
+    the first ranks on the first host. Each host needs the same Python, with the same packages, at
+    the same path, and the folder in which this process runs.
+
+    Raises ValueError for ``num_processes`` below 1 and for hosts that are none or named twice,
+    TypeError for what cannot be sent to another process, and LaunchError if a worker raises, is
+    killed or ends without a result, or a host does not answer or is lost. However it ends, no
+    process, port or file is left behind.
     """
     global _prepared
     if not is_count(num_processes):
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
     if not callable(fn):
         raise TypeError(f"launch runs a function in its workers, not {fn!r}: give it first.")
-    num_processes, call = int(num_processes), pickled(fn, dict(enumerate(args, 1)))
-    child, _prepared = _prepared or _start("torch"), None
+    if hosts is not None:
+        _check_hosts(hosts)
+    number, call = int(num_processes), pickled(fn, dict(enumerate(args, 1)))
+    if hosts is None:
+        child, _prepared = _prepared or start_ranks("torch"), None
+        places = [""] * number
+    else:
+        child, places = Hosts(hosts, number), [f", on {host}," for host in hosts for _ in range(number)]
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
-        environ = os.environ | child.environ
-        job = {"call": call, "num_processes": num_processes, **settings(environ)}
+        job = {"call": call, "num_processes": number, "first_rank": 0, "world_size": number,
+               "store": None, **settings(os.environ | child.environ)}  # fmt: skip
         child.send(pickle.dumps(job))
         end = child.read(
-            on_event=lambda event: None,
+            on_event=events.pass_on,
             on_output=lambda output: print(decode(output), end="", flush=True),
         )
-        results = [child.folder / f"result-{rank}" for rank in range(num_processes)]
-        if end["codes"] == [0] * num_processes and all(result.exists() for result in results):
-            return [_unpickle(rank, result.read_bytes()) for rank, result in enumerate(results)]
-        raise LaunchError(_what_happened(child.folder, num_processes, end))
+        return results(child.folder, places, end)
     finally:
         child.close()
 
 
-def _start(*modules):
-    # Loopback only: neither the workers nor a store of theirs may be seen from outside.
-    environ = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": _LOOPBACK,
-               "NCCL_SOCKET_IFNAME": _LOOPBACK,
-               "PYTHONPATH": os.pathsep.join(str(path) for path in sys.path if path)}  # fmt: skip
-    return Child(_SUPERVISOR, modules, environ)
-
-
-def _unpickle(rank, result):
-    kind, _, pickled = result.partition(b"\n")
-    try:
-        return pickle.loads(pickled)
-    except Exception as error:
-        raise LaunchError(
-            f"Worker {rank} returned a {kind.decode()}, which cannot be used outside of it "
-            f"({error}). Return plain numbers, arrays or a state_dict instead."
-        ) from error
+def _check_hosts(hosts):
+    right = is_list(hosts) and len(hosts) and all(isinstance(host, str) for host in hosts)
+    if not right or any(not host or host[0] == "-" or set(host) & set(" \t\n/") for host in hosts):
+        raise ValueError(f"hosts={hosts!r}: give a list of one host's name or more, as for ssh.")
+    if twice := sorted({host for host in hosts if hosts.count(host) > 1}):
+        raise ValueError(
+            f"hosts: {', '.join(twice)} is named twice. Name each once, and give num_processes=2 "
+            "for two workers on each."
+        )
 
 
 def prepare():
@@ -89,38 +83,4 @@ def prepare():
     global _prepared
     if _prepared is not None:
         _prepared.close()
-    _prepared = _start("torch", "torch._dynamo")  # the first optimiser imports the latter
-
-
-def _what_happened(folder, num_processes, end):
-    """What went wrong first, in words: once one worker has gone, its peers mostly fail, too."""
-    if end["codes"] is None:
-        ended = f"The supervisor of the workers ended with {end['supervisor']}."
-        return ended + _tail(folder / "log")
-    _, what, rank = min(
-        (*_end_of(folder, rank, code), rank)
-        for rank, code in enumerate(end["codes"])
-        if code != 0 or not (folder / f"result-{rank}").exists()
-    )
-    return f"Worker {rank} of {num_processes} {what.rstrip()}{_tail(folder / f'log-{rank}')}"
-
-
-def _end_of(folder, rank, code):
-    """When a worker that has failed did so, as far as its end tells, and how, in words."""
-    error = folder / f"error-{rank}"
-    if error.exists():
-        raised = json.loads(error.read_text())
-        # Formatted here because only the caller knows the source lines of a notebook's cells.
-        frames = traceback.StackSummary.from_list(raised["frames"]).format()[-5:]
-        what = f"raised {raised['error']}\n\nThe end of its traceback:\n{''.join(frames)}"
-        return (1, raised["time_ns"]), what
-    if code is None:
-        return (4, rank), "was ended"
-    order = 2 if code >= 0 else 3 if code in _ENDED_BY_OTHERS else 0
-    return (order, rank), end_in_words(code)
-
-
-def _tail(log, lines=15):
-    text = log.read_text(errors="replace").rstrip() if log.exists() else ""
-    end = "\n".join(text.splitlines()[-lines:])
-    return f"\n\nThe end of its output:\n{end}" if end else ""
+    _prepared = start_ranks("torch", "torch._dynamo")  # the first optimiser imports the latter

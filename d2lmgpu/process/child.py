@@ -7,12 +7,15 @@ import selectors
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
 
+_LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
+_RANKS = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
 
 
@@ -120,6 +123,19 @@ class Child:
         shutil.rmtree(self.folder, ignore_errors=True)  # if guard and supervisor were killed
         for pipe in (self._job, self._events, self._output):
             pipe.close()
+
+
+def start_ranks(*modules, interface=_LOOPBACK):
+    """A supervisor for the workers of ``launch`` that imports ``modules`` first.
+
+    They speak to each other through the network ``interface``: by default neither they nor a store
+    of theirs can be seen from outside. None leaves the choice to gloo and NCCL.
+    """
+    environ = {"OMP_NUM_THREADS": "1",
+               "PYTHONPATH": os.pathsep.join(str(path) for path in sys.path if path)}  # fmt: skip
+    if interface:
+        environ |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
+    return Child(_RANKS, modules, environ)
 
 
 def _parsed(line):

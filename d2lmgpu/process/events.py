@@ -28,6 +28,11 @@ def report(event: str, every: float = 0.0, **fields) -> None:
     os.write(_open(path), line.encode() + b"\n")
 
 
+def pass_on(event: dict) -> None:
+    """Report ``event``, which a worker on another host has reported, as if it had happened here."""
+    report(**{name: value for name, value in event.items() if name != "time"})
+
+
 def _plain(value):
     """A number of NumPy or of a framework as Python's own, anything else as it prints."""
     return value.item() if hasattr(value, "item") else str(value)

@@ -7,7 +7,7 @@ forks. Nothing listens but the workers, on the loopback interface. They leave in
     result-R, error-R       what worker R returned, pickled below its type, or raised, as JSON
     log-R                   the output of worker R: of worker 0 its errors, the rest is shown
     log                     that of the supervisor
-    store                   where torch.distributed meets
+    store                   where the workers of one host meet
 """
 
 import contextlib
@@ -22,6 +22,7 @@ import time
 import traceback
 from pathlib import Path
 
+from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
 
@@ -35,7 +36,11 @@ def main(job, events, folder, *modules):
         leave(folder)
     with open(int(job), "rb") as pipe:
         job = pickle.loads(pipe.read())
-    workers = [fork_worker(rank, folder, job) for rank in range(job["num_processes"])]
+    if job["store"]:  # the workers have no other way to a lab on the caller's machine
+        job["environ"][VARIABLE] = f"/dev/fd/{events}"
+    first = job["first_rank"]
+    ranks = range(first, first + job["num_processes"])
+    workers = [fork_worker(rank, folder, job) for rank in ranks]
     see_to_the_end(workers, guarded, int(events), folder)
 
 
@@ -62,8 +67,9 @@ def work(rank, folder, job):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     write_to(folder / f"log-{rank}", *((2,) if rank == 0 else (1, 2)))
     os.environ.clear()
-    number = {"RANK": str(rank), "LOCAL_RANK": str(rank), "WORLD_SIZE": str(job["num_processes"])}
-    os.environ.update(job["environ"] | number)
+    numbers = {"RANK": rank, "LOCAL_RANK": rank - job["first_rank"],
+               "WORLD_SIZE": job["world_size"], "LOCAL_WORLD_SIZE": job["num_processes"]}  # fmt: skip
+    os.environ.update(job["environ"] | {name: str(number) for name, number in numbers.items()})
     try:
         take_on(job)
         name, content = f"result-{rank}", run(rank, folder, job)
@@ -96,16 +102,17 @@ def run(rank, folder, job):
     if seed := os.environ.get("D2LMGPU_SEED"):
         torch.manual_seed(int(seed))
     kind = check_count(job["num_processes"], torch.cuda.device_count())
-    device = torch.device("cuda", rank) if kind == "gpu" else None
+    local_rank = rank - job["first_rank"]
+    device = torch.device("cuda", local_rank) if kind == "gpu" else None
     if device:
         torch.cuda.set_device(device)
     else:
         torch.set_num_threads(1)
     dist.init_process_group(
         "nccl" if device else "gloo",
-        init_method=f"file://{folder}/store",
+        store=meeting_place(folder, job),
         rank=rank,
-        world_size=job["num_processes"],
+        world_size=job["world_size"],
         device_id=device,  # else NCCL guesses it at the first collective
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
@@ -121,6 +128,16 @@ def run(rank, folder, job):
         ) from None
     dist.destroy_process_group()
     return kind.encode() + b"\n" + pickled
+
+
+def meeting_place(folder, job):
+    """The store in which the workers find each other: a file or, of several hosts, the caller's."""
+    from torch.distributed import FileStore, TCPStore
+
+    if job["store"]:
+        address, port = job["store"]
+        return TCPStore(address, port, is_master=False, wait_for_workers=False)
+    return FileStore(f"{folder}/store", job["world_size"])
 
 
 if __name__ == "__main__":

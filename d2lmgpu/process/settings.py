@@ -1,14 +1,25 @@
 """What a worker takes on from the process that has called it, and the Python in which it runs."""
 
+import hashlib
 import os
 import sys
 import tempfile
+from importlib import metadata
+from pathlib import Path
 
 VERSION = ".".join(map(str, sys.version_info[:2]))
 
 
 class PythonError(ValueError):
     """The Python of a framework that was asked for cannot be started, or is another version."""
+
+
+def versions():
+    """What must be equal where a function is sent: Python, torch and this package's code."""
+    package, code = Path(__file__).parents[1], hashlib.sha256()
+    for file in sorted(package.rglob("*.py")):
+        code.update(file.relative_to(package).as_posix().encode() + file.read_bytes())
+    return {"Python": VERSION, "torch": metadata.version("torch"), "d2lmgpu": code.hexdigest()[:8]}
 
 
 def settings(environ):

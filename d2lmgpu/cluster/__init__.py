@@ -1,0 +1,1 @@
+"""Hosts in one box: a cluster of network namespaces, for chapters, tests and demonstrations."""

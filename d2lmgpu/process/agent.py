@@ -1,0 +1,102 @@
+"""What ssh starts on a host: ``python -u -m d2lmgpu.process.agent``.
+
+It starts a supervisor of workers there, as ``launch`` does on the caller's own machine, and carries
+messages between that and the caller: see ``frames``. It ends when its standard input does, or when
+the caller has been silent for too long, and then nothing is left on this host.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pickle
+import socket
+import struct
+import sys
+import threading
+import time
+
+from d2lmgpu.process import frames
+from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.settings import versions
+
+SIOCGIFADDR = 0x8915
+TAIL = 1 << 16  # bytes of a log that are worth sending
+
+
+def main():
+    theirs, _, mine, _ = os.environ["SSH_CONNECTION"].split()
+    send = frames.Sender(os.fdopen(os.dup(1), "wb", buffering=0))
+    os.dup2(2, 1)  # what anything prints here is no message
+    child = start_ranks("torch", interface=interface_with(mine))
+    try:
+        send.plain(frames.FIRST)
+        send(frames.HELLO, json.dumps({"caller": theirs, **versions()}).encode())
+        threading.Thread(target=beat, args=[send], daemon=True).start()
+        job = []
+        for kind, content in frames.received(sys.stdin.buffer, frames.SILENCE):
+            if kind == frames.PLACE:
+                place = json.loads(content)
+            elif kind == frames.JOB:
+                job.append(content)
+            elif kind == frames.START:
+                child.send(on_this_host(pickle.loads(b"".join(job)) | place, child))
+                job.clear()
+                threading.Thread(target=report, args=[send, child, place], daemon=True).start()
+    except (TimeoutError, OSError):
+        pass  # the caller has gone, or the link
+    finally:
+        child.close()
+        os._exit(0)
+
+
+def interface_with(address):
+    """The network interface that has ``address``, None where that cannot be told (IPv6)."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # it has no address
+                request = struct.pack("256s", name.encode())
+                reply = fcntl.ioctl(any_socket.fileno(), SIOCGIFADDR, request)
+                if socket.inet_ntoa(reply[20:24]) == address:
+                    return name
+    return None
+
+
+def on_this_host(job, child):
+    """The job, pickled, with the caller's environment where this host has no setting of its own."""
+    return pickle.dumps(job | {"environ": job["environ"] | os.environ | child.environ})
+
+
+def beat(send):
+    with contextlib.suppress(OSError):
+        while True:
+            send(frames.BEAT, str(time.time_ns()).encode())
+            time.sleep(frames.EVERY)
+
+
+def report(send, child, place):
+    """Tell the caller what the workers say and, once all have ended, what they have left."""
+    with contextlib.suppress(OSError):
+        end = child.read(
+            on_event=lambda event: send(frames.EVENT, json.dumps(event).encode()),
+            on_output=lambda output: send(frames.OUTPUT, output),
+        )
+        first = place["first_rank"]
+        for rank in range(first, first + place["num_processes"]):
+            for name in (f"result-{rank}", f"error-{rank}", f"log-{rank}"):
+                send_file(send, child.folder / name)
+        send_file(send, child.folder / "log")
+        send(frames.EXIT, json.dumps(end).encode())
+
+
+def send_file(send, path):
+    if path.exists():
+        content = path.read_bytes()
+        if path.name.startswith("log"):
+            content = content[-TAIL:]
+        for piece in frames.pieces(content):
+            send(frames.FILE, path.name.encode() + b"\n" + piece)
+
+
+if __name__ == "__main__":
+    main()

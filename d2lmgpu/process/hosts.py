@@ -1,0 +1,240 @@
+"""Workers on several hosts, as the process sees them that has started them.
+
+    the caller → ssh → an agent on each host → a guard → the supervisor → its workers
+
+The caller holds the store in which all workers meet. One message pipe a host carries the job there,
+and back what is printed, reported, returned and raised: see ``frames``.
+"""
+
+import contextlib
+import json
+import os
+import queue
+import re
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+from d2lmgpu.cluster.state import ssh_options
+from d2lmgpu.process import frames
+from d2lmgpu.process.failures import LaunchError
+from d2lmgpu.process.settings import versions
+
+CONNECT, BEGIN = 5, 30  # seconds in which a host answers, and in which Python starts there
+GRACE = 2  # seconds that the other hosts have to say why they failed, once one has
+LEAVE = 8  # seconds that a host has to end everything
+PACKAGE = Path(__file__).parents[2]
+SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
+       "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
+ITS_OWN = ("CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR")
+END = b""  # the kind of what is no message: the link has ended
+
+
+class Link:
+    """One host: ssh to it, a thread that writes messages, one that puts what comes in ``inbox``."""
+
+    def __init__(self, host, options, folder, inbox):
+        self.host, self.inbox = host, inbox
+        self.silent = self.greeted = self.over = False
+        self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
+        self._words = folder / f"ssh-{host}"
+        with open(self._words, "wb") as words:
+            self._ssh = subprocess.Popen(
+                [*SSH, *options, "--", host, command()], bufsize=0,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words,
+                start_new_session=True,  # a notebook's interrupt reaches the kernel alone
+            )  # fmt: skip
+        self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
+        for work in (self._write, self._read):
+            threading.Thread(target=work, daemon=True, name=f"{work.__name__} {host}").start()
+
+    def send(self, kind, content=b""):
+        self._outbox.put((kind, content))
+
+    def _write(self):
+        send = frames.Sender(self._ssh.stdin)
+        with contextlib.suppress(OSError), self._ssh.stdin:
+            while not self._closing.is_set():
+                try:
+                    send(*self._outbox.get(timeout=frames.EVERY))
+                except queue.Empty:
+                    send(frames.BEAT)
+
+    def _read(self):
+        try:
+            for kind, content in frames.received(self._ssh.stdout, BEGIN, frames.FIRST):
+                if kind == frames.BEAT:
+                    self.ahead = max(self.ahead, int(content) - time.time_ns())
+                else:
+                    self.inbox.put((self, kind, content))
+        except TimeoutError:
+            self.silent = True
+        self.inbox.put((self, END, b""))
+
+    def end_in_words(self):
+        """Why the host has gone, or could not be had."""
+        if self.silent and self.greeted:
+            return f"nothing was heard from it for {frames.SILENCE} s: it or the link has stopped"
+        if self.silent:
+            return f"it did not start a Python within {BEGIN} s"
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._ssh.wait(timeout=1)
+        words = self._words.read_text(errors="replace").strip().splitlines()[-5:]
+        return "\n".join(words) or f"ssh ended with exit code {self._ssh.returncode}"
+
+    def close(self):
+        """Tell the host to end everything."""
+        self._closing.set()
+        self.send(frames.BEAT)  # wakes the thread
+
+    def wait(self, deadline):
+        """Wait until it has; where it cannot say so any more, not for long."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._ssh.wait(0 if self.silent else max(0, deadline - time.monotonic()))
+        self.kill()
+
+    def kill(self):
+        self._ssh.kill()
+        self._ssh.wait()
+
+
+def command():
+    """What ssh runs on a host: the same Python, in the same folder, with the same package."""
+    python = f"PYTHONPATH={shlex.quote(str(PACKAGE))} exec {shlex.quote(sys.executable)}"
+    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.process.agent"
+
+
+class Hosts:
+    """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is."""
+
+    def __init__(self, hosts, num_processes):
+        self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
+        self.environ, self._number, self._store = {}, num_processes, None
+        self.world_size = num_processes * len(hosts)
+        self._inbox, options = queue.SimpleQueue(), ssh_options(hosts)
+        self._links = [Link(host, options, self.folder, self._inbox) for host in hosts]
+
+    def ranks(self, link):
+        """The ranks of the workers on a host."""
+        first = self._links.index(link) * self._number
+        return range(first, first + self._number)
+
+    def send(self, job: bytes):
+        """Give the workers their job, once all hosts are there.
+
+        Raises LaunchError for a host that does not answer or has another Python, torch or package.
+        """
+        from torch.distributed import TCPStore  # while the hosts import it, too
+
+        waiting = set(self._links)
+        while waiting:
+            link, kind, content = self._inbox.get()
+            if kind == END:
+                raise LaunchError(f"Host {link.host} cannot be used: {link.end_in_words()}.")
+            hello, link.greeted = json.loads(content), True
+            check_versions(link.host, hello)
+            waiting.remove(link)
+        address = hello["caller"]
+        try:
+            listener = socket.create_server((address, 0))
+        except OSError as error:
+            raise LaunchError(
+                f"Host {link.host} sees this machine as {address}, where nothing can be reached "
+                f"({error}). Start from a machine that the hosts reach by its own address."
+            ) from error
+        port = listener.getsockname()[1]
+        self._store = TCPStore(
+            address, port, is_master=True, wait_for_workers=False,
+            master_listen_fd=listener.detach(),
+        )  # fmt: skip
+        for link in self._links:
+            place = {"first_rank": self.ranks(link)[0], "num_processes": self._number,
+                     "world_size": self.world_size, "store": [address, port]}  # fmt: skip
+            link.send(frames.PLACE, json.dumps(place).encode())
+            for piece in frames.pieces(job):
+                link.send(frames.JOB, piece)
+            link.send(frames.START)
+
+    def read(self, on_event, on_output):
+        """Hand on events and output until all hosts are done, or one has failed; the last event.
+
+        As ``Child.read``, with the codes of all workers by rank, and ``lost``: why, by host.
+        """
+        end = {"event": "exit", "codes": [None] * self.world_size, "supervisor": None, "lost": {}}
+        deadline = None
+        while not all(link.over for link in self._links):
+            left = None if deadline is None else deadline - time.monotonic()
+            try:
+                link, kind, content = self._inbox.get(timeout=left and max(0, left))
+            except queue.Empty:
+                break
+            if kind == frames.OUTPUT:
+                on_output(content)
+            elif kind == frames.EVENT:
+                on_event(json.loads(content))
+            elif kind == frames.FILE:
+                self._keep(link, *content.split(b"\n", 1))
+            elif not link.over:
+                link.over = True
+                failed = self._note_end(link, None if kind == END else json.loads(content), end)
+                if failed and deadline is None:
+                    deadline = time.monotonic() + GRACE
+        return end
+
+    def _keep(self, link, name, piece):
+        name = name.decode()
+        if not re.fullmatch(r"(result|error|log)-\d+|log", name):
+            raise LaunchError(f"Host {link.host} sent the file {name!r}.")
+        with open(self.folder / (f"log-{link.host}" if name == "log" else name), "ab") as file:
+            file.write(piece)
+
+    def _note_end(self, link, told, end):
+        """Add what a host told at its end, None if it told nothing; whether it has failed."""
+        if told is None:
+            end["lost"][link.host] = link.end_in_words()
+            return True
+        if told["codes"] is None:
+            end["lost"][link.host] = f"the supervisor there ended with {told['supervisor']}"
+            return True
+        for rank, code in zip(self.ranks(link), told["codes"], strict=True):
+            end["codes"][rank] = code
+            error = self.folder / f"error-{rank}"
+            if error.exists():  # its time as our clock would have told it
+                raised = json.loads(error.read_text())
+                error.write_text(json.dumps(raised | {"time_ns": raised["time_ns"] - link.ahead}))
+        return any(not (self.folder / f"result-{rank}").exists() for rank in self.ranks(link))
+
+    def close(self):
+        """End whatever still runs on the hosts, and return once nothing of it is left there."""
+        deadline = time.monotonic() + LEAVE
+        try:
+            for link in self._links:
+                link.close()
+            for link in self._links:
+                link.wait(deadline)
+        finally:
+            for link in self._links:
+                link.kill()
+            self._store = None
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def check_versions(host, theirs):
+    """LaunchError if a host has another Python, torch or code than this process."""
+    for what, mine in versions().items():
+        if theirs[what] != mine:
+            raise LaunchError(
+                f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "
+                "be sent between equal ones. Install the same on both."
+            )
+
+
+def machine_independent(environ):
+    """``environ`` without what belongs to the caller's machine and not to its settings."""
+    return {name: value for name, value in environ.items() if name not in ITS_OWN}
