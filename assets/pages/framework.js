@@ -1,0 +1,108 @@
+// The reader's framework: asked once, remembered, and what the links to the next page follow.
+//
+// tools/pages/two_ways.py puts CoursePages into each page: all pages in their order, as
+// { page, title, framework }, framework being null where both ways share a page.
+(() => {
+  "use strict";
+  const KEY = "d2lmgpu-framework";
+  const NAMES = ["PyTorch", "MXNet"];
+  const LOST = "This browser keeps nothing for these pages, so you will be asked on each of them.";
+  const root = document.documentElement;
+  const here = () => CoursePages.findIndex(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
+  const address = ({ page }) => `${root.dataset.content_root}${page}.html`;
+
+  /** What is remembered, null if nothing is or may be. */
+  function remembered() {
+    try {
+      const name = localStorage.getItem(KEY);
+      return NAMES.includes(name) ? name : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Whether the browser has kept it. */
+  function remember(name) {
+    try {
+      localStorage.setItem(KEY, name);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  /** The question, as often as a page asks it: all of its places show the same answer. */
+  class ChooseFramework extends HTMLElement {
+    static #made = 0;
+
+    connectedCallback() {
+      const name = `framework-${(ChooseFramework.#made += 1)}`;
+      const choices = NAMES.map(
+        (way) => `<label><input type="radio" name="${name}" value="${way}"><span>${way}</span></label>`,
+      );
+      this.innerHTML = `<fieldset><legend></legend><div>${choices.join("")}</div></fieldset>
+        <p role="status"></p>`;
+      this.show();
+      this.addEventListener("change", (event) => {
+        const kept = remember(event.target.value);
+        choose(event.target.value);
+        this.querySelector("p").textContent = kept ? "" : LOST;
+      });
+    }
+
+    show() {
+      const chosen = root.dataset.framework;
+      const question = chosen ? "Your framework" : "Which framework do you use?";
+      this.querySelector("legend").textContent = question;
+      for (const input of this.querySelectorAll("input")) input.checked = input.value === chosen;
+    }
+  }
+
+  function choose(name) {
+    root.dataset.framework = name;
+    for (const place of document.querySelectorAll("choose-framework")) place.show();
+    lead();
+  }
+
+  /** The links at the page's end: to the nearest page on either side that is not the other way's. */
+  function lead() {
+    const at = here();
+    const chosen = root.dataset.framework;
+    const area = document.querySelector(".prev-next-area");
+    if (at < 0 || !area || !chosen) return;
+    const mine = ({ framework }) => !framework || framework === chosen;
+    aim(area.querySelector(".left-prev"), CoursePages.slice(0, at).findLast(mine));
+    aim(area.querySelector(".right-next"), CoursePages.slice(at + 1).find(mine));
+  }
+
+  function aim(link, page) {
+    if (!link || !page) return;
+    link.href = address(page);
+    link.querySelector(".prev-next-title").textContent = page.title;
+  }
+
+  /** What the side bar dims: the pages of a framework, whichever the reader's is. */
+  function mark() {
+    const ways = CoursePages.filter(({ framework }) => framework);
+    const of = new Map(ways.map((way) => [new URL(address(way), location).pathname, way.framework]));
+    for (const link of document.querySelectorAll(".bd-links a")) {
+      const framework = of.get(new URL(link.href).pathname);
+      if (framework) link.dataset.framework = framework;
+    }
+  }
+
+  function start() {
+    mark();
+    lead();
+    const area = document.querySelector(".prev-next-area");
+    const matters = CoursePages.slice(Math.max(0, here())).some(({ framework }) => framework);
+    if (area && here() >= 0 && matters && !root.dataset.framework) {
+      area.before(document.createElement("choose-framework"));
+    }
+  }
+
+  const known = remembered();
+  if (known) root.dataset.framework = known;
+  customElements.define("choose-framework", ChooseFramework);
+  document.addEventListener("DOMContentLoaded", start);
+})();

@@ -1,0 +1,112 @@
+"""The reader's framework: asked once, remembered, and what the path through the pages follows."""
+
+import pytest
+from test_pages import HTML, PAGES, TOC, parsed, visit
+
+TITLES = {page["file"]: page.get("title", "") for part in TOC["parts"] for page in part["chapters"]}
+PAIRS = [
+    ("chapters/scratch/pytorch", "chapters/scratch/mxnet"),
+    ("chapters/concise/pytorch", "chapters/concise/mxnet"),
+]
+FORK = "chapters/foundations/data-parallelism"  # the page before the first pair
+IN_SIDE_BAR = ".bd-sidebar-primary choose-framework"
+
+
+def way(framework):
+    """The pages in their order, less those whose title names the other framework only."""
+    (other,) = {"PyTorch", "MXNet"} - {framework}
+    return [p for p in PAGES if framework in TITLES.get(p, "") or other not in TITLES.get(p, "")]
+
+
+def choose(page, framework, within=IN_SIDE_BAR):
+    page.locator(within).get_by_label(framework).check()
+
+
+def ends(page):
+    """Where the links to the previous and the next page lead, as names of pages."""
+    links = page.locator(".prev-next-area a").evaluate_all("all => all.map(a => a.href)")
+    return [link.partition("chapters/")[2].removesuffix(".html") for link in links]
+
+
+@pytest.mark.parametrize("framework", ["PyTorch", "MXNet"])
+def test_next_leads_along_the_framework_to_the_last_page(browser, site, framework):
+    page, troubles = visit(browser, site, "chapters/intro.html", 1280)
+    choose(page, framework)
+    seen = [PAGES[0]]
+    while link := page.locator(".right-next").all():
+        page.goto(link[0].evaluate("a => a.href"), wait_until="domcontentloaded")
+        seen.append(page.evaluate("DOCUMENTATION_OPTIONS.pagename"))
+        title = page.locator("h1").evaluate("h1 => h1.firstChild.data")
+        back = way(framework)[len(seen) - 2]
+        assert ends(page)[0] == back.removeprefix("chapters/"), title
+    chosen = page.locator(IN_SIDE_BAR).get_by_label(framework)
+    assert seen == way(framework) and chosen.is_checked()
+    page.context.close()
+    assert troubles == []
+
+
+def test_unasked_the_order_is_that_of_the_table_of_contents(browser, built):
+    page, _ = visit(browser, built.as_uri(), f"{PAIRS[0][0]}.html", 1280)
+    assert ends(page) == [FORK.removeprefix("chapters/"), "scratch/mxnet"]
+    choose(page, "PyTorch", ".prev-next-footer choose-framework")
+    assert ends(page)[1] == "concise/pytorch"
+    assert page.locator(IN_SIDE_BAR).get_by_label("PyTorch").is_checked()
+    page.reload()
+    assert page.locator("choose-framework").count() == 1, "it is asked once"
+    page.context.close()
+
+
+def test_the_keyboard_chooses(browser, built):
+    page, _ = visit(browser, built.as_uri(), f"{FORK}.html", 1280)
+    page.locator(f"{IN_SIDE_BAR} input").first.focus()
+    page.keyboard.press("ArrowRight")
+    assert ends(page)[1] == "scratch/mxnet"
+    page.keyboard.press("ArrowLeft")
+    assert ends(page)[1] == "scratch/pytorch"
+    page.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_other_way_is_dimmed_and_can_be_read(browser, built, scheme):
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        page.goto((built / "chapters/intro.html").as_uri())
+        choose(page, "MXNet")
+        links = page.locator(".bd-links li a").evaluate_all(
+            "all => all.map(a => [a.textContent.trim(), getComputedStyle(a).fontStyle])"
+        )
+    dimmed = {title for title, style in links if style == "italic"}
+    assert dimmed == {title for title in TITLES.values() if "PyTorch" in title} and len(dimmed) > 1
+
+
+def test_where_nothing_may_be_kept_that_is_said(browser, built):
+    """A frame in a sandbox has no storage."""
+    with browser.new_context() as context:
+        page = context.new_page()
+        page.goto(built.as_uri() + "/search.html")
+        page.set_content(
+            f'<iframe sandbox="allow-scripts" width="1280" height="700" '
+            f'src="{(built / FORK).as_uri()}.html"></iframe>'
+        )
+        frame = page.frame_locator("iframe")
+        frame.locator(IN_SIDE_BAR).get_by_label("MXNet").check()
+        said = frame.locator(f"{IN_SIDE_BAR} [role=status]")
+        assert said.text_content() and frame.locator(".right-next[href*=mxnet]").count() == 1
+
+
+@pytest.mark.parametrize("one, other", [*PAIRS, *(pair[::-1] for pair in PAIRS)])
+def test_each_section_links_to_its_twin(built, one, other):
+    there = {at["id"]: at for at in parsed(HTML / f"{other}.html").select("article section[id]")}
+    name = other.rpartition("/")[2]
+    linked = {}
+    for link in parsed(HTML / f"{one}.html").select("article .twin a"):
+        section = link.find_parent("section")
+        page, _, part = link["href"].partition("#")
+        assert page == f"{name}.html"
+        linked[section["id"]] = part
+        if part:
+            headings = [at.find(["h2", "h3", "h4"]).get_text() for at in (section, there[part])]
+            assert headings[0] == headings[1]
+    article = parsed(HTML / f"{one}.html").select_one("article")
+    same = {at["id"] for at in article.select("section[id]")} & {*there}
+    assert same <= {*linked} and len(linked) >= 7
