@@ -6,6 +6,7 @@ from pathlib import Path
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.course import chapters
 from d2lmgpu.lab.functions import TITLES, KnownTrain
+from d2lmgpu.process import lanes
 
 
 class ChapterTrain(KnownTrain):
@@ -16,7 +17,7 @@ class ChapterTrain(KnownTrain):
     """
 
     def __init__(self, path, name="train"):
-        self.path, self.__name__ = Path(path).resolve(), name
+        self.path, self.__name__, self._given = Path(path).resolve(), name, str(path)
         text, self.training = self.path.read_text(), training_of(path)
         self.modules = tuple(f for f in TITLES if f"from d2lmgpu import {f} as d2l" in text)
         if "from d2lmgpu.launch import" in text:
@@ -24,8 +25,15 @@ class ChapterTrain(KnownTrain):
 
     def __call__(self, num_gpus, batch_size, lr, num_epochs=None):
         train = chapters.load(self.path)[self.__name__]
+        lanes.watch(train)
         return train(num_gpus, batch_size, lr, num_epochs)
 
     def version(self):
         """A hash of the notebook."""
         return sha256(self.path.read_bytes()).hexdigest()[:8]
+
+    def source(self):
+        """How a cell gets this: (lines before, expression)."""
+        name = "" if self.__name__ == "train" else f", {self.__name__!r}"
+        imported = "from d2lmgpu.course.chapter_train import ChapterTrain"
+        return [imported], f"ChapterTrain({self._given!r}{name})"
