@@ -74,15 +74,41 @@ def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
     """
     need.whole("num_gpus", num_gpus)
     need.whole("batch_size", batch_size)
+    kept = _kept(network, framework)
+    if kept is None or num_gpus > kept[0].devices == 1:
+        return None
+    return predict(kept[0], kept[1], num_gpus, batch_size, kept[2])
+
+
+def speedups(network, framework, batch_size, most) -> list[tuple[int, float]]:
+    """``[(num_gpus, modelled speedup over one device)]`` for one global batch; [] if unknown.
+
+    From 1 to ``most`` devices, as far as there are so many here and each gets an example: simulated
+    devices have no speedup. Raises CostError as `forecast` does.
+    """
+    need.whole("batch_size", batch_size)
+    need.whole("most", most)
+    kept = _kept(network, framework)
+    if kept is None:
+        return []
+    calibration, work, _ = kept
+    at_most = min(most, batch_size, calibration.devices)
+    seconds = [
+        predict(calibration, work, k, batch_size).step.seconds for k in range(1, at_most + 1)
+    ]
+    return [(k, seconds[0] / s) for k, s in enumerate(seconds, 1)]
+
+
+def _kept(network, framework):
+    """(calibration, work, fit_error) that was kept here, if it counts; else None."""
     file = _file(network, framework)
     try:
         kept = json.loads(file.read_text())
         if kept["key"] != _key(framework, kept["source"]):
             return None
-        calibration, work = Calibration(**kept["calibration"]), Work(**kept["work"])
-        return predict(calibration, work, num_gpus, batch_size, kept["fit_error"])
+        return Calibration(**kept["calibration"]), Work(**kept["work"]), kept["fit_error"]
     except (OSError, ValueError, TypeError, KeyError):
-        return None  # none yet, not for us to read, by another version of this file, of one device
+        return None  # none yet, not for us to read, by another version of this file
 
 
 def predict(calibration, work, num_gpus, batch_size, fit_error=0.0) -> Forecast:

@@ -16,7 +16,7 @@ class ChapterTrain(KnownTrain):
     """
 
     def __init__(self, path, name="train"):
-        self.path, self.__name__ = Path(path).resolve(), name
+        self.path, self.__name__, self._given = Path(path).resolve(), name, str(path)
         text, self.training = self.path.read_text(), training_of(path)
         self.modules = tuple(f for f in TITLES if f"from d2lmgpu import {f} as d2l" in text)
         if "from d2lmgpu.launch import" in text:
@@ -29,3 +29,9 @@ class ChapterTrain(KnownTrain):
     def version(self):
         """A hash of the notebook."""
         return sha256(self.path.read_bytes()).hexdigest()[:8]
+
+    def source(self):
+        """How a cell gets this: (lines before, expression)."""
+        name = "" if self.__name__ == "train" else f", {self.__name__!r}"
+        imported = "from d2lmgpu.course.chapter_train import ChapterTrain"
+        return [imported], f"ChapterTrain({self._given!r}{name})"

@@ -1,7 +1,10 @@
-"""What is known of a run while it goes on: its curves, how far it is, how fast."""
+"""What is known of a run: while it goes on its curves, how far it is, how fast; then its end."""
 
 from collections import deque
+from dataclasses import dataclass
 from statistics import median
+
+from d2lmgpu.records.compare import Trial
 
 RECENT = 20  # events over which the present speed is taken: about a second
 SPEED = "samples/s"
@@ -10,28 +13,42 @@ SPEED = "samples/s"
 class Live:
     """Made from the events of one run.
 
-    ``curves`` maps each label to its points ``(xs, ys)``, ``modelled`` some labels to a forecast;
-    ``progress`` is the done share of the run (None where the number of epochs is not known),
-    ``speed`` is in samples a second, as is the forecast ``modelled_speed``.
+    ``points`` maps each label to its points ``(x, epoch, seconds, y)``: what ``train`` drew it
+    over, the epochs and the seconds that had passed since ``train`` was called, None where nobody
+    knows. ``modelled`` maps some labels to a forecast; ``progress`` is the done share of the run
+    (None where the number of epochs is not known), ``speed`` is in samples a second, as is the
+    forecast ``modelled_speed``, ``num_samples`` the training images of an epoch. ``lanes``,
+    ``where`` and ``memory`` say what the devices do, see ``numbers``.
     """
 
     def __init__(self, num_epochs=None, modelled_speed=None):
         self.num_epochs, self.epoch, self.sharing = num_epochs, 0, None
         self.modelled = {SPEED: modelled_speed} if modelled_speed else {}
-        self.curves, self.xlabel, self.progress, self.speed = {}, "epoch", None, None
+        self.points, self.xlabel, self.progress, self.speed = {}, "epoch", None, None
+        self.num_samples, self.epoch_ends = None, {}
+        self.lanes, self.where, self.memory = [], None, None
         self.elapsed, self._first, self._speeds = 0.0, None, {}
+        self._called, self._done = None, None
 
     def take(self, event):
         """Take in one event of the run."""
         match event["event"]:
             case "started":
-                self.sharing = event["sharing"]
+                self.sharing, self._called = event["sharing"], event.get("time")
             case "loss":
-                self._add("train loss", event["x"], event["loss"])
+                self._add("train loss", event["x"], event["x"], event["loss"], event)
             case "point":
                 self._add_points(event)
             case "batch":
                 self._add_batch(event)
+
+    @property
+    def curves(self):
+        """``{label: (xs, ys)}``, over what ``train`` drew them."""
+        return {
+            label: ([point[0] for point in points], [point[3] for point in points])
+            for label, points in self.points.items()
+        }
 
     @property
     def seconds_left(self):
@@ -50,30 +67,48 @@ class Live:
             self.num_epochs = event["xlim"][1]  # D2L's own convention: xlim=[1, num_epochs]
         for i, x, y in event["points"]:
             label = (event["legend"][i : i + 1] or [event.get("ylabel", f"curve {i + 1}")])[0]
-            self._add(str(label), x, y)
+            epoch = x if self.xlabel == "epoch" else self._done
+            self._add(str(label), x, epoch, y, event)
 
     def _add_batch(self, event):
         epoch, here = event["epoch"], (event["time"], event["done"])
         if epoch != self.epoch:
             self.epoch, self._epoch_start, self._recent = epoch, here, deque(maxlen=RECENT)
         self._first = here[0] if self._first is None else self._first
-        self.elapsed = here[0] - self._first
+        self.elapsed, self.num_samples = here[0] - self._first, event["of"]
         self._recent.append(here)
         self._speeds[epoch] = pace(self._epoch_start, here)
-        done = epoch - 1 + event["done"] / event["of"]
+        self._done = done = epoch - 1 + event["done"] / event["of"]
+        self.epoch_ends[epoch] = self._seconds(event)
         if speed := pace(self._recent[0], here):
             self.speed = speed
-            self._add(SPEED, done, speed)
+            self._add(SPEED, done, done, speed, event)
         if self.num_epochs:
             self.progress = min(1.0, done / self.num_epochs)
 
-    def _add(self, label, x, y):
-        xs, ys = self.curves.setdefault(label, ([], []))
-        xs.append(x)
-        ys.append(y)
+    def _add(self, label, x, epoch, y, event):
+        self.points.setdefault(label, []).append((x, epoch, self._seconds(event), y))
+
+    def _seconds(self, event):
+        """Seconds from the call of ``train`` to ``event``; None where one of them has no time."""
+        known = self._called is not None and "time" in event
+        return event["time"] - self._called if known else None
 
 
 def pace(start, end):
     """Samples a second between two ``(seconds, samples)``; None unless both have grown."""
     seconds, samples = end[0] - start[0], end[1] - start[1]
     return samples / seconds if seconds > 0 and samples > 0 else None
+
+
+@dataclass
+class LabRun:
+    """One run of a lab: its number there, what was chosen for it, and what was seen of it.
+
+    ``trial`` is None while it goes on.
+    """
+
+    id: int
+    settings: dict
+    live: Live
+    trial: Trial | None = None

@@ -3,11 +3,13 @@
 import itertools
 import threading
 import traceback
+from dataclasses import replace
 from datetime import datetime, timezone
 
-from traitlets import Bool, Enum, Float, HasTraits, Int, List, Unicode, observe
+from traitlets import Enum, Instance, Int, List, Unicode
 
-from d2lmgpu.costmodel.forecast import forecast
+from d2lmgpu.costmodel.forecast import forecast, speedups
+from d2lmgpu.lab.chosen import Chosen
 from d2lmgpu.lab.functions import (
     CONTROLS,
     JobError,
@@ -18,7 +20,7 @@ from d2lmgpu.lab.functions import (
     latest,
     modules_of,
 )
-from d2lmgpu.lab.live import Live
+from d2lmgpu.lab.live import LabRun, Live
 from d2lmgpu.lab.runner import BusyError, Runner, keep_spare
 from d2lmgpu.lab.version import version
 from d2lmgpu.machine.devices import check_run
@@ -29,24 +31,19 @@ from d2lmgpu.records import compare, store
 MAX_DEVICES = 16
 
 
-class LabModel(HasTraits):
+class LabModel(Chosen):
     """One lab. ``run``, ``stop`` and ``reset`` are the buttons; the rest is read or observed.
 
     ``trains`` maps the name of each choice to a function ``train(num_gpus, batch_size, lr)``;
     ``fixed`` holds further arguments of theirs; ``training`` is what there may be a forecast of,
     ``(network, framework)``, for those that do not know it themselves. ``live`` is the present or
-    last run (None before the first), ``news`` changes with everything that it tells.
+    last run (None before the first), ``news`` changes with everything that it tells. ``present`` is
+    the ``LabRun`` that goes on, or None, ``ended`` has one for each of ``runs``. No id of a run is
+    used again.
 
     Buttons are pressed in one thread and runs end in another: whoever changes ``status`` holds the
     lock, so that a stop belongs to the run that it was meant for, or to none.
     """
-
-    train = Unicode(help="name of the function that runs next")
-    num_gpus = Int(1)
-    batch_size = Int(256)
-    lr = Float(0.1)
-    scale_lr = Bool(False, help="whether lr keeps its ratio to batch_size")
-    num_epochs = Int(None, allow_none=True, help="None: train's own default")
 
     status = Enum(["idle", "running", "stopping"], "idle")
     message = Unicode("Ready.")
@@ -55,14 +52,17 @@ class LabModel(HasTraits):
     num_devices = Int(None, allow_none=True, help="how many devices are not simulated, once known")
     device_kind = Unicode("cpu")
     runs = List()
-    baseline = Int(None, allow_none=True, help="number of the table's row; None: the lab chooses")
+    measuring = Instance(dict, allow_none=True, help="{'done': 0 to 1, 'message': what}, or None")
+
+    most = MAX_DEVICES
 
     def __init__(self, trains, fixed=None, time_limit=3600, training=None, **settings):
         fixed = {} if fixed is None else fixed
         check_lab(trains, fixed, time_limit, settings)
         self.trains, self.fixed, self._training = dict(trains), dict(fixed), training
-        self.live, self._reset_at_end = None, False
+        self.live, self.present, self.ended, self._reset_at_end = None, None, [], False
         self._changes, self._news = threading.RLock(), itertools.count(1)
+        self._ids = itertools.count(1)
         self.runner = Runner(self._on_event, self._on_end, time_limit)
         super().__init__(train=next(iter(self.trains)), **settings)
         self._first = {name: getattr(self, name) for name in ("train", *CONTROLS)}
@@ -84,6 +84,17 @@ class LabModel(HasTraits):
             return None
         return forecast(*self.training, self.num_gpus, self.batch_size)
 
+    @property
+    def can_measure(self):
+        """Whether ``measure`` can be pressed."""
+        return False
+
+    def forecasts(self):
+        """``[(num_gpus, modelled speedup over one device)]`` for the present batch."""
+        if self.training is None or self.batch_size < 1:
+            return []
+        return speedups(*self.training, self.batch_size, MAX_DEVICES)
+
     def warm(self):
         """Start a spare worker, which also learns which devices there are; not during a run."""
         threading.Thread(target=machine, daemon=True).start()  # it asks the driver, once
@@ -99,12 +110,12 @@ class LabModel(HasTraits):
             try:
                 self._start()
             except (ValueError, JobError, OSError, BusyError) as error:
-                self.status, self.message = "idle", str(error)
+                self.status, self.message, self.present = "idle", str(error), None
 
     def _start(self):
         fn, arguments = self.function, self._arguments()
         check_decorated(self.trains[self.train], fn)
-        self._run = {
+        settings = {
             "train": self.train,
             "version": version(fn),
             "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -112,6 +123,7 @@ class LabModel(HasTraits):
         }
         modelled = self.forecast()
         self.live = Live(self.num_epochs, modelled and modelled.step.samples_per_second)
+        self.present = LabRun(next(self._ids), settings, self.live)
         self.status, self.message, self.details = "running", "Starting.", ""
         self.runner.start(fn, modules_of(fn), **arguments)
 
@@ -131,9 +143,14 @@ class LabModel(HasTraits):
             self.scale_lr = False
             for name, value in self._first.items():
                 setattr(self, name, value)
-            self.runs, self.baseline, self.live = [], None, None
+            self.ended, self.live = [], None
+            self.runs = []
+            self.show_all()
             self.message, self.details = "Ready.", ""
         self.news = next(self._news)
+
+    def knows(self, run_id):
+        return any(one.id == run_id for one in (*self.ended, self.present) if one is not None)
 
     def table(self):
         """All runs as ``compare.TableRow``s."""
@@ -163,11 +180,6 @@ class LabModel(HasTraits):
         check_call(self.function, arguments)
         return arguments
 
-    @observe("batch_size")
-    def _scale(self, change):
-        if self.scale_lr and change.old and change.new > 0:
-            self.lr = float(f"{self.lr * change.new / change.old:.6g}")
-
     def _on_event(self, event):
         live = self.live  # a reset may take it away
         if event["event"] == "ready":
@@ -188,7 +200,7 @@ class LabModel(HasTraits):
             except Exception as error:  # whatever a train may return, the lab goes on
                 self.message = f"{outcome.message} The run cannot be shown: {error}"
                 self.details = traceback.format_exc()
-            self.status = "idle"
+            self.status, self.present = "idle", None
             if self._reset_at_end:
                 self.reset()
         self.news = next(self._news)
@@ -202,7 +214,9 @@ class LabModel(HasTraits):
             numbers["samples_per_second"] = self.live.median_speed  # train returned no numbers
         message = " ".join(filter(None, [outcome.message, result.get("note")]))
         end = {"status": outcome.status, "message": message, "sharing": self.live.sharing}
-        self.runs = [*self.runs, compare.Trial(**self._run, **end, **numbers)]
+        trial = compare.Trial(**self.present.settings, **end, **numbers)
+        self.ended, self.present = [*self.ended, replace(self.present, trial=trial)], None
+        self.runs = [*self.runs, trial]  # last: who observes runs finds all the rest in its place
         self.details = "" if finished else "\n".join(filter(None, [outcome.traceback, outcome.log]))
         self.message = message
 

@@ -6,17 +6,11 @@ from d2lmgpu.figures.curves import curves_svg
 from d2lmgpu.figures.explorer import Explorer
 from d2lmgpu.figures.style import number
 from d2lmgpu.lab import display
+from d2lmgpu.lab.recorded import provenance, title
 from d2lmgpu.records import compare, store
 from d2lmgpu.records.run import RunError, counted
 from d2lmgpu.records.speedup import PAIRS
 
-TRAININGS = {  # what stands in the name of a record -> what was trained
-    "scratch-pytorch": "LeNet in PyTorch",
-    "scratch-mxnet": "LeNet in MXNet",
-    "concise-pytorch": "ResNet-18 in PyTorch",
-    "concise-mxnet": "ResNet-18 in MXNet",
-    "lab-gluon-mnist": "a small CNN for MNIST in MXNet",
-}
 NOTE = (
     "In a live notebook this is a lab: it trains with the number of devices and the batch size "
     "that you choose. "
@@ -81,14 +75,9 @@ def answers(record):
 
 def table(record, rows):
     """All runs of a record, and where they come from."""
-    data = f" Data: {record['data']}." if "data" in record else ""
-    provenance = (
-        f"{machine(record)}. {record.get('profile', '')}{data} Recorded {record['date']} "
-        f"at commit {record['commit'][:10]}; made again by "
-    )
     return (  # of a live region only what was chosen is read aloud
         f'<div class="lab-record" aria-live="off">{display.table(rows)}'
-        f"<p>{escape(provenance)}<code>{escape(record['command'])}</code>.</p></div>"
+        f"<p>{escape(provenance(record))}<code>{escape(record['command'])}</code>.</p></div>"
     )
 
 
@@ -122,17 +111,3 @@ def sentence(row, modelled):
         parts.append(f"test accuracy {accuracy} after {counted(len(trial.accuracies), 'epoch')}")
     about = f"{counted(trial.num_gpus, 'device')}, batch {trial.batch_size}, lr {trial.lr:g}"
     return f"{about}: {', '.join(parts) or 'no numbers were recorded'}."
-
-
-def title(stem, record):
-    """A machine and what it ran, in words: ``stem`` is the name of the record's file."""
-    plain = stem.replace("-", " ")
-    training = next((words for name, words in TRAININGS.items() if name in stem), plain)
-    profile = record.get("profile", "").partition(":")[0].rstrip(".")
-    return ", ".join(filter(None, [f"{machine(record)}: {training}", profile]))
-
-
-def machine(record):
-    """The devices of a machine in words."""
-    about = record["machine"]
-    return ", ".join(about["gpus"]) or f"{about['cores']} CPU cores ({about['cpu']})"

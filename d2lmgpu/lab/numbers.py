@@ -1,0 +1,240 @@
+"""The lab's state as JSON, for the browser that draws it: dicts, lists, finite numbers, text.
+
+A number that is not known or not finite is None. Seconds of a run count from the call of its
+``train``, so the evaluations between the epochs are in them; seconds of a recorded run are those
+that its epochs took.
+"""
+
+import json
+
+from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
+from d2lmgpu.lab import words
+from d2lmgpu.lab.functions import CONTROLS, JobError, check_call
+from d2lmgpu.lab.live import SPEED
+from d2lmgpu.lab.plain import finite, plain, text
+from d2lmgpu.lab.settings import cell
+from d2lmgpu.lab.why import why as why
+
+MOST_POINTS = 150  # of a curve
+ACCURACY = "test accuracy"
+SAME_LABEL = {"test acc": ACCURACY}  # as D2L writes it
+SETTINGS = ("train", "num_gpus", "batch_size", "lr", "num_epochs")
+
+
+def settings(model):
+    """What the reader has chosen."""
+    return {
+        "train": text(model.train),
+        **{name: finite(getattr(model, name)) for name in CONTROLS},
+        "scale_lr": model.scale_lr,
+    }
+
+
+def about(model):
+    """What there is to choose from here."""
+    try:
+        takes_epochs = "num_epochs" in check_call(model.function)
+    except JobError:  # its cell has been run again, with another signature: Run says so
+        takes_epochs = False
+    note = words.devices_note(model.device_kind, model.num_devices, model.most)
+    return {
+        "trains": [text(name) for name in model.trains],
+        "takes_epochs": takes_epochs,
+        "most": model.most,
+        "kind": model.device_kind,
+        "devices": model.num_devices,
+        "note": note,
+        "cell": text(cell(model)),
+    }
+
+
+def state(model):
+    """Whether a run goes on, what is said of it, and what the next one should give."""
+    modelled = model.forecast()
+    return {
+        "status": model.status,
+        "message": text(model.message),
+        "details": text(model.details),
+        "hint": words.hint(model.num_gpus, model.num_devices, model.most),
+        "forecast": modelled and forecast(modelled),
+        "forecasts": [[k, finite(speedup)] for k, speedup in model.forecasts()],
+        "can_measure": model.can_measure,
+        "measuring": model.measuring,
+    }
+
+
+def forecast(modelled):
+    """A Forecast; ``error`` is how far off such step times were on two CPU cores, in shares."""
+    step = modelled.step
+    return {
+        "samples_per_second": finite(step.samples_per_second),
+        "step_seconds": finite(step.seconds),
+        "communication_share": finite(step.communication_share),
+        "best_num_gpus": modelled.best_num_gpus,
+        "error": list(RECORDED_ERRORS),
+    }
+
+
+def runs(model):
+    """All runs that have ended, oldest first."""
+    rows = {id(trial): row.number for row in model.table() for trial in row.trials}
+    return [
+        run(one, name, rows[id(one.trial)])
+        for one, name in zip(model.ended, names(model), strict=False)
+    ]
+
+
+def live(model):
+    """The run that goes on; None without one."""
+    if model.present is None:
+        return None
+    seen = model.present.live
+    return {
+        "run": run(model.present, names(model)[-1], None),
+        "progress": finite(seen.progress),
+        "epoch": seen.epoch,
+        "num_epochs": finite(seen.num_epochs),
+        "speed": finite(seen.speed),
+        "seconds_left": finite(seen.seconds_left),
+        "lanes": seen.lanes,
+    }
+
+
+def names(model):
+    """The name of each run, the present one last: the reader's, or one made of its settings."""
+    known = [*model.ended, *([model.present] if model.present else [])]
+    made = words.names([one.settings for one in known])
+    return [text(model.names.get(one.id, name)) for one, name in zip(known, made, strict=True)]
+
+
+def run(one, name, row):
+    """A ``LabRun``: ``row`` is the number of its row in the table."""
+    trial, seen = one.trial, one.live
+    return {
+        "id": one.id,
+        "name": name,
+        "row": row,
+        "status": trial.status if trial else "running",
+        "timing": words.TIMING.get(seen.sharing, ""),
+        "settings": {what: plain(one.settings[what]) for what in SETTINGS},
+        "curves": curves(seen, trial),
+        "forecast": finite(seen.modelled.get(SPEED)),
+        "where": seen.where,
+        "memory": seen.memory,
+    }
+
+
+def curves(seen, trial=None):
+    """``{label: [[epoch, seconds, samples, value], …]}`` of a run, at most 150 points a curve.
+
+    What ``train`` returned, as ``trial`` has it, is a curve where ``train`` has not drawn it.
+    """
+    num_samples = (trial and trial.num_samples) or seen.num_samples
+    drawn = {
+        text(SAME_LABEL.get(label, label)): [
+            [finite(epoch), finite(seconds), samples(epoch, num_samples), finite(value)]
+            for _, epoch, seconds, value in thin(points)
+        ]
+        for label, points in seen.points.items()
+    }
+    if trial:
+        values = [[point[3] for point in points] for points in drawn.values()]
+        for label, curve in returned(trial, num_samples, seen.epoch_ends).items():
+            if label not in drawn and [point[3] for point in curve] not in values:
+                drawn[label] = curve
+    return drawn
+
+
+def returned(trial, num_samples, epoch_ends=None):
+    """The curves of a Trial: accuracy and speed of each epoch.
+
+    ``epoch_ends`` maps epochs to seconds; without it, it is the seconds that the epochs took.
+    """
+    if not epoch_ends:
+        epoch_ends, passed = {}, 0.0
+        for epoch, seconds in enumerate(trial.seconds, 1):
+            epoch_ends[epoch] = passed = passed + seconds
+    speeds = [num_samples / s if num_samples and s else None for s in trial.seconds]
+    return {
+        label: thin([
+            [epoch, finite(epoch_ends.get(epoch)), samples(epoch, num_samples), finite(value)]
+            for epoch, value in enumerate(values, 1)
+        ])
+        for label, values in ((ACCURACY, trial.accuracies), (SPEED, speeds))
+        if any(value is not None for value in values)
+    }  # fmt: skip
+
+
+def samples(epoch, num_samples):
+    """Training images that had been seen after so many epochs; None if not known."""
+    known = finite(epoch), finite(num_samples)
+    seen = None if None in known else finite(float(known[0]) * known[1])
+    return None if seen is None else round(seen)
+
+
+def thin(points):
+    """At most ``MOST_POINTS`` of ``points``, evenly; the first and the last are among them.
+
+    While a curve grows, what is shown of it stays: the step between two points only doubles.
+    """
+    step, last = 1, len(points) - 1
+    while last // step + 2 > MOST_POINTS and last + 1 > MOST_POINTS:
+        step *= 2
+    return points[::step] + ([points[-1]] if last > 0 and last % step else [])
+
+
+def table(model):
+    """All runs, repeats taken together, as texts."""
+    return table_of(model.table(), {id(one.trial): one.id for one in model.ended}, model.baseline)
+
+
+def table_of(rows, ids, baseline=None):
+    """The ``TableRow``s of a table; ``ids`` maps ``id(trial)`` to the id of its run."""
+    columns, lines, remarks = words.table_texts(rows, baseline)
+    return {
+        "columns": columns,
+        "rows": [
+            {
+                "row": row.number,
+                "runs": [ids[id(trial)] for trial in row.trials],
+                "cells": {name: text(said) for name, said in line.items()},
+            }
+            for row, line in zip(rows, lines, strict=True)
+        ],
+        "remarks": remarks,
+        "baseline": baseline,
+    }
+
+
+def speedups(model):
+    """The rows with a speedup that may be shown."""
+    return speedups_of(model.table())
+
+
+def speedups_of(rows):
+    """The rows among ``rows`` that were measured and have an explained speedup.
+
+    ``low`` and ``high``: of the runs that took turns, the least and the greatest ratio; else those
+    of any run of the row to any run that it refers to.
+    """
+    found, by_number = [], {row.number: row for row in rows}
+    for row in rows:
+        if not (row.measured and row.explained):
+            continue
+        own, base = row.samples_per_second, by_number[row.over].samples_per_second
+        ratios = row.ratios
+        if len(ratios) == 1 and row.scaling:
+            ratios = own.low / base.high, own.high / base.low
+        found.append({
+            "row": row.number, "num_gpus": row.trial.num_gpus, "batch_size": row.trial.batch_size,
+            "median": finite(row.speedup), "low": finite(min(ratios)), "high": finite(max(ratios)),
+        })  # fmt: skip
+    return found
+
+
+def files(model):
+    """``{name: text}`` of what can be saved; {} before the first run."""
+    if not model.runs:
+        return {}
+    record = json.dumps(plain(model.to_record()), indent=1)
+    return {"training-lab.csv": text(model.to_csv()), "training-lab-record.json": record}

@@ -1,0 +1,89 @@
+"""One sentence: why the newest run is as fast as it is, from parts of its steps that were timed."""
+
+from d2lmgpu.records.run import counted
+
+PARTS = {  # of a step, in this order -> what they are called
+    "computing": "computing", "exchanging": "exchanging", "waiting": "waiting for one another",
+    "loading": "loading",
+}  # fmt: skip
+AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
+SMALL = 0.02  # of the baseline's step: such a change is not worth a word
+
+
+def why(model):
+    """What of a step took less or more time in the newest run than in its baseline; else "".
+
+    There is nothing to say where one of them was simulated, has no timed steps, or is not
+    comparable; and where the timed parts are not most of the difference, or do not agree with the
+    speeds in the table.
+    """
+    if not model.ended:
+        return ""
+    new, rows = model.ended[-1], model.table()
+    row = next(row for row in rows if any(trial is new.trial for trial in row.trials))
+    if not (row.explained and row.measured and row.scaling):
+        return ""
+    trials = [id(trial) for trial in rows[row.over - 1].trials]
+    others = [one for one in model.ended if id(one.trial) in trials and one.live.where]
+    if new.live.where is None or not others:
+        return ""
+    return sentence(others[-1], new)
+
+
+def sentence(base, new):
+    """The sentence for a run with timed steps and another one that it is compared with."""
+    before, after = base.live.where, new.live.where
+    merged = before["waiting"] is None or after["waiting"] is None
+    if merged:  # not told apart
+        before, after = both(before), both(after)
+    names = dict(PARTS, computing="computing and waiting for one another") if merged else PARTS
+    total = [sum(filter(None, where.values())) for where in (before, after)]
+    if None in (base.trial.samples_per_second, new.trial.samples_per_second) or not total[0]:
+        return ""
+    seen = base.trial.samples_per_second / new.trial.samples_per_second
+    seen *= new.trial.batch_size / base.trial.batch_size  # of a step, as the table has it
+    ratio = total[1] / total[0]
+    if abs(ratio / seen - 1) > AGREE:
+        return ""
+    changes = {
+        name: after[part] - before[part]
+        for part, name in names.items()
+        if None not in (before[part], after[part])
+    }
+    rest = total[1] - total[0] - sum(changes.values())
+    if abs(rest) > sum(map(abs, changes.values())):
+        return ""
+    of = {name: (before[part], after[part]) for part, name in names.items()}
+    told = sorted(changes, key=lambda name: -abs(changes[name]))
+    told = [name for name in told if abs(changes[name]) >= SMALL * total[0]]
+    if not told:
+        return ""
+    parts = ", ".join(changed(name, *of[name]) for name in told)
+    batch = ""
+    if new.trial.batch_size != base.trial.batch_size:
+        batch = f" of {new.trial.batch_size:,} images, not {base.trial.batch_size:,}"
+    devices = counted(new.trial.num_gpus, "device")
+    return (
+        f"On {devices} a step{batch} took {ratio:.2f} times as long as on "
+        f"{base.trial.num_gpus} ({ms(total[1])}, not {ms(total[0])}): {parts}."
+    )
+
+
+def both(where):
+    """``where`` with what devices compute and how long they wait taken together."""
+    if where["computing"] is None:
+        return where | {"waiting": None}
+    return where | {"computing": where["computing"] + (where["waiting"] or 0.0), "waiting": None}
+
+
+def changed(name, before, after):
+    """How a part of a step changed, in words."""
+    if before < 0.01 * after:
+        return f"{name} took {ms(after)}"
+    return f"{name} {'fell' if after < before else 'rose'} from {ms(before)} to {ms(after)}"
+
+
+def ms(seconds):
+    """Milliseconds with two digits, or all before the point."""
+    value = 1000 * seconds
+    return f"{value:,.0f} ms" if value >= 9.95 else f"{value:.1f} ms"

@@ -1,0 +1,133 @@
+"""What the lab says: of the machine, of the next run, of a run's name, and in its table."""
+
+from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
+from d2lmgpu.figures.style import number
+from d2lmgpu.records.run import counted
+
+TIMING = {"simulated": "simulated", "in parallel": "measured", "one device": "measured"}
+
+
+def devices_note(kind, measured, most):
+    """Which numbers of devices are measured and which simulated, in words."""
+    if measured is None:
+        return "Looking for devices …"
+    what = counted(measured, "GPU" if kind == "gpu" else "CPU core")
+    up_to = "1 device is" if measured == 1 else f"1 to {measured} devices are"
+    past = (
+        f"; on {measured + 1} to {most} they are simulated: the arithmetic is exact, the times "
+        "say nothing about speedup"
+    )
+    note = f"This machine: {what}, each of them a device. Runs on {up_to} measured"
+    return f"{note}{past if measured < most else ''}."
+
+
+def hint(num_gpus, measured, most):
+    """What the next run will be, in words."""
+    if not 1 <= num_gpus <= most:
+        return f"The lab has 1 to {most} devices."
+    if measured is None:
+        return ""
+    return f"The next run is {'measured' if num_gpus <= measured else 'simulated'}."
+
+
+def forecast(modelled, training):
+    """What the next run should take, or how to know, in words; empty where nobody can know."""
+    if training is None:
+        return ""
+    if modelled is None:
+        return (
+            "No forecast for these settings. Half a minute of measuring gives one: "
+            f"d2lmgpu forecast {' '.join(training)}"
+        )
+    step = modelled.step
+    return (
+        f"Forecast (modelled, from measurements of this machine): {1000 * step.seconds:.1f} ms a "
+        f"step, {number(step.samples_per_second)} samples/s, {step.communication_share:.1%} of the "
+        "step communication. For this batch the step is shortest on "
+        f"{counted(modelled.best_num_gpus, 'device')}. "
+        "On two CPU cores such step times were off by {:+.0%} to {:+.0%}.".format(*RECORDED_ERRORS)
+    )
+
+
+def names(settings):
+    """A name for each of several runs, made of those settings that tell them apart.
+
+    Each of ``settings`` is a dict with train, num_gpus, batch_size, lr and num_epochs.
+    """
+    several = {
+        what: len({one[what] for one in settings}) > 1 for what in ("train", "lr", "num_epochs")
+    }
+    seen, named = {}, []
+    for one in settings:
+        parts = [one["train"]] if several["train"] else []
+        parts += [counted(one["num_gpus"], "device"), f"batch {one['batch_size']}"]
+        if several["lr"]:
+            parts.append(f"lr {one['lr']:g}")
+        if several["num_epochs"]:
+            epochs = one["num_epochs"]
+            parts.append(counted(epochs, "epoch") if epochs else "its own epochs")
+        name = ", ".join(parts)
+        seen[name] = seen.get(name, 0) + 1
+        named.append(name if seen[name] == 1 else f"{name}, repeat {seen[name]}")
+    return named
+
+
+def cells(row, several_trains, versions):
+    """The texts of one row of the table, by column."""
+    run = row.trial
+    speedup = efficiency = over = ""
+    if row.explained:
+        speedup, efficiency = f"{row.speedup:.2f}", f"{row.efficiency:.0%}"
+        over = f"row {row.over}, {row.scaling}" if row.scaling else "itself"
+    return {
+        "Row": str(row.number),
+        "Training": run.train if several_trains else "",
+        "Code": f"version {versions.index(run.version) + 1}" if len(versions) > 1 else "",
+        "Devices": str(run.num_gpus),
+        "Batch": f"{run.batch_size:,}",
+        "lr": f"{run.lr:g}",
+        "Epochs": str(run.num_epochs or "own"),
+        "Timing": TIMING.get(run.sharing, "") if run.status == "finished" else run.status,
+        "Runs": str(row.repeats),
+        "Samples/s": spread(row.samples_per_second, number),
+        "Speedup": speedup,
+        "Efficiency": efficiency,
+        "Over": over,
+        "s/epoch": spread(row.seconds_per_epoch, lambda x: f"{x:.2f}"),
+        "Test accuracy": spread(row.accuracy, lambda x: f"{x:.3f}"),
+    }
+
+
+def table_texts(rows, baseline=None):
+    """``(columns, [texts by column of each row], remarks)`` of a table, without empty columns.
+
+    ``baseline`` is the number of the row that the reader has chosen, or None.
+    """
+    several_trains = len({row.trial.train for row in rows}) > 1
+    versions = list(dict.fromkeys(row.trial.version for row in rows))
+    lines = [cells(row, several_trains, versions) for row in rows]
+    shown = [name for name in (lines[0] if lines else ()) if any(line[name] for line in lines)]
+    notes = list(remarks(rows))
+    wrong = baseline is not None and not any(r.number == baseline and r.measured for r in rows)
+    if lines and wrong:
+        notes.append(f"Row {baseline} is no measured run, so there is no speedup over it.")
+    return shown, [{name: line[name] for name in shown} for line in lines], notes
+
+
+def remarks(rows):
+    """Why rows have no speedup, as sentences that name the rows."""
+    numbers = {}
+    for row in rows:
+        if row.remark:
+            numbers.setdefault(row.remark, []).append(row.number)
+    for remark, of in numbers.items():
+        those = f"row {of[0]}" if len(of) == 1 else f"rows {', '.join(map(str, of))}"
+        yield f"No speedup in {those}: {remark}."
+
+
+def spread(values, text):
+    """'median (least–greatest)', or the one value there is."""
+    if values is None:
+        return ""
+    between = f" ({text(values.low)}–{text(values.high)})"
+    return text(values.median) + between * (values.low != values.high)
