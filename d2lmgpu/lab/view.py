@@ -15,18 +15,29 @@ from d2lmgpu.lab.model import LabModel
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")
-# What is sent anew when one of these traits of the model has changed. The runs come before what
-# ends the live one, so that a run is never in neither.
-CAUSES = {
-    "settings": SETTINGS,
-    "about": (*SETTINGS, "num_devices", "device_kind"),
-    "runs": ("ended", "names"),
-    "table": ("ended", "baseline"),
-    "speedups": ("ended", "baseline"),
-    "why": ("ended", "baseline"),
-    "files": ("ended", "baseline"),
-    "hidden": ("hidden",),
-    "state": ("status", "message", "details", "num_devices", "measuring", *SETTINGS),
+RESULTS = ("ended", "baseline")
+
+
+def hidden(model):
+    """The ids of the runs that the reader has hidden."""
+    return sorted(model.hidden)
+
+
+# What says each trait, and the traits of the model whose change sends it anew. The runs come before
+# what ends the live one, so that a run is never in neither.
+SAID = {
+    "settings": (numbers.settings, SETTINGS),
+    "about": (numbers.about, (*SETTINGS, "num_devices", "device_kind")),
+    "runs": (numbers.runs, ("ended", "names")),
+    "table": (numbers.table, RESULTS),
+    "speedups": (numbers.speedups, RESULTS),
+    "files": (numbers.files, RESULTS),
+    "hidden": (hidden, ("hidden",)),
+    "live": (numbers.live, ()),  # see _tell_live
+    "state": (
+        numbers.state,
+        ("status", "message", "details", "num_devices", "measuring", "can_measure", *SETTINGS),
+    ),
 }
 
 
@@ -81,8 +92,9 @@ class LabView(anywidget.AnyWidget):
         self.model, self._drawn, self._trouble = model, 0.0, {}
         self._telling = threading.RLock()  # runs tell their news in threads of their own
         super().__init__()
-        for name, causes in CAUSES.items():
-            model.observe(lambda change, name=name: self._tell(name), causes)
+        for name, (_, causes) in SAID.items():
+            if causes:
+                model.observe(lambda change, name=name: self._tell(name), causes)
             self._tell(name)
         model.observe(lambda change: model.warm(), "train")
         model.observe(self._tell_live, ["news", "status"])
@@ -98,7 +110,7 @@ class LabView(anywidget.AnyWidget):
         """Send what ``numbers`` says; what cannot be shown must never end a run: it is said."""
         with self._telling:
             try:
-                setattr(self, name, getattr(numbers, name)(self.model))
+                setattr(self, name, SAID[name][0](self.model))
                 self._trouble.pop(name, None)
             except Exception as error:
                 what = f"This lab cannot show everything: {type(error).__name__}: {error}"

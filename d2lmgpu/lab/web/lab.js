@@ -23,7 +23,9 @@ class Lab {
   constructor(root, source, recorded = false) {
     this.root = document.createElement("form"); // so that radio buttons are this lab's alone
     this.root.className = "lab-root";
-    this.root.dataset.lmSuppressShortcuts = "true"; // JupyterLab leaves the keys to the lab
+    // JupyterLab leaves the keys to the lab: both those that it takes first and those that come up.
+    this.root.dataset.lmSuppressShortcuts = "true";
+    this.root.addEventListener("keydown", (event) => event.stopPropagation());
     this.root.addEventListener("submit", (event) => event.preventDefault());
     this.root.innerHTML = Lab.PARTS;
     root.append(this.root);
@@ -39,7 +41,8 @@ class Lab {
     this.theme = new MutationObserver(() => this.#restyle());
     const attributes = { attributeFilter: ["data-theme", "data-jp-theme-light", "class"] };
     for (const one of [document.documentElement, document.body]) this.theme.observe(one, attributes);
-    this.#restyle();
+    this.size = new ResizeObserver(() => this.#restyle()); // also once the lab is in its page
+    this.size.observe(this.root);
     this.#mark("about");
     this.#mark("runs");
   }
@@ -98,6 +101,7 @@ class Lab {
 
   /** The ink tells whether the page is dark, whatever the page is: the colours follow. */
   #restyle() {
+    if (!this.root.isConnected) return;
     const [red, green, blue] = getComputedStyle(this.root).color.match(/\d+/g).map(Number);
     const dark = 0.3 * red + 0.6 * green + 0.1 * blue > 128;
     if (this.root.dataset.dark === String(dark)) return;
@@ -110,6 +114,7 @@ class Lab {
     for (const [name, hear] of this.heard) this.source.off(name, hear);
     cancelAnimationFrame(this.frame);
     this.theme.disconnect();
+    this.size.disconnect();
     this.curves.chart.end();
     this.speedup.chart.end();
     this.root.remove();

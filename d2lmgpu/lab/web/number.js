@@ -13,6 +13,7 @@ class LabNumber {
       ${steps ? `<input type="range" min="0" max="${steps.length - 1}" aria-label="${label}">` : ""}
       <p class="lab-wrong" role="alert"></p>`;
     [this.field, this.slider] = this.root.querySelectorAll("input");
+    this.field.addEventListener("input", () => { this.typing = true; });
     this.field.addEventListener("change", () => this.#typed());
     this.slider?.addEventListener("input", () => this.#moved());
     place.append(this.root);
@@ -21,6 +22,7 @@ class LabNumber {
   /** Show the value that holds; one that the reader is typing stays. */
   show(value) {
     this.value = value;
+    if (this.typing) return;
     this.field.value = value ?? "";
     this.#say("");
     if (!this.slider) return;
@@ -34,14 +36,19 @@ class LabNumber {
     const number = value === "" ? null : Number(value);
     const allowed = !validity.badInput && (number === null ? this.empty !== null : true);
     if (!allowed || (this.whole && !Number.isInteger(number ?? 0))) {
-      return this.#say(`${this.label}: give a ${this.whole ? "whole " : ""}number.`);
+      this.#say(`${this.label}: give a ${this.whole ? "whole " : ""}number.`);
+      return;
     }
+    this.typing = false;
     this.#say("");
-    if (number !== this.value) this.#give(this.empty !== null && number === 0 ? null : number);
+    const given = this.empty !== null && number === 0 ? null : number;
+    if (given !== this.value) this.#give(given);
+    else this.show(given);
   }
 
   #moved() {
     const step = this.steps[Number(this.slider.value)];
+    this.typing = false;
     this.field.value = step;
     this.slider.ariaValueText = String(step);
     this.#say("");
