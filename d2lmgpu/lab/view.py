@@ -1,39 +1,44 @@
-"""The lab as widgets: controls, live curves, the table of runs."""
+"""The lab in a notebook: one widget, which sends numbers to the browser and hears its buttons."""
 
-import json
 import os
+import threading
 import time
-from functools import wraps
-from html import escape
 
-import ipywidgets as widgets
-from traitlets import link
+import anywidget
+from traitlets import Dict, List, TraitError, Unicode
 
 from d2lmgpu.costmodel.forecast import training_of
-from d2lmgpu.figures.curves import curves_svg
 from d2lmgpu.figures.site import BOOK
-from d2lmgpu.lab import display
-from d2lmgpu.lab.functions import TITLES, check_call, framework_of, need
-from d2lmgpu.lab.model import MAX_DEVICES, LabModel
+from d2lmgpu.lab import numbers, scripts
+from d2lmgpu.lab.functions import CONTROLS, TITLES, framework_of, need
+from d2lmgpu.lab.model import LabModel
 
-REDRAW = 0.2  # seconds between two pictures
-OWN = 0  # in a field for a number: no choice of the reader's
+REDRAW = 0.1  # seconds between two pictures of a run
+SETTINGS = ("train", *CONTROLS, "scale_lr")
+RESULTS = ("ended", "baseline")
 
 
-def guarded(draw):
-    """The method ``draw``, which must never end a run: what it cannot draw is said in the lab."""
+def hidden(model):
+    """The ids of the runs that the reader has hidden."""
+    return sorted(model.hidden)
 
-    @wraps(draw)
-    def drawn(view, change=None):
-        view.trouble.pop(draw.__name__, None)
-        try:
-            draw(view)
-        except Exception as error:
-            what = f"This lab cannot show everything: {type(error).__name__}: {error}"
-            view.trouble[draw.__name__] = what
-        view.troubles.value = escape(" ".join(view.trouble.values()))
 
-    return drawn
+# What says each trait, and the traits of the model whose change sends it anew. The runs come before
+# what ends the live one, so that a run is never in neither.
+SAID = {
+    "settings": (numbers.settings, SETTINGS),
+    "about": (numbers.about, (*SETTINGS, "num_devices", "device_kind")),
+    "runs": (numbers.runs, ("ended", "names")),
+    "table": (numbers.table, RESULTS),
+    "speedups": (numbers.speedups, RESULTS),
+    "files": (numbers.files, RESULTS),
+    "hidden": (hidden, ("hidden",)),
+    "live": (numbers.live, ()),  # see _tell_live
+    "state": (
+        numbers.state,
+        ("status", "message", "details", "num_devices", "measuring", "can_measure", *SETTINGS),
+    ),
+}
 
 
 class TrainingLab:
@@ -65,107 +70,83 @@ class TrainingLab:
         if self.view is None:
             self.view = LabView(self.model)
             self.model.warm()
-        return self.view.box._repr_mimebundle_(**kwargs)
+        return self.view._repr_mimebundle_(**kwargs)
 
 
-class LabView:
-    """The widgets of one LabModel; ``box`` holds them all.
+class LabView(anywidget.AnyWidget):
+    """The widget of one LabModel. Its traits are what ``numbers`` says; the browser draws them.
 
-    Every widget that a test or a style sheet may want has a class of its own, ``lab-…``.
+    The browser sends ``{"do": …}``: the names of the methods below that begin with ``do_``, with
+    their arguments. ``heard`` is the token of the last settings that came from there.
     """
 
+    _esm, _css = scripts.module(), scripts.styles()
+
+    about, settings, state = (Dict().tag(sync=True) for _ in range(3))
+    runs, speedups, hidden = (List().tag(sync=True) for _ in range(3))
+    table, files = (Dict().tag(sync=True) for _ in range(2))
+    live = Dict(None, allow_none=True).tag(sync=True)
+    why, heard, troubles = (Unicode().tag(sync=True) for _ in range(3))
+
     def __init__(self, model):
-        self.model, self._drawn, self.trouble = model, 0.0, {}
-        self._make_controls()
-        for name in ("hint", "note", "message", "progress", "curves", "details", "table",
-                     "troubles"):  # fmt: skip
-            self._add(name, widgets.HTML())
-        row = widgets.Layout(flex_flow="row wrap", align_items="center")
-        self.box = widgets.VBox(
-            [
-                widgets.Box(self.controls, layout=row),
-                widgets.Box([self.run, self.stop, self.reset, self.hint], layout=row),
-                self.note, self.message, self.progress, self.curves, self.details, self.table,
-                self.baseline, self.troubles,
-            ]
-        )  # fmt: skip
-        self.box.add_class("lab")
-        model.observe(self._draw_live, "news")
-        model.observe(self._draw_state, ["status", "message", "details", "num_devices"])
-        model.observe(self._draw_state, ["num_gpus", "batch_size", "train"])
-        model.observe(self._draw_table, ["runs", "baseline"])
-        self._draw_state()
-        self._draw_table()
-
-    def _make_controls(self):
-        model = self.model
-        # Fields, not sliders: those have no name for a screen reader. Nor dropdowns: JupyterLab
-        # takes the arrow keys for itself.
-        fields = {
-            "train": widgets.Dropdown(options=list(model.trains), description="Training"),
-            "num_gpus": widgets.IntText(description="Devices"),
-            "batch_size": widgets.IntText(description="Batch size", step=16),
-            "lr": widgets.FloatText(description="Learning rate", step=0.01),
-            "scale_lr": widgets.Checkbox(description="scale the learning rate with the batch"),
-            "num_epochs": widgets.IntText(description=f"Epochs ({OWN}: the chapter's own)"),
-            "baseline": widgets.IntText(description=f"Speedup over row ({OWN}: the lab chooses)"),
-        }
-        own_is_none = (lambda choice: choice or OWN, lambda number: number or None)
-        for name, field in fields.items():
-            self._add(name, field)
-            field.style.description_width = "initial"
-            either = own_is_none if name in ("num_epochs", "baseline") else None
-            link((model, name), (field, "value"), either)
-        shown = ["num_gpus", "batch_size", "lr", "scale_lr"]
-        if any("num_epochs" in check_call(fn) for fn in model.trains.values()):
-            shown.append("num_epochs")
-        if len(model.trains) > 1:
-            shown.insert(0, "train")
-        self.controls = [fields[name] for name in shown]
+        self.model, self._drawn, self._trouble = model, 0.0, {}
+        self._telling = threading.RLock()  # runs tell their news in threads of their own
+        super().__init__()
+        for name, (_, causes) in SAID.items():
+            if causes:
+                model.observe(lambda change, name=name: self._tell(name), causes)
+            self._tell(name)
         model.observe(lambda change: model.warm(), "train")
-        buttons = {"run": model.run, "stop": model.stop, "reset": model.reset}
-        for name, press in buttons.items():
-            style = "primary" if name == "run" else ""
-            button = widgets.Button(description=name.capitalize(), button_style=style)
-            button.on_click(lambda _, press=press: press())
-            self._add(name, button)
+        model.observe(self._tell_live, ["news", "status"])
+        self.on_msg(lambda view, content, buffers: self._hear(**content))
 
-    def _add(self, name, widget):
-        widget.add_class("lab-" + name.replace("_", "-"))
-        setattr(self, name, widget)
-
-    @guarded
-    def _draw_live(self):
+    def _tell_live(self, change=None):
         now = time.monotonic()
-        if self.model.status != "idle" and now - self._drawn < REDRAW:
-            return
-        self._drawn, live = now, self.model.live
-        self.progress.value = "" if self.model.status == "idle" else display.progress(live)
-        if live is None:
-            self.curves.value = ""
-        elif live.curves:
-            curves, x_end = dict(live.curves), live.num_epochs
-            self.curves.value = curves_svg(curves, live.xlabel, x_end, modelled=live.modelled)
+        if self.model.present is None or now - self._drawn >= REDRAW:
+            self._drawn = now
+            self._tell("live")
 
-    @guarded
-    def _draw_state(self):
-        model = self.model
-        self.run.disabled = model.status != "idle"
-        self.stop.disabled = model.status != "running"
-        self.message.value = f'<div role="status">{escape(model.message)}</div>'
-        self.details.value = display.details(model.details)
-        note = display.devices_note(model.device_kind, model.num_devices, MAX_DEVICES)
-        self.note.value = escape(note)
-        hint = display.hint(model.num_gpus, model.num_devices, MAX_DEVICES)
-        forecast = display.forecast(model.forecast(), model.training)
-        self.hint.value = escape(f"{hint} {forecast}")
+    def _tell(self, name):
+        """Send what ``numbers`` says; what cannot be shown must never end a run: it is said."""
+        with self._telling:
+            try:
+                setattr(self, name, SAID[name][0](self.model))
+                self._trouble.pop(name, None)
+            except Exception as error:
+                what = f"This lab cannot show everything: {type(error).__name__}: {error}"
+                self._trouble[name] = what
+            self.troubles = " ".join(dict.fromkeys(self._trouble.values()))
 
-    @guarded
-    def _draw_table(self):
-        rows = self.model.table()
-        files = {}
-        if rows:
-            files["training-lab.csv"] = self.model.to_csv()
-            files["training-lab-record.json"] = json.dumps(self.model.to_record(), indent=1)
-        self.table.value = display.table(rows, files, self.model.baseline)
-        self.baseline.layout.display = None if any(row.measured for row in rows) else "none"
+    def _hear(self, do, **given):
+        getattr(self, f"do_{do}")(**given)
+
+    def do_set(self, settings, token):
+        """Choose what runs next, ``{name: value}``."""
+        try:
+            for name in SETTINGS:
+                if name in settings:
+                    setattr(self.model, name, settings[name])
+        except TraitError as error:
+            self.model.message = str(error)
+        self.heard = token
+
+    def do_run(self):
+        self.model.run()
+
+    def do_stop(self):
+        self.model.stop()
+
+    def do_reset(self):
+        self.model.reset()
+
+    def do_measure(self):
+        self.model.measure()
+
+    def do_hide(self, id, hidden):
+        self.model.hide(id, hidden)
+
+    def do_rename(self, id, name):
+        self.model.rename(id, name)
+
+    def do_baseline(self, row):
+        self.model.baseline = row

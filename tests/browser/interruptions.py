@@ -88,7 +88,7 @@ class Desk:
         return [p for p in processes if p.ppid() in pids and os.getpgid(p.pid) == p.pid]
 
     def run(self, epochs, train="plain"):
-        self.lab.train.select_option(train)
+        self.lab.pick("train", train)
         self.lab.choose(self.lab.devices, 2)
         self.lab.choose(self.lab.epochs, epochs)
         self.lab.run.click()

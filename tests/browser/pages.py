@@ -65,7 +65,7 @@ def interrupt(page):
 
 
 class Lab:
-    """The lab on a page, by the classes of its widgets."""
+    """The lab on a page, by the classes of its parts."""
 
     def __init__(self, page):
         self.page = page
@@ -73,12 +73,10 @@ class Lab:
             page.locator(f".lab-{b}") for b in ("run", "stop", "reset")
         )
         self.devices = page.locator(".lab-num-gpus input")
-        self.batch_size = page.locator(".lab-batch-size input")
-        self.lr = page.locator(".lab-lr input")
+        self.batch_size = page.locator(".lab-batch-size input[type=number]")
+        self.lr = page.locator(".lab-lr input[type=number]")
         self.scale = page.locator(".lab-scale-lr input")
-        self.train = page.locator(".lab-train select")
         self.epochs = page.locator(".lab-num-epochs input")
-        self.curves = page.locator(".lab-curves [role=img]")
         self.rows = page.locator(".lab-table tbody tr")
 
     def wait_until_ready(self):
@@ -91,9 +89,10 @@ class Lab:
     def names(self):
         """The accessible name of every control that is shown."""
         return self.page.evaluate(
-            """[...document.querySelectorAll('.lab input, .lab select, .lab button')]
+            """[...document.querySelectorAll('.lab-root :is(input, button, summary)')]
                 .filter(e => e.checkVisibility())
-                .map(e => e.labels?.[0]?.textContent || e.textContent)"""
+                .map(e => e.ariaLabel || e.labels?.[0]?.textContent.trim() || e.textContent.trim())
+            """
         )
 
     def expect(self, selector, words, seconds=SECONDS):
@@ -104,20 +103,25 @@ class Lab:
         locator.fill(str(value))
         locator.press("Enter")
 
+    def pick(self, name, text):
+        """Choose one of several, as 'train', 'devices', 'y-axis' or 'x-axis'."""
+        self.page.locator(f".lab-{name}").get_by_label(text, exact=True).check()
+
     def wait_for_points(self, label, at_least=1):
-        """Wait until the curve ``label`` has so many points."""
+        """Show the curve ``label``; wait until that of the last run has come so many epochs far."""
+        self.pick("y-axis", label)
         self.page.wait_for_function(
-            """([label, least]) => [...document.querySelectorAll('.lab-curves svg')].some(svg => {
-                const points = svg.querySelector('polyline').getAttribute('points').split(' ');
-                return svg.textContent.includes(label) && points.length >= least;
-            })""",
+            """([label, least]) => {
+                const said = document.querySelector('.lab-curves .lab-plot').ariaLabel ?? '';
+                return said.startsWith(label) && Number(said.split(' at ').at(-1)) >= least;
+            }""",
             arg=[label, at_least],
         )
 
     def download(self, name):
-        """The text of the file that a link beneath the table saves."""
+        """The text of the file that a button beneath the table saves."""
         with self.page.expect_download() as download:
-            self.page.get_by_text(f"Download {name}").click()
+            self.page.locator(f"[data-file='{name}']").click()
         assert download.value.suggested_filename == name
         return Path(download.value.path()).read_text()
 

@@ -1,0 +1,160 @@
+// A chart of lines: uPlot draws what a picture says, and tells what is under the pointer.
+//
+// A picture is { x: { label, range, whole }, y: { label, range }, lines: [...] }, each line
+// { name, colour, points: [[x, y], …] } and, where wanted, width, dash, dots, a tag at its end, and
+// spread: [[least, greatest], …] of its points. Colours are names of the style sheet's --lab-….
+"use strict";
+
+class LabChart {
+  static HEIGHT = 280;
+  static FONT = "12px system-ui, sans-serif";
+
+  /** `pointed(values)` hears {name: [x, y]} of the points nearest to the pointer, null without. */
+  constructor(place, pointed) {
+    this.place = place;
+    this.pointed = pointed;
+    this.watcher = new ResizeObserver(() => this.#fit());
+    this.watcher.observe(place);
+  }
+
+  draw(picture) {
+    this.picture = picture;
+    const lines = picture.lines.map(({ points, spread, ...look }) => look);
+    const shape = JSON.stringify([picture.x.label, picture.y.label, lines]);
+    if (shape === this.shape) {
+      this.plot.setData(this.#data());
+    } else {
+      this.plot?.destroy();
+      this.shape = shape;
+      this.plot = new uPlot(this.#options(), this.#data(), this.place);
+    }
+  }
+
+  /** The colours are others now. */
+  restyle() {
+    this.shape = null;
+    if (this.picture) this.draw(this.picture);
+  }
+
+  end() {
+    this.watcher.disconnect();
+    this.plot?.destroy();
+  }
+
+  colour(name) {
+    return getComputedStyle(this.place).getPropertyValue(`--lab-${name}`).trim();
+  }
+
+  /** Move the pointer to the next point with the keyboard. */
+  step(distance) {
+    const xs = this.plot.data[0];
+    if (!xs.length) return;
+    const at = (this.plot.cursor.idx ?? (distance > 0 ? -1 : xs.length)) + distance;
+    const x = xs[Math.min(Math.max(at, 0), xs.length - 1)];
+    this.plot.setCursor({ left: this.plot.valToPos(x, "x"), top: 0 });
+  }
+
+  leave() {
+    this.plot?.setCursor({ left: -10, top: -10 });
+  }
+
+  #data() {
+    const finite = (y) => (Number.isFinite(y) ? y : null);
+    const tables = this.picture.lines.map(({ points }) => {
+      const sorted = [...points].sort((one, other) => one[0] - other[0]);
+      return [sorted.map(([x]) => x), sorted.map(([, y]) => finite(y))];
+    });
+    return tables.length ? uPlot.join(tables) : [[]];
+  }
+
+  #options() {
+    const [ink, line] = ["muted", "line"].map((name) => this.colour(name));
+    const axis = {
+      stroke: ink, font: LabChart.FONT, labelFont: LabChart.FONT, labelSize: 18, labelGap: 0,
+      grid: { stroke: line, width: 1 }, ticks: { stroke: line, size: 4 },
+    };
+    const { x, y, lines } = this.picture;
+    const series = lines.map((one) => ({
+      label: one.name,
+      stroke: this.colour(one.colour),
+      width: one.width ?? 2,
+      dash: one.dash ? [6, 5] : undefined,
+      paths: one.width === 0 ? () => null : undefined,
+      points: { show: one.dots === true, size: 8, fill: this.colour(one.colour) },
+    }));
+    const whole = x.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] : undefined;
+    return {
+      width: this.#width(), height: LabChart.HEIGHT, legend: { show: false },
+      cursor: { y: false, drag: { x: false, y: false }, hover: { skip: [null, undefined] } },
+      scales: {
+        x: { time: false, range: () => this.picture.x.range },
+        y: { range: () => this.picture.y.range },
+      },
+      axes: [
+        { ...axis, label: x.label, size: 30, ...(whole && { incrs: whole, space: 30 }) },
+        { ...axis, label: y.label, size: 50 },
+      ],
+      series: [{}, ...series],
+      hooks: { setCursor: [() => this.#point()], draw: [(plot) => this.#mark(plot)] },
+    };
+  }
+
+  /** Tags at the ends of curves, and bars for what is spread: over what uPlot has drawn. */
+  #mark(plot) {
+    const { ctx } = plot;
+    const scale = uPlot.pxRatio;
+    const at = (value, axis) => plot.valToPos(value, axis, true);
+    ctx.save();
+    ctx.font = `bold ${12 * scale}px system-ui, sans-serif`;
+    let below = -Infinity;
+    for (const { x, y, tag, colour } of LabChart.tags(this.picture)) {
+      below = Math.max(at(y, "y") - 4 * scale, below + 12 * scale);
+      ctx.fillStyle = this.colour(colour);
+      ctx.textAlign = "right";
+      ctx.fillText(tag, at(x, "x") - 2 * scale, below);
+    }
+    ctx.lineWidth = 2 * scale;
+    for (const { points, spread = [], colour } of this.picture.lines) {
+      ctx.strokeStyle = this.colour(colour);
+      spread.forEach(([low, high], index) => {
+        ctx.beginPath();
+        ctx.moveTo(at(points[index][0], "x"), at(low, "y"));
+        ctx.lineTo(at(points[index][0], "x"), at(high, "y"));
+        ctx.stroke();
+      });
+    }
+    ctx.restore();
+  }
+
+  /** The ends of the lines that have a tag, from the top down. */
+  static tags({ lines, y }) {
+    return lines
+      .filter(({ tag, points }) => tag && points.length)
+      .map(({ tag, points, colour }) => {
+        return { tag, colour, x: points.at(-1)[0], y: Math.min(points.at(-1)[1], y.range[1]) };
+      })
+      .filter((end) => Number.isFinite(end.y))
+      .sort((one, other) => other.y - one.y);
+  }
+
+  #point() {
+    const { cursor, data } = this.plot ?? {};
+    if (!cursor || cursor.left < 0 || !cursor.idxs) return this.pointed(null);
+    const values = {};
+    this.picture.lines.forEach(({ name }, index) => {
+      const found = cursor.idxs[index + 1];
+      if (found !== null && found !== undefined && Number.isFinite(data[index + 1][found])) {
+        values[name] = [data[0][found], data[index + 1][found]];
+      }
+    });
+    return this.pointed(values);
+  }
+
+  #width() {
+    return Math.max(200, this.place.clientWidth);
+  }
+
+  #fit() {
+    this.plot?.setSize({ width: this.#width(), height: LabChart.HEIGHT });
+  }
+}

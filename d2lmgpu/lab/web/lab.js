@@ -1,0 +1,122 @@
+// The lab: its parts put together over a source of numbers, which is the kernel's widget or a record.
+//
+// A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … }).
+"use strict";
+
+class Lab {
+  static PARTS = `
+    <div class="lab-controls"></div>
+    <div class="lab-live" hidden></div>
+    <p class="lab-troubles" role="alert"></p>
+    <div class="lab-results" hidden>
+      <ul class="lab-runs"></ul>
+      <div class="lab-charts">
+        <figure class="lab-curves"></figure><figure class="lab-speedup"></figure>
+      </div>
+      <figure class="lab-where"></figure>
+      <div class="lab-all"></div>
+    </div>
+    <div class="lab-save"></div>`;
+  static LIVE = ["about", "settings", "heard", "state", "live", "troubles"];
+  static RESULTS = ["runs", "table", "speedups", "why", "files", "hidden"];
+
+  constructor(root, source, recorded = false) {
+    this.root = document.createElement("form"); // so that radio buttons are this lab's alone
+    this.root.className = "lab-root";
+    // JupyterLab leaves the keys to the lab: both those that it takes first and those that come up.
+    this.root.dataset.lmSuppressShortcuts = "true";
+    this.root.addEventListener("keydown", (event) => event.stopPropagation());
+    this.root.addEventListener("submit", (event) => event.preventDefault());
+    this.root.innerHTML = Lab.PARTS;
+    root.append(this.root);
+    this.source = source;
+    this.recorded = recorded;
+    this.#make();
+    this.dirty = new Set();
+    this.heard = [...Lab.LIVE, ...Lab.RESULTS].map((name) => {
+      const hear = () => this.#mark(name);
+      source.on(`change:${name}`, hear);
+      return [`change:${name}`, hear];
+    });
+    this.theme = new MutationObserver(() => this.#restyle());
+    const attributes = { attributeFilter: ["data-theme", "data-jp-theme-light", "class"] };
+    for (const one of [document.documentElement, document.body]) this.theme.observe(one, attributes);
+    this.size = new ResizeObserver(() => this.#restyle()); // also once the lab is in its page
+    this.size.observe(this.root);
+    this.#mark("about");
+    this.#mark("runs");
+  }
+
+  find(name) {
+    return this.root.querySelector(`.lab-${name}`);
+  }
+
+  #make() {
+    const { source } = this;
+    this.runs = new LabRuns(this.find("runs"), source, () => this.#mark("runs"));
+    this.curves = new LabCurves(this.find("curves"), (values) => this.runs.point(values));
+    this.speedup = new LabSpeedup(this.find("speedup"));
+    this.where = new LabWhere(this.find("where"));
+    this.table = new LabTable(this.find("all"), source);
+    this.save = new LabSave(this.find("save"), source, this.curves);
+    this.lanes = new LabLanes(this.find("live"));
+    if (!this.recorded) this.controls = new LabControls(this.find("controls"), source);
+  }
+
+  /** Draw what has changed, once a frame; in a hidden tab there are no frames, and no need. */
+  #mark(name) {
+    this.dirty.add(name);
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      const dirty = this.dirty;
+      this.dirty = new Set();
+      if (!this.recorded) this.#showLive();
+      if (Lab.RESULTS.some((one) => dirty.has(one))) this.#showResults();
+      this.#showCurves();
+    });
+  }
+
+  #showLive() {
+    this.controls.showSettings();
+    this.controls.showState();
+    this.lanes.show(this.source.get("live"));
+    this.find("troubles").textContent = this.source.get("troubles");
+  }
+
+  #showCurves() {
+    const live = this.source.get("live");
+    const runs = [...this.source.get("runs"), ...(live ? [live.run] : [])];
+    this.find("results").hidden = !runs.length;
+    this.runs.take(runs);
+    this.curves.show(this.runs.shown);
+  }
+
+  #showResults() {
+    this.#showCurves();
+    this.where.show(this.runs.shown, this.source.get("why"));
+    this.table.show(this.source.get("table"), (id) => this.runs.find(id), !this.recorded);
+    this.speedup.show(this.source.get("speedups"), this.source.get("state")?.forecasts ?? []);
+    this.save.show(this.source.get("runs").length > 0);
+  }
+
+  /** The ink tells whether the page is dark, whatever the page is: the colours follow. */
+  #restyle() {
+    if (!this.root.isConnected) return;
+    const [red, green, blue] = getComputedStyle(this.root).color.match(/\d+/g).map(Number);
+    const dark = 0.3 * red + 0.6 * green + 0.1 * blue > 128;
+    if (this.root.dataset.dark === String(dark)) return;
+    this.root.dataset.dark = String(dark);
+    this.curves.chart.restyle();
+    this.speedup.chart.restyle();
+  }
+
+  end() {
+    for (const [name, hear] of this.heard) this.source.off(name, hear);
+    cancelAnimationFrame(this.frame);
+    this.theme.disconnect();
+    this.size.disconnect();
+    this.curves.chart.end();
+    this.speedup.chart.end();
+    this.root.remove();
+  }
+}

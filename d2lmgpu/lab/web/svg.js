@@ -1,0 +1,79 @@
+// A picture (see chart.js) as the text of an SVG file, for those who want to print it.
+"use strict";
+
+class LabSvg {
+  static WIDTH = 640;
+  static HEIGHT = 360;
+  static LEFT = 60;
+  static RIGHT = 470;
+  static TOP = 16;
+  static FLOOR = 310;
+
+  /** `colour(name)` is what the style sheet calls --lab-name. */
+  static text(picture, colour) {
+    const { LEFT, RIGHT, TOP, FLOOR } = LabSvg;
+    const across = LabSvg.#scale(picture.x.range, LEFT, RIGHT);
+    const up = LabSvg.#scale(picture.y.range, FLOOR, TOP);
+    const ink = colour("ink");
+    const parts = [
+      `<rect width="100%" height="100%" fill="${colour("ground")}"/>`,
+      ...LabSvg.#ticks(picture.x.range).map((tick) => {
+        const at = across(tick);
+        return `<path d="M${at} ${TOP}V${FLOOR}" stroke="${colour("line")}"/>
+          <text x="${at}" y="${FLOOR + 16}" text-anchor="middle">${LabWords.number(tick)}</text>`;
+      }),
+      ...LabSvg.#ticks(picture.y.range).map((tick) => {
+        const at = up(tick);
+        return `<path d="M${LEFT} ${at}H${RIGHT}" stroke="${colour("line")}"/>
+          <text x="${LEFT - 6}" y="${at + 4}" text-anchor="end">${LabWords.number(tick)}</text>`;
+      }),
+      `<text x="${(LEFT + RIGHT) / 2}" y="${FLOOR + 36}" text-anchor="middle">` +
+        `${LabWords.html(picture.x.label)}</text>`,
+      `<text transform="translate(14 ${(TOP + FLOOR) / 2}) rotate(-90)" text-anchor="middle">` +
+        `${LabWords.html(picture.y.label)}</text>`,
+      `<svg x="${LEFT}" y="${TOP}" width="${RIGHT - LEFT}" height="${FLOOR - TOP}"
+        viewBox="${LEFT} ${TOP} ${RIGHT - LEFT} ${FLOOR - TOP}">`,
+      ...picture.lines.map((line) => LabSvg.#line(line, across, up, colour(line.colour))),
+      "</svg>",
+      ...picture.lines.map((line, index) => {
+        const at = TOP + 12 + 18 * index;
+        return `<path d="M${RIGHT + 12} ${at - 4}h18" stroke="${colour(line.colour)}"
+          stroke-width="3" ${line.dash ? 'stroke-dasharray="6 5"' : ""}/>
+          <text x="${RIGHT + 36}" y="${at}">${LabWords.html(line.name)}</text>`;
+      }),
+    ];
+    const size = `viewBox="0 0 ${LabSvg.WIDTH} ${LabSvg.HEIGHT}"`;
+    const holder = document.createElement("div"); // its parser knows the namespace
+    holder.innerHTML =
+      `<svg ${size} font-family="sans-serif" font-size="12" fill="${ink}">${parts.join("")}</svg>`;
+    return new XMLSerializer().serializeToString(holder.firstElementChild);
+  }
+
+  static #line({ points, spread = [], width = 2, dash, dots }, across, up, stroke) {
+    const known = points.filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
+    const places = known.map(([x, y]) => `${across(x)} ${up(y)}`);
+    const bars = spread.map(([low, high], index) => {
+      return `<path d="M${across(points[index][0])} ${up(low)}V${up(high)}" stroke="${stroke}"/>`;
+    });
+    const path = width && places.length
+      ? `<path d="M${places.join("L")}" fill="none" stroke="${stroke}" stroke-width="${width}"
+          ${dash ? 'stroke-dasharray="6 5"' : ""}/>`
+      : "";
+    const marks = dots
+      ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" r="4" fill="${stroke}"/>`)
+      : [];
+    return path + bars.join("") + marks.join("");
+  }
+
+  /** Where a value stands, to a tenth of a pixel. */
+  static #scale([low, high], from, to) {
+    return (value) => Math.round(10 * (from + ((value - low) / (high - low)) * (to - from))) / 10;
+  }
+
+  static #ticks([low, high]) {
+    const step = LabWords.roundUp((high - low) / 6);
+    const first = Math.ceil(low / step - 1e-9);
+    const count = Math.floor(high / step + 1e-9) - first + 1;
+    return Array.from({ length: count }, (_, index) => Number(((first + index) * step).toFixed(9)));
+  }
+}
