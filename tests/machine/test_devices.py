@@ -46,7 +46,7 @@ def test_one_core_is_two_devices_of_which_one_is_simulated(monkeypatch):
 @pytest.mark.parametrize("choice", [" ", "GPU", "cuda", "cpu:", "cpu:0", "cpu:-1", "cpu:2.0", "2"])
 def test_an_unknown_choice_is_refused(monkeypatch, choice):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
-    with pytest.raises(DeviceError, match="Allowed: auto, gpu, cpu, or cpu:N") as refused:
+    with pytest.raises(DeviceError, match="Allowed: auto, gpu, cpu, gpu:N and cpu:N") as refused:
         devices.available(2)
     assert repr(choice) in str(refused.value)
 
@@ -60,39 +60,39 @@ def test_gpus_that_are_not_there_are_never_replaced(monkeypatch):
 @pytest.mark.parametrize("k", [0, -1, 1.0, "2", None, True, float("nan")])
 def test_what_is_no_number_of_devices(k):
     with pytest.raises(DeviceError, match="give a whole number from 1 up") as refused:
-        devices.check_count(k, 4)
+        devices.first(k, 4)
     assert repr(k) in str(refused.value)
 
 
 @pytest.mark.parametrize("i", [-1, 0.0, "0", None])
 def test_what_is_no_index_of_a_device(i):
     with pytest.raises(DeviceError, match="give an index from 0 up") as refused:
-        devices.check_index(i, 4)
+        devices.place(i, 4)
     assert repr(i) in str(refused.value)
 
 
 @pytest.mark.parametrize("k", [1, 3, np.int64(2)])
 def test_devices_that_are_there(k):
-    assert devices.check_count(k, 3) == "gpu"
-    assert devices.check_index(k - 1, 3) == "gpu"
+    assert devices.first(k, 3) == [("gpu", i) for i in range(k)]
+    assert devices.place(k - 1, 3) == ("gpu", k - 1)
 
 
 @pytest.mark.parametrize(
     "gpus, k, names", [(0, 3, "cpu(0), cpu(1)"), (3, 4, "gpu(0), gpu(1), gpu(2)")]
 )
 def test_one_too_many_is_refused_with_a_list_and_a_way_out(monkeypatch, gpus, k, names):
-    for call in (lambda: devices.check_count(k, gpus), lambda: devices.check_index(k - 1, gpus)):
+    for call in (lambda: devices.first(k, gpus), lambda: devices.place(k - 1, gpus)):
         with pytest.raises(DeviceError) as refused:
             call()
         assert f"{k} devices were asked for, there are {k - 1}: {names}." in str(refused.value)
         assert f"D2LMGPU_DEVICES=cpu:{k}" in str(refused.value)
     monkeypatch.setenv("D2LMGPU_DEVICES", f"cpu:{k}")  # the way out leads out
-    assert devices.check_count(k, gpus) == "cpu"
+    assert devices.first(k, gpus) == [("cpu", i) for i in range(k)]
 
 
 def test_a_long_list_is_cut():
     with pytest.raises(DeviceError, match=r"there are 10: .*gpu\(7\), …\. "):
-        devices.check_count(11, 10)
+        devices.first(11, 10)
 
 
 @pytest.mark.parametrize(
