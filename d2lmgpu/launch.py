@@ -26,9 +26,9 @@ def launch(fn, *args, num_processes, hosts=None):
     """Run ``fn(*args)`` in ``num_processes`` worker processes; return their results by rank.
 
     ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
-    worker ``torch.distributed`` is initialised (NCCL on GPUs, gloo on the CPU, where each worker
-    computes with one thread), so ``dist.get_rank()`` and ``d2l.try_gpu(rank)`` are its number and
-    its device. What rank 0 prints appears line by line; the other ranks' output is shown only
+    worker ``torch.distributed`` is initialised: NCCL where each has a GPU of its own, else gloo (on
+    the CPU, where each worker computes with one thread, and on a shared GPU). So
+    ``dist.get_rank()`` and ``d2l.try_gpu(rank)`` are its number and its device. What rank 0 prints appears line by line; the other ranks' output is shown only
     with an error.
 
     ``hosts`` lists names that ssh reaches without a password: then ``num_processes`` run on each,

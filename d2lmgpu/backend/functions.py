@@ -54,21 +54,30 @@ def device_functions(checked, num_gpus, gpu_number, cpu_number):
         """CPU device number ``i``: arrays moved to another number are copies."""
         return cpu_number(i)
 
+    make = {"gpu": gpu, "cpu": cpu}
+
     def try_gpu(i=0):
         """Device ``i``: a GPU or, without any, a CPU device. DeviceError if too many."""
-        return gpu(i) if machine.check_index(i, num_gpus()) == "gpu" else cpu(i)
+        kind, number = machine.place(i, num_gpus())
+        return make[kind](number)
 
     def try_all_gpus():
         """All devices that there are, as a list; never empty."""
-        return devices(machine.available(num_gpus())[1])
+        return [make[kind](number) for kind, number in machine.places(num_gpus())]
 
     def devices(k):
-        """The first ``k`` devices, as a list. DeviceError unless there are that many."""
-        kind = machine.check_count(k, num_gpus())
-        return [gpu(i) if kind == "gpu" else cpu(i) for i in range(k)]
+        """The first ``k`` devices, as a list. DeviceError unless there are that many.
+
+        With ``D2LMGPU_DEVICES=gpu:N`` several of them may be the same GPU, each with copies of its
+        own from ``get_params``.
+        """
+        return [make[kind](number) for kind, number in machine.first(k, num_gpus())]
 
     def sharing(k):
-        """How ``k`` devices share time here: 'one device', 'in parallel' or 'simulated'."""
+        """How ``k`` devices share time here: 'one device', 'in parallel' or 'simulated'.
+
+        DeviceError unless there are that many.
+        """
         return machine.sharing(k, num_gpus())
 
     def profile():

@@ -7,6 +7,7 @@ What is timed is the `probe`. No training step is run.
 """
 
 import importlib
+import os
 import time
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from d2lmgpu.costmodel.least_squares import fit_line
 from d2lmgpu.costmodel.model import COST, Machine
 from d2lmgpu.costmodel.presets import NETWORKS, Link
 from d2lmgpu.launch import launch
+from d2lmgpu.machine.devices import VARIABLE, available
 
 KINDS = ("torch with threads", "torch with processes", "mxnet with threads")
 
@@ -58,6 +60,8 @@ def calibrate(framework: str, workers: str = "threads") -> Calibration:
     need.choice("What to calibrate", f"{framework} with {workers}", KINDS)
     start = time.perf_counter()
     d2l = importlib.import_module(f"d2lmgpu.{framework}")
+    kind, _ = available(d2l.num_gpus())
+    need(kind != "mixed", VARIABLE, os.environ.get(VARIABLE), "gpu or cpu: the model's are equal")
     here = real_devices(d2l)
     if workers == "threads":
         algorithm, times = "naive", probe.in_threads(d2l, here)

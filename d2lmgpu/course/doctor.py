@@ -30,7 +30,8 @@ GPU_BUILD = {
     "mxnet": "the packages of requirements-gpu.txt, in an environment of their own",
 }
 VARIABLES = {
-    devices.VARIABLE: "which devices: auto, gpu, cpu or cpu:N; not set, it is auto",
+    devices.VARIABLE: "which devices: auto, gpu, cpu, gpu:N, cpu:N or a list of these; "
+    "not set, it is auto",
     profiles.VARIABLE: "how much data and how many epochs: auto, quick, full or test; "
     "not set, it is auto",
     profiles.CAP: "at most so many training images; not set, as many as the profile says",
@@ -101,14 +102,24 @@ def check_framework(framework: Framework, there: int) -> tuple[str, list[str]]:
         kind, number = devices.available(framework.gpus)
     except DeviceError as error:
         return unusable(title, error)
-    if kind == "gpu":
-        return f"{title}: {counted(number, 'GPU')}, each a device", []
+    if kind != "cpu":
+        return f"{title}: {on_gpus(number, framework.gpus)}", []
     line = f"{title}: {counted(number, 'CPU device')}, {overlapping(number)}"
     if framework.gpus:
         line += f" ({counted(framework.gpus, 'GPU')} left alone, as {devices.VARIABLE} says)"
     elif there:
         line += f". It does not see the GPU: that takes {GPU_BUILD[framework.name]}"
     return line, []
+
+
+def on_gpus(number: int, gpus: int) -> str:
+    """Which devices there are where some of ``gpus`` are used, and what runs on them can be."""
+    if devices.own_gpus(number, gpus):
+        return f"{counted(number, 'GPU')}, each a device"
+    names = ", ".join(f"{kind}({i})" for kind, i in devices.places(gpus))
+    measured = devices.num_measured(gpus)
+    past = f"; runs on more than {measured} are simulated" if measured < number else ""
+    return f"{counted(number, 'device')}, {names}{past}"
 
 
 def overlapping(number: int) -> str:

@@ -163,7 +163,7 @@ class LabModel(Chosen):
     def to_record(self):
         """The finished runs as a record, see ``d2lmgpu.records.store``."""
         runs = [run for run in self.runs if run.status == "finished"]
-        gpus = (self.num_devices or 0) if self.device_kind == "gpu" else 0
+        gpus = 0 if self.device_kind == "cpu" else self.num_devices or 0
         record = {"profile": str(profile(gpus)), "runs": [_as_recorded(run) for run in runs]}
         return store.provenance("a run of the lab in a notebook") | record
 
@@ -183,8 +183,7 @@ class LabModel(Chosen):
     def _on_event(self, event):
         live = self.live  # a reset may take it away
         if event["event"] == "ready":
-            self.device_kind, count = event["kind"], event["devices"]
-            self.num_devices = count if self.device_kind == "gpu" else min(count, event["cores"])
+            self.device_kind, self.num_devices = event["kind"], event["devices"]
         elif event["event"] == "outcome" and self.status == "idle":
             self.message = event["message"]  # a spare that could not start
         elif live is not None:

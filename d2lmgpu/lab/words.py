@@ -5,13 +5,14 @@ from d2lmgpu.figures.style import number
 from d2lmgpu.records.run import counted
 
 TIMING = {"simulated": "simulated", "in parallel": "measured", "one device": "measured"}
+NAMES = {"gpu": "GPU", "cpu": "CPU core"}
 
 
 def devices_note(kind, measured, most):
     """Which numbers of devices are measured and which simulated, in words."""
     if measured is None:
         return "Looking for devices …"
-    what = counted(measured, "GPU" if kind == "gpu" else "CPU core")
+    what = "GPUs and CPU cores" if kind == "mixed" else counted(measured, NAMES[kind])
     up_to = "1 device is" if measured == 1 else f"1 to {measured} devices are"
     past = (
         f"; on {measured + 1} to {most} they are simulated: the arithmetic is exact, the times "

@@ -58,8 +58,9 @@ def load(modules):
         launch.prepare()  # imports in parallel
     backends = [name for name in modules if name != "launch"]
     backend = importlib.import_module(f"d2lmgpu.{backends[0]}") if backends else None
-    kind, count = devices.available(backend.num_gpus() if backend else 0)
-    report("ready", kind=kind, devices=count, cores=devices.num_cores())
+    gpus = backend.num_gpus() if backend else 0
+    kind, _ = devices.available(gpus)
+    report("ready", kind=kind, devices=devices.num_measured(gpus))
     if backend and files.locate(
         files.DATA_SETS["fashion-mnist"], os.environ.get("D2LMGPU_DATA"), cache()
     ):
@@ -73,9 +74,9 @@ def train(job, backend):
     for name in [name for name in os.environ if name.startswith("D2LMGPU_") and name != VARIABLE]:
         del os.environ[name]
     os.environ.update(job["environ"])
-    chosen = os.environ.get(devices.VARIABLE) or "auto"
-    if chosen in ("auto", "cpu") and num_gpus > devices.available(gpus)[1]:
-        os.environ[devices.VARIABLE] = f"cpu:{num_gpus}"  # the lab labels it as simulated
+    kind, count = devices.available(gpus)
+    if os.environ.get(devices.VARIABLE, "") in ("", "auto", "cpu", "gpu") and num_gpus > count:
+        os.environ[devices.VARIABLE] = f"{kind}:{num_gpus}"  # the lab labels it as simulated
     report("started", sharing=devices.sharing(num_gpus, gpus))
     take_on(job)
     fn, arguments = pickle.loads(job["call"])

@@ -2,20 +2,23 @@
 
 A device is a GPU or, on a machine without one, a CPU core that runs with one thread.
 ``D2LMGPU_DEVICES`` chooses: ``auto`` (the GPUs if there are any, else the cores; also where it is
-empty or not set), ``gpu``, ``cpu`` (the cores) or ``cpu:N`` (N devices on the CPU; those past the
-number of cores share the cores, so their arithmetic is exact and their speed is not: they are
-*simulated*).
+empty or not set), ``gpu``, ``cpu`` (the cores), ``gpu:N`` (N devices on the GPUs in turn),
+``cpu:N`` (N devices on the CPU) or several of these with commas between, one after another:
+``gpu:1,cpu:2``. Devices that share a GPU, and those past the number of cores, take turns: their
+arithmetic is exact and their speed is not, they are *simulated*.
 
 The backends pass in how many GPUs their framework sees; nothing here imports a framework.
 """
 
 import os
 import re
+from collections import Counter
 
 from d2lmgpu.machine.checks import is_count, is_real, is_whole
 from d2lmgpu.machine.hardware import num_cores
 
 VARIABLE = "D2LMGPU_DEVICES"
+MOST = 128  # devices: PyTorch has no more on a CPU
 
 
 class DeviceError(ValueError):
@@ -26,29 +29,48 @@ class RunError(ValueError):
     """A training run was asked for that cannot be right."""
 
 
-def available(gpus: int) -> tuple[str, int]:
-    """``(kind, number)`` of the devices to use where a framework sees ``gpus`` GPUs.
+def places(gpus: int) -> list[tuple[str, int]]:
+    """All devices to use where a framework sees ``gpus`` GPUs, each as kind and number.
 
-    ``kind`` is ``'gpu'`` or ``'cpu'``. Without a GPU there are never fewer than two devices, so
-    that every run of the course has its second one; on a single core it is simulated.
+    ``("gpu", 1)`` is GPU 1, again for each device on it; ``("cpu", 1)`` is a CPU device of its
+    own. Without a GPU there are never fewer than two devices, so that every run of the course has
+    its second one; on a single core it is simulated.
 
-    Raises DeviceError for an unknown ``D2LMGPU_DEVICES`` and for ``gpu`` where there is none.
+    Raises DeviceError for an unknown ``D2LMGPU_DEVICES`` and for GPUs where there is none.
     """
     choice = os.environ.get(VARIABLE) or "auto"
-    if choice == "gpu" and not gpus:
-        raise DeviceError(
-            f"{VARIABLE}=gpu, but this framework sees no GPU. "
-            f"Unset {VARIABLE} or set it to cpu to use the {num_cores()} CPU cores as devices."
-        )
-    if choice == "gpu" or (choice == "auto" and gpus):
-        return "gpu", gpus
-    if choice in ("auto", "cpu"):
-        return "cpu", max(2, num_cores())
-    if match := re.fullmatch(r"cpu:([1-9]\d*)", choice):
-        return "cpu", int(match[1])
-    raise DeviceError(
-        f"{VARIABLE}={choice!r} is unknown. Allowed: auto, gpu, cpu, or cpu:N with N from 1 up."
-    )
+    given = ("gpu" if gpus else "cpu") if choice == "auto" else choice
+    have, kinds = {"gpu": gpus, "cpu": min(max(2, num_cores()), MOST)}, []
+    for part in given.split(","):
+        match = re.fullmatch(r"(gpu|cpu)(?::([1-9]\d{0,2}))?", part)
+        if not match:
+            raise DeviceError(
+                f"{VARIABLE}={choice!r} is unknown: {part!r} names no devices. Allowed: auto, gpu, "
+                f"cpu, gpu:N and cpu:N with N from 1 to {MOST}, and lists such as gpu:1,cpu:2."
+            )
+        kind, number = match.groups()
+        if not have[kind]:
+            raise DeviceError(
+                f"{VARIABLE}={choice}, but this framework sees no GPU. Unset {VARIABLE} or set it "
+                f"to cpu to use the {num_cores()} CPU cores as devices; d2lmgpu doctor says more."
+            )
+        kinds += [kind] * int(number or have[kind])
+    if len(kinds) > MOST:
+        raise DeviceError(f"{VARIABLE}={choice} are {len(kinds)} devices: give at most {MOST}.")
+    before, found = Counter(), []
+    for kind in kinds:
+        found.append((kind, before[kind] % gpus if kind == "gpu" else before[kind]))
+        before[kind] += 1
+    return found
+
+
+def available(gpus: int) -> tuple[str, int]:
+    """``(kind, number)`` of the devices: 'gpu', 'cpu' or 'mixed', and how many they are.
+
+    Raises the errors of `places`.
+    """
+    kinds = [kind for kind, _ in places(gpus)]
+    return "mixed" if len(set(kinds)) > 1 else kinds[0], len(kinds)
 
 
 def check_number(k, allowed="a whole number from 1 up") -> None:
@@ -57,23 +79,24 @@ def check_number(k, allowed="a whole number from 1 up") -> None:
         raise DeviceError(f"{k!r} is not a number of devices that can be had: give {allowed}.")
 
 
-def check_count(k: int, gpus: int) -> str:
-    """Kind of the first ``k`` devices; DeviceError if there are not that many."""
+def first(k: int, gpus: int) -> list[tuple[str, int]]:
+    """The first ``k`` of `places`; DeviceError if there are not that many."""
     check_number(k)
-    kind, have = available(gpus)
-    if k > have:
-        names = ", ".join(f"{kind}({i})" for i in range(min(have, 8))) + (", …" * (have > 8))
+    have = places(gpus)
+    if k > len(have):
+        names = ", ".join(f"{kind}({i})" for kind, i in have[:8]) + (", …" * (len(have) > 8))
+        on_gpus = f"{VARIABLE}=gpu:{k} to simulate {k} devices on the GPUs, or " if gpus else ""
         raise DeviceError(
-            f"{k} devices were asked for, there are {have}: {names}. "
-            f"Set {VARIABLE}=cpu:{k} to simulate {k} devices on the CPU."
+            f"{k} devices were asked for, there are {len(have)}: {names}. "
+            f"Set {on_gpus}{VARIABLE}=cpu:{k} to simulate {k} devices on the CPU."
         )
-    return kind
+    return have[:k]
 
 
-def check_index(i: int, gpus: int) -> str:
-    """Kind of device number ``i``; DeviceError if there is no such device."""
+def place(i: int, gpus: int) -> tuple[str, int]:
+    """Kind and number of device ``i``; DeviceError if there is no such device."""
     check_number(i + 1 if is_whole(i) else i, "an index from 0 up")
-    return check_count(i + 1, gpus)
+    return first(i + 1, gpus)[i]
 
 
 def check_run(num_gpus: int, batch_size: int, lr: float, num_epochs: int | None = None) -> None:
@@ -99,13 +122,24 @@ def check_run(num_gpus: int, batch_size: int, lr: float, num_epochs: int | None 
 def sharing(k: int, gpus: int) -> str:
     """How the shards of a run on ``k`` devices share time: what its timings may be used for.
 
-    ``'one device'``, ``'in parallel'`` (timings are measurements) or ``'simulated'`` (more
-    devices than cores: the arithmetic is exact, a speedup must not be read off).
-
-    Raises DeviceError if ``k`` is no whole number from 1 up.
+    ``'one device'``, ``'in parallel'`` (timings are measurements) or ``'simulated'`` (two devices
+    on one GPU, or more on the CPU than cores: the arithmetic is exact, a speedup must not be read
+    off). Raises the errors of `first`.
     """
-    check_number(k)
+    used = first(k, gpus)
+    on_cpu = sum(kind == "cpu" for kind, _ in used)
     if k == 1:
         return "one device"
-    kind, _ = available(gpus)
-    return "in parallel" if kind == "gpu" or k <= num_cores() else "simulated"
+    return "simulated" if len(set(used)) < k or on_cpu > num_cores() else "in parallel"
+
+
+def num_measured(gpus: int) -> int:
+    """The most devices on which a run is not simulated: the first ones."""
+    count = len(places(gpus))
+    return sum(sharing(k, gpus) != "simulated" for k in range(1, count + 1))
+
+
+def own_gpus(k: int, gpus: int) -> bool:
+    """Whether each of the first ``k`` devices is a GPU of its own, as NCCL demands."""
+    used = first(k, gpus)
+    return len(set(used)) == k and all(kind == "gpu" for kind, _ in used)

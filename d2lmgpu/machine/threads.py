@@ -8,17 +8,19 @@ from d2lmgpu.machine.devices import DeviceError, num_cores
 
 
 class DeviceThreads:
-    """A thread for each CPU core; ``setup`` runs once in each before its first work.
+    """A thread for each CPU core and GPU; ``setup()`` runs once in each before its first work.
 
     On a CPU, PyTorch computes in the thread that calls it, and what one thread queues in MXNet is
     computed one after the other. So devices overlap only if each has a thread of its own. With
-    more devices than cores the shards queue up: that is what makes those devices simulated.
+    more devices than cores the shards queue up: that is what makes those devices simulated. The
+    threads for the ``num_gpus()`` are for lists that mix: no GPU waits in that queue.
     """
 
-    def __init__(self, setup):
-        self.setup = setup
+    def __init__(self, setup, num_gpus):
+        self.setup, self.num_gpus = setup, num_gpus
         self.forget()
-        os.register_at_fork(after_in_child=self.forget)
+        if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
+            os.register_at_fork(after_in_child=self.forget)
 
     def forget(self):
         """Have no threads yet: a fork takes none along."""
@@ -43,7 +45,8 @@ class DeviceThreads:
                 "thread: call parallel for all of them, or for one, and loop over the rest."
             )
         if self.pool is None:
-            self.pool = ThreadPoolExecutor(num_cores(), "device", initializer=self.start)
+            number = num_cores() + self.num_gpus()
+            self.pool = ThreadPoolExecutor(number, "device", initializer=self.start)
         futures = [self.pool.submit(fn, *call) for call in calls]
         wait(futures)  # all of them, also if one raised: no shard is left running
         return [future.result() for future in futures]

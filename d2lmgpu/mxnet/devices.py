@@ -1,6 +1,7 @@
 """Devices of MXNet: which there are, how work runs on all of them, what they are given."""
 
 import ctypes
+import functools
 
 import mxnet as mx
 from mxnet import autograd, gluon, np, npx
@@ -11,9 +12,12 @@ from d2lmgpu.backend.arguments import Rules, need
 from d2lmgpu.backend.functions import device_functions
 from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
+from d2lmgpu.machine.checks import is_list
+from d2lmgpu.machine.devices import DeviceError
 from d2lmgpu.process import lanes
 
-_threads = _parallel.DeviceThreads(setup=npx.set_np)  # NumPy semantics are set for each thread
+# NumPy semantics are set for each thread
+_threads = _parallel.DeviceThreads(npx.set_np, lambda: num_gpus())
 
 
 class _MXNetRules(Rules):
@@ -46,6 +50,25 @@ class _MXNetRules(Rules):
 checked = _MXNetRules().checked
 
 
+def _each_device_once(initialize):
+    """Gluon's ``Parameter.initialize``, which would train one copy for a device named twice."""
+
+    @functools.wraps(initialize)
+    def initialize_once(self, init=None, ctx=None, *args, **kwargs):
+        if is_list(ctx) and len(set(map(str, ctx))) < len(ctx):
+            raise DeviceError(
+                f"Gluon keeps one copy of a parameter on each device, and {list(ctx)} names one "
+                "twice. Give each once: set D2LMGPU_DEVICES=cpu, or train from scratch with "
+                "get_params, which makes a copy for each entry."
+            )
+        return initialize(self, init, ctx, *args, **kwargs)
+
+    return initialize_once
+
+
+gluon.Parameter.initialize = _each_device_once(gluon.Parameter.initialize)
+
+
 def num_gpus():
     """Number of GPUs that MXNet sees."""
     return npx.num_gpus()
@@ -61,7 +84,7 @@ def parallel(fn, *per_device_args):
     """``[fn(*args) for each device]``, all devices at once.
 
     Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
-    are asynchronous. On the CPU a thread for each core, which records and trains or not as is done
+    are asynchronous. On the CPU, and on both, threads, which record and train or not as is done
     here; several return when what they have queued is computed.
     """
     if _devices.available(num_gpus())[0] == "gpu":

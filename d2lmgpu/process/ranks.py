@@ -96,24 +96,25 @@ def run(rank, folder, job):
     import torch
     from torch import distributed as dist
 
-    from d2lmgpu.machine.devices import check_count
+    from d2lmgpu.machine.devices import own_gpus, place
 
     np.random.seed()  # not the numbers that the other workers draw
     if seed := os.environ.get("D2LMGPU_SEED"):
         torch.manual_seed(int(seed))
-    kind = check_count(job["num_processes"], torch.cuda.device_count())
-    local_rank = rank - job["first_rank"]
-    device = torch.device("cuda", local_rank) if kind == "gpu" else None
-    if device:
-        torch.cuda.set_device(device)
+    gpus = torch.cuda.device_count()
+    nccl = own_gpus(job["num_processes"], gpus)  # it refuses two ranks on one GPU
+    kind, number = place(rank - job["first_rank"], gpus)
+    if kind == "gpu":
+        torch.cuda.set_device(number)
     else:
         torch.set_num_threads(1)
     dist.init_process_group(
-        "nccl" if device else "gloo",
+        "nccl" if nccl else "gloo",
         store=meeting_place(folder, job),
         rank=rank,
         world_size=job["world_size"],
-        device_id=device,  # else NCCL guesses it at the first collective
+        # else NCCL guesses it at the first collective
+        device_id=torch.device("cuda", number) if nccl else None,
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
     fn, arguments = pickle.loads(job["call"])

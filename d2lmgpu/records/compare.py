@@ -145,7 +145,7 @@ def rows(trials, baseline=None, pairs=0):
     All speedups refer to the row with the number ``baseline``; with None, each to its own
     ``reference``. A speedup is the ratio of the medians of samples a second. With ``pairs`` it is
     the median of the ratios of runs that took turns, and there must be so many of them. Rows that
-    were not measured have no speedup: simulated devices share cores.
+    were not measured have no speedup: simulated devices take turns.
     """
     groups = {}
     for trial in trials:

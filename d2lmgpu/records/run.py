@@ -67,7 +67,7 @@ class Run:
         if self.samples_per_second is not None:
             speed = f"{self.samples_per_second:,.0f} samples/s"
             if self.sharing == "simulated":
-                speed += " (says nothing about speedup: the devices share cores)"
+                speed += " (says nothing about speedup: the devices take turns)"
         return f"{devices}, batch {self.batch_size}, lr {self.lr:g}: {accuracy}, {speed}"
 
     __repr__ = __str__

@@ -12,6 +12,11 @@ try:
     import torch
 except ModuleNotFoundError as error:
     raise not_installed(error) from error
+if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4):
+    raise ImportError(
+        f"PyTorch {torch.__version__} is too old for d2lmgpu, which needs 2.4 or newer. "
+        'Run pip install --upgrade "torch>=2.4", then start Python or the notebook\'s kernel anew.'
+    )
 
 from d2lmgpu.collectives.execution import shard_sizes
 from d2lmgpu.figures.animator import Animator
@@ -57,7 +62,7 @@ __all__ = [
     "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
 ]  # fmt: skip
 
-if not torch.cuda.is_available() or os.environ.get(VARIABLE, "").startswith("cpu"):
+if not torch.cuda.is_available() or "cpu" in os.environ.get(VARIABLE, ""):
     torch.set_num_threads(1)  # a device is one core; threads of one shard must not spin on another
     keep_freed_memory()  # as PyTorch does on a GPU
 

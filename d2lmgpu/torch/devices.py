@@ -11,7 +11,7 @@ from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
 from d2lmgpu.process import lanes
 
-_threads = _parallel.DeviceThreads(setup=lambda: torch.set_num_threads(1))
+_threads = _parallel.DeviceThreads(lambda: torch.set_num_threads(1), lambda: num_gpus())
 
 
 class _TorchRules(Rules):
@@ -35,10 +35,11 @@ class _TorchRules(Rules):
         return device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < num_gpus())
 
     def evaluate_accuracy_gpu(self, net, data_iter, device=None):
-        kind, number = _devices.available(num_gpus())
-        one_of_many = isinstance(net, nn.DataParallel) and kind == "cpu" and number > 1
+        number = _devices.available(num_gpus())[1]
+        one_of_many = number > 1 and not _devices.own_gpus(number, num_gpus())
         instead = "launch with DistributedDataParallel, or parallel with a replica for each device"
-        need(not one_of_many, "net", net, f"what uses all {number} CPU devices: {instead}")
+        right = not (isinstance(net, nn.DataParallel) and one_of_many)
+        need(right, "net", net, f"what uses all {number} devices: {instead}")
 
     def evaluate_accuracy_gpus(self, net, data_iter):
         right = isinstance(net, nn.Module) and any(True for _ in net.parameters())
@@ -64,7 +65,7 @@ def parallel(fn, *per_device_args):
     """``[fn(*args) for each device]``, all devices at once.
 
     Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
-    are asynchronous. On the CPU a thread for each core, in which gradients and automatic casts are
+    are asynchronous. On the CPU, and on both, threads, in which gradients and automatic casts are
     on or off as they are here.
     """
     if _devices.available(num_gpus())[0] == "gpu":

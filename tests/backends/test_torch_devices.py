@@ -1,5 +1,9 @@
 """What only PyTorch has: DataParallel, and GPUs that this process does not use."""
 
+import subprocess
+import sys
+
+import gpu_stand_in
 import pytest
 import torch
 from torch import nn
@@ -25,3 +29,36 @@ def test_only_devices_in_use_are_waited_for(d2l, monkeypatch):
     monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
     d2l.synchronize()
     assert waited == [1]
+
+
+@pytest.mark.parametrize("choice", ["gpu:2", "gpu:1,cpu:1"])
+def test_data_parallel_on_a_shared_gpu_is_refused(d2l, monkeypatch, choice):
+    """It takes the GPUs that PyTorch sees, which are fewer than the devices."""
+    net = nn.DataParallel(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))
+    monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+    gpu_stand_in.put_in("torch", 1, monkeypatch.setattr)
+    with pytest.raises(ValueError, match="what uses all 2 devices"):
+        d2l.evaluate_accuracy_gpu(net, ONE_BATCH)
+    gpu_stand_in.put_in("torch", 2, monkeypatch.setattr)
+    monkeypatch.setenv("D2LMGPU_DEVICES", "gpu:2")
+    assert 0 <= d2l.evaluate_accuracy_gpu(net, ONE_BATCH) <= 1
+
+
+def test_pytorch_s_own_devices_are_those_of_the_list(d2l, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setenv("D2LMGPU_DEVICES", "gpu:3,cpu:1")
+    assert [str(device) for device in d2l.try_all_gpus()] == ["cuda:0", "cuda:1", "cuda:0", "cpu:0"]
+    assert d2l.devices(2) == d2l.try_all_gpus()[:2] and d2l.try_gpu(2) == torch.device("cuda", 0)
+
+
+@pytest.mark.parametrize("version, works", [
+    ("2.3.1", False), ("1.13.1+cu117", False), ("2.4.0", True), ("2.10.0a0+git1", True),
+])  # fmt: skip
+def test_an_older_pytorch_is_refused_with_what_to_do(version, works):
+    code = f"import torch; torch.__version__ = {version!r}; from d2lmgpu import torch"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.returncode == 0) == works
+    if not works:
+        said = done.stderr.splitlines()[-1]
+        assert said.startswith(f"ImportError: PyTorch {version} is too old")
+        assert 'pip install --upgrade "torch>=2.4"' in said

@@ -27,10 +27,10 @@ def init_params():
 
 params = init_params()
 
-from d2lmgpu.machine.devices import check_count, sharing
+from d2lmgpu.machine.devices import first, sharing
 from d2lmgpu.records.run import Run
 def train(num_gpus, batch_size, lr, num_epochs):
-    check_count(num_gpus, 0)
+    first(num_gpus, 0)
     n = num_epochs or 10
     return Run(num_gpus, batch_size, lr, 512, sharing(num_gpus, 0), [params] * n, [2.0] * n)
 """

@@ -120,6 +120,7 @@ def test_what_is_not_finite_is_said():
     ("cpu", 2, "2 CPU cores, each of them a device. Runs on 1 to 2 devices are measured; on 3 to 16"
                " they are simulated"),
     ("gpu", 1, "1 GPU, each of them a device. Runs on 1 device is measured; on 2 to 16"),
+    ("mixed", 3, "GPUs and CPU cores, each of them a device. Runs on 1 to 3 devices are measured"),
     ("gpu", 16, "Runs on 1 to 16 devices are measured."),
     ("cpu", None, "Looking for devices"),
 ])  # fmt: skip

@@ -111,7 +111,7 @@ def test_numbers_of_another_library_and_no_time_are_a_run_too():
 def test_the_record_names_the_profile_of_the_machine_that_ran(lab, monkeypatch):
     monkeypatch.delenv("D2LMGPU_PROFILE", raising=False)
     assert lab.to_record()["profile"].startswith("quick")
-    lab._on_event({"event": "ready", "kind": "gpu", "devices": 2, "cores": 16})
+    lab._on_event({"event": "ready", "kind": "gpu", "devices": 2})
     assert lab.to_record()["profile"].startswith("full")
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from d2lmgpu.data.loader import DataIter
-from d2lmgpu.machine.devices import check_count
+from d2lmgpu.machine.devices import first
 from d2lmgpu.process.events import report
 
 
@@ -32,7 +32,7 @@ def loads_little_data(num_gpus, batch_size, lr):
 
 
 def takes_devices(num_gpus, batch_size, lr):
-    check_count(num_gpus, gpus=0)
+    first(num_gpus, gpus=0)
 
 
 def returns_a_run(num_gpus, batch_size, lr):

@@ -46,7 +46,7 @@ def test_one_core_is_two_devices_of_which_one_is_simulated(monkeypatch):
 @pytest.mark.parametrize("choice", [" ", "GPU", "cuda", "cpu:", "cpu:0", "cpu:-1", "cpu:2.0", "2"])
 def test_an_unknown_choice_is_refused(monkeypatch, choice):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
-    with pytest.raises(DeviceError, match="Allowed: auto, gpu, cpu, or cpu:N") as refused:
+    with pytest.raises(DeviceError, match="Allowed: auto, gpu, cpu, gpu:N and cpu:N") as refused:
         devices.available(2)
     assert repr(choice) in str(refused.value)
 
@@ -60,39 +60,39 @@ def test_gpus_that_are_not_there_are_never_replaced(monkeypatch):
 @pytest.mark.parametrize("k", [0, -1, 1.0, "2", None, True, float("nan")])
 def test_what_is_no_number_of_devices(k):
     with pytest.raises(DeviceError, match="give a whole number from 1 up") as refused:
-        devices.check_count(k, 4)
+        devices.first(k, 4)
     assert repr(k) in str(refused.value)
 
 
 @pytest.mark.parametrize("i", [-1, 0.0, "0", None])
 def test_what_is_no_index_of_a_device(i):
     with pytest.raises(DeviceError, match="give an index from 0 up") as refused:
-        devices.check_index(i, 4)
+        devices.place(i, 4)
     assert repr(i) in str(refused.value)
 
 
 @pytest.mark.parametrize("k", [1, 3, np.int64(2)])
 def test_devices_that_are_there(k):
-    assert devices.check_count(k, 3) == "gpu"
-    assert devices.check_index(k - 1, 3) == "gpu"
+    assert devices.first(k, 3) == [("gpu", i) for i in range(k)]
+    assert devices.place(k - 1, 3) == ("gpu", k - 1)
 
 
 @pytest.mark.parametrize(
     "gpus, k, names", [(0, 3, "cpu(0), cpu(1)"), (3, 4, "gpu(0), gpu(1), gpu(2)")]
 )
 def test_one_too_many_is_refused_with_a_list_and_a_way_out(monkeypatch, gpus, k, names):
-    for call in (lambda: devices.check_count(k, gpus), lambda: devices.check_index(k - 1, gpus)):
+    for call in (lambda: devices.first(k, gpus), lambda: devices.place(k - 1, gpus)):
         with pytest.raises(DeviceError) as refused:
             call()
         assert f"{k} devices were asked for, there are {k - 1}: {names}." in str(refused.value)
         assert f"D2LMGPU_DEVICES=cpu:{k}" in str(refused.value)
     monkeypatch.setenv("D2LMGPU_DEVICES", f"cpu:{k}")  # the way out leads out
-    assert devices.check_count(k, gpus) == "cpu"
+    assert devices.first(k, gpus) == [("cpu", i) for i in range(k)]
 
 
 def test_a_long_list_is_cut():
     with pytest.raises(DeviceError, match=r"there are 10: .*gpu\(7\), …\. "):
-        devices.check_count(11, 10)
+        devices.first(11, 10)
 
 
 @pytest.mark.parametrize(
@@ -146,3 +146,69 @@ def test_what_is_no_number_of_devices_does_not_overlap(k):
 def test_cores_are_those_that_this_process_may_use(monkeypatch):
     monkeypatch.undo()
     assert 1 <= devices.num_cores() <= os.cpu_count()
+
+
+@pytest.mark.parametrize(
+    "choice, gpus, expected",
+    [
+        ("gpu:1", 4, [("gpu", 0)]),
+        ("gpu:4", 1, [("gpu", 0)] * 4),
+        ("gpu:3", 2, [("gpu", 0), ("gpu", 1), ("gpu", 0)]),
+        ("gpu:1,cpu:2", 1, [("gpu", 0), ("cpu", 0), ("cpu", 1)]),
+        ("cpu:1,gpu:2", 2, [("cpu", 0), ("gpu", 0), ("gpu", 1)]),
+        ("gpu,cpu", 2, [("gpu", 0), ("gpu", 1), ("cpu", 0), ("cpu", 1)]),
+        ("gpu:1,cpu:1,gpu:2,cpu:1", 2,
+         [("gpu", 0), ("cpu", 0), ("gpu", 1), ("gpu", 0), ("cpu", 1)]),
+    ],
+)  # fmt: skip
+def test_replicas_take_the_gpus_in_turn_and_lists_go_on(monkeypatch, choice, gpus, expected):
+    monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+    assert devices.places(gpus) == expected
+    for k in range(1, len(expected) + 1):
+        assert devices.first(k, gpus) == expected[:k]
+        assert devices.place(k - 1, gpus) == expected[k - 1]
+    kinds = {kind for kind, _ in expected}
+    assert devices.available(gpus) == (min(kinds) if len(kinds) == 1 else "mixed", len(expected))
+
+
+@pytest.mark.parametrize("choice, part", [
+    ("gpu:0", "gpu:0"), ("gpu:-1", "gpu:-1"), ("gpu:x", "gpu:x"), ("gpu:", "gpu:"),
+    ("gpu:1,", ""), (",", ""), ("gpu:1,,cpu:1", ""), ("gpu:1, cpu:1", " cpu:1"),
+    ("gpu:1;cpu:1", "gpu:1;cpu:1"), ("auto,cpu:1", "auto"), ("gpu:1,cpu:0", "cpu:0"),
+    ("gpu:1,tpu:1", "tpu:1"), ("gpu:1000", "gpu:1000"), ("gpu:²", "gpu:²"),
+])  # fmt: skip
+def test_a_part_that_names_no_devices_is_named(monkeypatch, choice, part):
+    monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+    with pytest.raises(DeviceError) as refused:
+        devices.places(2)
+    assert f"{choice!r} is unknown: {part!r} names no devices. Allowed:" in str(refused.value)
+
+
+@pytest.mark.parametrize("choice", ["gpu:2", "gpu:1,cpu:2", "cpu:2,gpu"])
+def test_gpus_of_a_list_that_are_not_there_are_not_replaced(monkeypatch, choice):
+    monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+    for call in (devices.places, lambda gpus: devices.sharing(1, gpus)):
+        with pytest.raises(DeviceError, match="sees no GPU.* set it to cpu") as refused:
+            call(0)
+        assert f"D2LMGPU_DEVICES={choice}," in str(refused.value)
+
+
+def test_more_devices_than_a_framework_has_numbers_for_are_refused(monkeypatch):
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:100,cpu:29")
+    with pytest.raises(DeviceError, match="129 devices: give at most 128"):
+        devices.places(0)
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:100,cpu:28")
+    assert devices.places(0)[-1] == ("cpu", 127)
+
+
+@pytest.mark.parametrize("choice, gpus, measured, own", [
+    ("gpu:4", 2, 2, (1, 2)), ("gpu:2", 4, 2, (1, 2)), ("gpu:1,cpu:3", 1, 3, (1,)),
+    ("cpu:3", 1, 2, ()), ("gpu:2,cpu:1", 1, 1, (1,)),
+])  # fmt: skip
+def test_what_is_measured_and_where_nccl_will_do(monkeypatch, choice, gpus, measured, own):
+    monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+    assert devices.num_measured(gpus) == measured
+    count = len(devices.places(gpus))
+    sharing = {k: devices.sharing(k, gpus) for k in range(2, count + 1)}
+    assert all((kind == "in parallel") == (k <= measured) for k, kind in sharing.items())
+    assert tuple(k for k in range(1, count + 1) if devices.own_gpus(k, gpus)) == own

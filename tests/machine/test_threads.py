@@ -6,7 +6,7 @@ from d2lmgpu.machine.threads import DeviceThreads
 
 
 def test_a_fork_of_a_process_that_has_run_devices_runs_them_too():
-    threads, forked = DeviceThreads(setup=lambda: None), multiprocessing.get_context("fork")
+    threads, forked = DeviceThreads(lambda: None, lambda: 0), multiprocessing.get_context("fork")
     assert threads.run(abs, [-1, -2]) == [1, 2]
     reader, writer = forked.Pipe(duplex=False)
     child = forked.Process(target=lambda: writer.send(threads.run(abs, [-3, -4])), daemon=True)

@@ -2,6 +2,7 @@
 
 import tempfile
 
+import gpu_stand_in
 import pytest
 from traces import Traces
 
@@ -16,3 +17,20 @@ def traces(monkeypatch, tmp_path):
     yield traces
     for process in traces.processes():  # a failed test must not leave them to the next
         process.kill()
+
+
+@pytest.fixture
+def gpus(traces, monkeypatch, tmp_path):
+    """Let the processes that a test starts, and itself, see ``n`` stand-ins for GPUs.
+
+    ``more`` is code for the processes alone.
+    """
+
+    def see(n, choice, more=""):
+        put_in = f"import gpu_stand_in as s; s.put_in('torch', {n}, setattr)\n{more}"
+        (tmp_path / "sitecustomize.py").write_text(put_in)
+        monkeypatch.syspath_prepend(tmp_path)  # launch hands the path on
+        monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+        gpu_stand_in.put_in("torch", n, monkeypatch.setattr)
+
+    return see

@@ -1,0 +1,81 @@
+"""Ranks on one GPU, by a stand-in: they meet over gloo, and train as one device does."""
+
+import pytest
+from test_ddp_parity import (
+    CHAPTER,
+    LR,
+    TOLERANCE,
+    distance,
+    global_batches,
+    networks,
+    one_device,
+    vectors,
+    with_ddp,
+)
+
+from d2lmgpu.course import chapters
+from d2lmgpu.launch import LaunchError, launch
+
+
+def where():
+    """What a worker was given: its backend, the GPU that it was set to, its device."""
+    import gpu_stand_in
+    import torch
+    from torch import distributed as dist
+
+    from d2lmgpu import torch as d2l
+
+    total = torch.ones(3, device=d2l.try_gpu(dist.get_rank()))
+    dist.all_reduce(total)
+    return dist.get_backend(), gpu_stand_in.was_set_to, total.tolist()
+
+
+@pytest.mark.parametrize("choice, seen, number, set_to", [
+    ("gpu:3", 2, 3, [0, 1, 0]), ("cpu:1,gpu:2", 1, 3, [None, 0, 0]), ("cpu:2", 1, 2, [None] * 2),
+])  # fmt: skip
+def test_ranks_that_share_a_gpu_meet_over_gloo(gpus, traces, choice, seen, number, set_to):
+    gpus(seen, choice)
+    found = launch(where, num_processes=number)
+    assert found == [("gloo", gpu, [float(number)] * 3) for gpu in set_to]
+    traces.assert_none(seconds=5)
+
+
+ASKED = """
+from torch import distributed
+def ask(backend, device_id, **rest):
+    raise RuntimeError(f"asked for {backend} on {device_id}")
+distributed.init_process_group = ask
+"""
+
+
+def test_ranks_with_a_gpu_each_ask_for_nccl(gpus):
+    """Which is not in this build of PyTorch: so only what it is asked for can be seen."""
+    gpus(2, "gpu:2", ASKED)
+    with pytest.raises(LaunchError, match=r"Worker (\d) of 2 raised .*asked for nccl on cuda:\1"):
+        launch(where, num_processes=2)
+    gpus(2, "gpu:3", ASKED)
+    with pytest.raises(LaunchError, match="asked for gloo on None"):
+        launch(where, num_processes=3)
+
+
+def test_a_rank_too_many_is_refused_with_the_way_to_share(gpus):
+    gpus(1, "auto")
+    with pytest.raises(LaunchError, match="D2LMGPU_DEVICES=gpu:2"):
+        launch(where, num_processes=2)
+
+
+@pytest.mark.parametrize("choice, k", [
+    ("gpu:2", 2), ("gpu:4", 4), ("gpu:1,cpu:2", 3),
+])  # fmt: skip
+def test_three_updates_of_ddp_are_those_of_one_device(gpus, choice, k):
+    gpus(1, choice)
+    train_shard = chapters.load(CHAPTER)["train_shard"]
+    nets, batches = networks(), list(global_batches(k))
+    by_rank = launch(with_ddp, train_shard, nets, batches, LR, num_processes=k)
+    for i, (net, tolerance) in enumerate(zip(nets, TOLERANCE.values())):
+        start, _ = vectors(net)
+        for rank, (parameters, statistics) in enumerate(one_device(net, k, batches)):
+            found, found_statistics = by_rank[rank][i]
+            assert distance(found, start) > 0.01
+            assert distance(found, parameters) <= tolerance
+            assert distance(found_statistics, statistics) <= tolerance
