@@ -1,7 +1,7 @@
 """A hosted notebook service in small: what it has installed, one notebook, nothing of the course.
 
-Its packages are this environment's own, linked one by one, so nothing is downloaded: PyTorch, NumPy,
-Matplotlib, ipywidgets, Jupyter's kernel, and what those need.
+Its packages are this environment's own, linked one by one, so nothing is downloaded: PyTorch,
+NumPy, Matplotlib, ipywidgets, Jupyter's kernel, and what those need.
 """
 
 import json
