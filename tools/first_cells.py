@@ -1,4 +1,4 @@
-"""Writes the first cells of all chapters: how a page gets the course on Kaggle and Colab, or why not.
+"""Writes the first cells of all chapters: how Kaggle and Colab get the course, or why they cannot.
 
     python tools/first_cells.py  # in the course's folder
 
@@ -14,17 +14,18 @@ import nbformat
 import yaml
 from notebook import normalise  # tools/notebook.py
 
+HOSTED = (
+    "**No GPU?** The menu under this page's rocket opens it on a free one. On *Kaggle*, choose "
+    "*GPU T4 x2* as accelerator and turn the internet on, in the notebook's settings: two real GPUs. On "
+    "*Colab*, choose a GPU as runtime: it is one, and two devices share it, simulated "
+    "(`D2LMGPU_DEVICES=gpu:2`). The first cell there brings the course; elsewhere it does nothing."
+)
 
-HOSTED = """\
-**No GPU?** This page's rocket opens it on a free one. On *Kaggle*, choose *GPU T4 x2* as accelerator and \
-turn the internet on, in the notebook's settings: two real GPUs. On *Colab*, choose a GPU as runtime: \
-it is one, and two devices share it, simulated (`D2LMGPU_DEVICES=gpu:2`). The first cell then brings \
-the course; everywhere else it does nothing."""
-
-NOT_HOSTED = """\
-**No GPU?** This page works without one. Kaggle and Colab have free ones, but not for this page: MXNet's \
-last release needs NumPy below 1.24 and with it Python 3.11 or older, and theirs are newer. \
-[Its counterpart in PyTorch]({counterpart}) runs there."""
+NOT_HOSTED = (
+    "**No GPU?** This page works without one. Kaggle and Colab have free ones, but not for MXNet: "
+    "its last release needs NumPy below 1.24 and with it Python 3.11 or older, and they have newer "
+    "ones. [A counterpart in PyTorch]({counterpart}) runs there."
+)
 
 CELL = """\
 # On Kaggle and Colab this cell brings the course. Elsewhere it does nothing.

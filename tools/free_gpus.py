@@ -25,7 +25,11 @@ def add_buttons(app, pagename, templatename, context, doctree):
     """The two links, in the theme's menu under the rocket."""
     options = app.config.html_theme_options
     repository = urlsplit(options["repository_url"])
-    if not doctree or repository.netloc != "github.com" or not is_hosted(app.env.doc2path(pagename)):
+    if (
+        not doctree
+        or repository.netloc != "github.com"
+        or not is_hosted(app.env.doc2path(pagename))
+    ):
         return
     file = f"{repository.path}/blob/{options['repository_branch']}/{pagename}.ipynb"
     menu = next(

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import ROOT, read
+from conftest import ROOT
 
 RUNS = """
 import json, sys
