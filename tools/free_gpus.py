@@ -4,6 +4,7 @@ Both open a notebook of a repository on GitHub: for another one there are no suc
 """
 
 import json
+from pathlib import Path
 from urllib.parse import urlsplit
 
 TAG = "hosted"  # of that cell, see first_cells.py
@@ -25,11 +26,9 @@ def add_buttons(app, pagename, templatename, context, doctree):
     """The two links, in the theme's menu under the rocket."""
     options = app.config.html_theme_options
     repository = urlsplit(options["repository_url"])
-    if (
-        not doctree
-        or repository.netloc != "github.com"
-        or not is_hosted(app.env.doc2path(pagename))
-    ):
+    if not doctree or repository.netloc != "github.com":
+        return
+    if not is_hosted(Path(app.env.doc2path(pagename))):
         return
     file = f"{repository.path}/blob/{options['repository_branch']}/{pagename}.ipynb"
     menu = next(
