@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak wheel offline pdf bench predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -43,6 +43,23 @@ book: setup  ## run every chapter and build the pages
 
 serve: book  ## show the pages on this machine only
 	@$(PYTHON) -u -m http.server --bind 127.0.0.1 --directory _build/html 0
+
+offline: book  ## the pages as one zip that opens without a server or a network, to dist/
+	@$(PYTHON) tools/offline.py
+
+pdf: book  ## the pages as one PDF, to dist/
+	@$(PYTHON) tools/pdf.py
+
+wheel: .venv-release/.ready  ## the package, checked, to dist/
+	rm -f dist/*.whl dist/*.tar.gz
+	.venv-release/bin/python -m build
+	.venv-release/bin/python -m twine check --strict dist/*.whl dist/*.tar.gz
+	.venv-release/bin/cffconvert --validate
+
+.venv-release/.ready: .venv/.ready requirements-release.txt
+	$(PYTHON) -m venv --clear .venv-release
+	.venv-release/bin/python -m pip install -q -r requirements-release.txt
+	@touch $@
 
 lab: setup  ## JupyterLab in the chapters, on this machine only
 	@$(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir chapters $(if $(filter 0,$(shell id -u)),--allow-root)

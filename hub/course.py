@@ -30,8 +30,8 @@ class Course:
 
     @property
     def is_published(self) -> bool:
-        """Whether ``url`` was changed: nothing is ever to be had at example.org."""
-        return "//git.example.org/" not in self.url
+        """Whether ``url`` was changed: nobody on GitHub may have two hyphens in a row in a name."""
+        return "/your--name/" not in self.url
 
 
 def read() -> Course:

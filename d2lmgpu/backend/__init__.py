@@ -10,6 +10,7 @@ INSTALL = {
     "page names, which saves several GB)",
     "mxnet": 'pip install mxnet==1.9.1 "numpy<1.24" (Python 3.11 or older)',
 }
+OLDEST_TORCH = 2, 4  # as in pyproject.toml
 
 # d2l's own versions of these would silently run on one device or fetch data of their own.
 _NOT_HANDED_ON = re.compile(
@@ -26,6 +27,17 @@ def not_installed(error):
         return error
     message = f"{error.name} is not installed here. To install it: {INSTALL[error.name]}"
     return ModuleNotFoundError(message, name=error.name)
+
+
+def need_torch(version):
+    """Raises ImportError if a version of PyTorch, as '2.13.0+cpu', is older than OLDEST_TORCH."""
+    found = tuple(map(int, re.match(r"(\d+)\.(\d+)", version).groups()))
+    if found < OLDEST_TORCH:
+        oldest = "{}.{}".format(*OLDEST_TORCH)
+        raise ImportError(
+            f"PyTorch {version} is installed here, and the course needs {oldest} or newer: "
+            f'pip install "torch>={oldest}", then restart the kernel.'
+        )
 
 
 def hand_on(name, module, ours):

@@ -10,9 +10,9 @@ from d2lmgpu.costmodel.measure import Calibration, calibrate
 from d2lmgpu.costmodel.model import Work
 from d2lmgpu.costmodel.short_runs import short_runs, step_seconds
 from d2lmgpu.course import chapters
+from d2lmgpu.machine.files import CHAPTERS
 
 BATCH_SIZES = (64, 192, 384)
-CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 
 
 def notebook(network, framework) -> Path:

@@ -8,8 +8,9 @@ import os
 from functools import cache
 from pathlib import Path
 
+from d2lmgpu.machine.files import PACKAGE
+
 BOOK = "D2LMGPU_BOOK"  # set while the book is built
-PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def inlined(*names: str) -> str:

@@ -29,11 +29,11 @@ from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from d2lmgpu.machine import hardware
+from d2lmgpu.machine import files, hardware
 
 PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
 SCHEMA = 2
-FOLDER = Path(__file__).resolve().parents[2] / "records"  # those of the course
+FOLDER = files.RECORDS  # those of the course
 
 
 class RecordError(ValueError):

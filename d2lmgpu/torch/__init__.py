@@ -6,17 +6,14 @@ core: torch computes with one thread, and ``parallel`` gives every device a thre
 
 import os
 
-from d2lmgpu.backend import hand_on, not_installed
+from d2lmgpu.backend import hand_on, need_torch, not_installed
 
 try:
     import torch
 except ModuleNotFoundError as error:
     raise not_installed(error) from error
-if tuple(map(int, torch.__version__.split(".")[:2])) < (2, 4):
-    raise ImportError(
-        f"PyTorch {torch.__version__} is too old for d2lmgpu, which needs 2.4 or newer. "
-        'Run pip install --upgrade "torch>=2.4", then start Python or the notebook\'s kernel anew.'
-    )
+else:
+    need_torch(torch.__version__)  # before names that an older one lacks
 
 from d2lmgpu.collectives.execution import shard_sizes
 from d2lmgpu.figures.animator import Animator

@@ -4,10 +4,11 @@ import ast
 import json
 import subprocess
 import sys
-from importlib.metadata import packages_distributions, requires
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import tomllib
+from installed import brought_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -16,7 +17,7 @@ BROUGHT_ALONG = "# What those bring along."
 
 # Required by name, not imported: where each of them is used.
 USED_IN = {
-    "flit-core": "pyproject.toml", "ipykernel": "hub/kernel.py", "jupyter-book": "tools/book.py",
+    "hatchling": "pyproject.toml", "ipykernel": "hub/kernel.py", "jupyter-book": "tools/book.py",
     "jupyter-resource-usage": "tests/hub/running_hub.py", "jupyterlab": "Makefile",
     "jupyterhub-idle-culler": "hub/jupyterhub_config.py", "jupytext": "CONTRIBUTING.md",
     "nbstripout": "tools/notebook.py", "nbval": "Makefile", "ruff": "Makefile",
@@ -65,20 +66,6 @@ def pinned():
         {canonicalize_name(line.split("==")[0]) for line in part.splitlines() if "==" in line}
         for part in parts
     ]
-
-
-def brought_by(names):
-    """All that these need, and what that needs, on this machine: as their metadata says."""
-    known, waiting = set(), [(name, frozenset([""])) for name in names]
-    while waiting:
-        name, extras = one = waiting.pop()
-        if one in known:
-            continue
-        known.add(one)
-        for need in map(Requirement, requires(name) or []):
-            if not need.marker or any(need.marker.evaluate({"extra": e}) for e in extras):
-                waiting.append((canonicalize_name(need.name), frozenset(need.extras or [""])))
-    return {name for name, _ in known}
 
 
 def test_every_import_is_asked_for_and_everything_asked_for_is_used():

@@ -16,7 +16,9 @@ def pins(name):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-gpu.txt"])
+@pytest.mark.parametrize(
+    "name", ["requirements.txt", "requirements-gpu.txt", "requirements-release.txt"]
+)
 def test_requirements_are_exact_and_listed_once(name):
     assert [line for line in pins(name) if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
     names = [line.split("==")[0].lower() for line in pins(name)]

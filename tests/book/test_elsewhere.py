@@ -1,0 +1,106 @@
+"""An edition of one's own: two addresses changed, and everything leads there."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from bs4 import BeautifulSoup
+
+ROOT = Path(__file__).resolve().parents[2]
+REPOSITORY, HUB = "https://github.com/ada/other-course", "https://hub.ada.example"
+PAGES = ["chapters/scratch/pytorch", "chapters/scratch/mxnet", "chapters/reference/elsewhere"]
+
+
+def addresses():
+    """The two that _config.yml has."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    return config["repository"]["url"], config["launch_buttons"]["jupyterhub_url"]
+
+
+def tracked():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
+    return [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
+
+
+def build(folder, repository, hub):
+    """Pages of the course with other addresses; their chapters are not run."""
+    for path in tracked():
+        if "tests" not in path.relative_to(ROOT).parts:
+            copy = folder / path.relative_to(ROOT)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
+    config = (folder / "_config.yml").read_text()
+    for old, new in zip(addresses(), (repository, hub)):
+        assert config.count(f'"{old}"') == 1
+        config = config.replace(f'"{old}"', f'"{new}"')
+    config = config.replace("execute_notebooks: cache", 'execute_notebooks: "off"')
+    (folder / "_config.yml").write_text(config)
+    toc = {"format": "jb-book", "root": PAGES[0], "chapters": [{"file": p} for p in PAGES[1:]]}
+    (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
+    subprocess.run([sys.executable, "tools/first_cells.py"], cwd=folder, check=True)
+    command = [Path(sys.executable).with_name("jupyter-book"), "build", "-q", "."]
+    environ = os.environ | {"D2LMGPU_BOOK": "1"}
+    subprocess.run(command, cwd=folder, env=environ, check=True, capture_output=True)
+    return folder / "_build" / "html"
+
+
+def buttons(html, page):
+    """{button: address} of the menu under a page's rocket."""
+    soup = BeautifulSoup((html / f"{page}.html").read_text(), "html.parser")
+    links = soup.select(".dropdown-launch-buttons a[href]")
+    return {link.get_text(strip=True): link["href"] for link in links}
+
+
+@pytest.fixture(scope="module")
+def edition(tmp_path_factory):
+    return build(tmp_path_factory.mktemp("edition"), REPOSITORY, HUB)
+
+
+def test_rocket_and_buttons_of_a_pytorch_page_lead_to_the_new_addresses(edition):
+    page = "chapters/scratch/pytorch"
+    found = buttons(edition, page)
+    assert list(found) == ["JupyterHub", "Kaggle", "Colab"]
+    assert found["JupyterHub"].startswith(f"{HUB}/hub/user-redirect/git-pull?")
+    assert "github.com%2Fada%2Fother-course" in found["JupyterHub"]
+    file = f"/ada/other-course/blob/main/{page}.ipynb"
+    assert found["Kaggle"] == f"https://kaggle.com/kernels/welcome?src=https://github.com{file}"
+    assert found["Colab"] == f"https://colab.research.google.com/github{file}"
+
+
+def test_an_mxnet_page_has_the_rocket_alone_and_says_why(edition):
+    assert list(buttons(edition, "chapters/scratch/mxnet")) == ["JupyterHub"]
+    page = (edition / "chapters/scratch/mxnet.html").read_text()
+    assert "NumPy below 1.24" in page and "Colab" in page
+
+
+def test_the_first_cell_installs_from_the_new_repository(edition):
+    (path,) = edition.glob("_sources/chapters/scratch/pytorch.ipynb")
+    cells = json.loads(path.read_text())["cells"]
+    first = next(cell for cell in cells if cell["cell_type"] == "code")
+    assert f'"git+{REPOSITORY}@main"' in "".join(first["source"])
+
+
+def test_a_repository_elsewhere_and_no_hub_leave_no_button(tmp_path):
+    html = build(tmp_path, "https://git.ada.example/other-course", "")
+    assert all(buttons(html, page) == {} for page in PAGES)
+
+
+def test_each_address_stands_in_one_place(edition):
+    """But for the first cells, which are written from it."""
+    repository, _ = addresses()
+    owner = repository.rpartition("/")[0]
+    written = {path for path in ROOT.glob("chapters/*/*.ipynb") if owner in path.read_text()}
+    assert written
+    places = {
+        path.relative_to(ROOT).as_posix()
+        for path in tracked()
+        if path not in written and owner.encode() in path.read_bytes()
+    }
+    assert places == {"_config.yml"}
+    left = edition.parents[1]
+    assert not [p for p in left.glob("chapters/**/*.ipynb") if owner in p.read_text()]

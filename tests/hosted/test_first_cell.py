@@ -1,0 +1,112 @@
+"""The first cell of a hosted page, as it stands: pip, git, and an index on loopback."""
+
+import os
+import subprocess
+
+import pytest
+import yaml
+from conftest import LACKS, ROOT, Host, read
+from installed import brought_by, wheel
+from nbclient.exceptions import CellExecutionError
+from nbformat import v4
+from static_site import served
+
+URL = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+AFTER = """
+import os
+from d2lmgpu.records import store
+print(os.getcwd(), os.environ.get("D2LMGPU_DEVICES"), sep="\\n")
+print(len(list(store.FOLDER.glob("*.json"))))
+"""
+FIRST = next(cell for cell in read("concise/torchrun").cells if cell.cell_type == "code")
+
+
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory):
+    """This checkout as the repository whose address the cell names, for git alone."""
+    bare, tree = tmp_path_factory.mktemp("git") / "course.git", ["--work-tree", ROOT]
+    identity = ["-c", "user.name=Course", "-c", "user.email=course@example.org"]
+
+    def git(*arguments):
+        subprocess.run(["git", "--git-dir", bare, *arguments], cwd=ROOT, check=True)
+
+    git("init", "-q", "--bare", "-b", "main")
+    git(*tree, "add", "--all", ".")
+    git(*tree, *identity, "commit", "-q", "-m", "The course")
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{bare.as_uri()}.insteadOf",
+        "GIT_CONFIG_VALUE_0": URL,
+    }
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """An index with what the package needs beyond the host's own, and what builds it."""
+    folder = tmp_path_factory.mktemp("index")
+    for name in brought_by([*LACKS, "hatchling"]) - {"numpy"}:
+        wheel(name, folder / name)
+    with served(folder) as address:
+        yield {"PIP_INDEX_URL": address, "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
+
+
+@pytest.fixture
+def host(tmp_path):
+    return Host(tmp_path)
+
+
+def run(host, *programs, folder=None, **environ):
+    """What each cell prints, after the first cell of a page."""
+    cells = [v4.new_code_cell(source) for source in (FIRST.source, *programs)]
+    folder = folder or host.folder / "opened"
+    folder.mkdir(exist_ok=True)
+    host.run_notebook(v4.new_notebook(cells=cells), folder, **environ)
+    return ["".join(output.get("text", "") for output in cell.outputs) for cell in cells]
+
+
+def gpus(folder, number):
+    """A driver's program that lists so many GPUs: the PATH to find it."""
+    program = folder / "driver" / "nvidia-smi"
+    program.parent.mkdir()
+    lines = "\n".join(f"GPU {i}: Tesla T4 (UUID: GPU-{i})" for i in range(number))
+    program.write_text(f"#!/bin/sh\ncat <<END\n{lines}\nEND\n")
+    program.chmod(0o755)
+    return f"{program.parent}:{os.environ['PATH']}"
+
+
+def test_it_installs_the_course_once_and_goes_to_the_chapter(host, repository, index):
+    said, after = run(host, AFTER, **repository, **index)
+    course = host.folder / "opened" / "hands-on-multi-gpu"
+    assert str(course) in said and "No GPU" in said
+    where, choice, records = after.splitlines()
+    assert where == str(course / "chapters" / "concise") and choice == "None"
+    assert int(records) == len(list(ROOT.glob("records/*.json")))
+    # A restarted kernel: neither git nor an index is there any more.
+    nothing = {"GIT_CONFIG_COUNT": "0", "PIP_INDEX_URL": "http://127.0.0.1:9"}
+    assert run(host, AFTER, **nothing)[1] == after
+
+
+def test_without_internet_it_says_so(host):
+    nowhere = {"GIT_CONFIG_COUNT": "1", "GIT_CONFIG_KEY_0": "url.file:///nowhere.insteadOf"}
+    with pytest.raises(CellExecutionError, match="Without internet"):
+        run(host, **nowhere, GIT_CONFIG_VALUE_0=URL)
+
+
+@pytest.mark.parametrize("number, choice", [(1, "gpu:2"), (2, "None")])
+def test_one_gpu_is_shared_by_two_devices_and_two_are_not(alone, tmp_path, number, choice):
+    said, after = run(alone, AFTER, folder=tmp_path, PATH=gpus(tmp_path, number))
+    assert after.splitlines()[1] == choice
+    assert ("simulated" in said) == (number == 1)
+
+
+def test_a_choice_of_the_reader_s_own_is_kept(alone, tmp_path):
+    chosen = {"PATH": gpus(tmp_path, 1), "D2LMGPU_DEVICES": "cpu"}
+    said, after = run(alone, AFTER, folder=tmp_path, **chosen)
+    assert after.splitlines()[1] == "cpu" and "cpu" in said
+
+
+def test_in_a_chapter_s_own_folder_it_does_nothing(alone, tmp_path):
+    folder = tmp_path / "chapters" / "concise"
+    folder.mkdir(parents=True)
+    said, after = run(alone, AFTER, folder=folder)
+    assert said == "" and after.splitlines()[0] == str(folder)
