@@ -61,7 +61,7 @@
     const known = read(entry.name);
     if (entry.part === "table") predictionTable(element, all());
     else if (entry.part === "field") {
-      if (element.childElementCount && !known.predicted && element.querySelector("form")) return;
+      if (!known.predicted && element.querySelector(".prediction-form")) return;
       predictionDraw(element, { ...entry, ...known, happened: null }, (value) => lock(entry, value));
     } else if (known.predicted) {
       const happened = { ...entry.happened, time: new Date().toISOString() };

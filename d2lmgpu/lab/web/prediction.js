@@ -9,31 +9,35 @@ class PredictionParts {
     const { make } = PredictionParts;
     const id = `prediction-${Math.random().toString(36).slice(2)}`;
     const input = make("input", { type: "number", step: "any", id, autocomplete: "off" });
-    const button = make("button", { type: "submit" }, "Lock");
+    const button = make("button", { type: "button" }, "Lock");
     const said = make("p", { className: "prediction-error", id: `${id}-said` });
     said.setAttribute("role", "alert");
     input.setAttribute("aria-describedby", `${id}-unit ${said.id}`);
     const form = make(
-      "form", { noValidate: true },
+      "div", { className: "prediction-form" },
       make("label", { htmlFor: id, className: "prediction-question" }, question),
       make("div", { className: "prediction-line" },
         input, make("span", { id: `${id}-unit` }, unit), button),
       said,
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
+    const lock = () => {
+      if (input.readOnly) return; // it is on its way
       const value = input.valueAsNumber;
       const allowed = Number.isFinite(value) && (low ?? value) <= value && value <= (high ?? value);
       input.setAttribute("aria-invalid", !allowed);
       if (allowed) {
-        [input.readOnly, button.disabled] = [true, true];
+        input.readOnly = true;
+        button.setAttribute("aria-disabled", true); // a disabled one would lose the keyboard's place
         said.textContent = "Waiting for the kernel. If it was restarted, run this cell again.";
         onLock(value);
       } else {
         said.textContent = `Write a number${PredictionParts.#between(low, high)}.`;
         input.focus();
       }
-    });
+    };
+    button.addEventListener("click", lock);
+    // No form: JupyterLab keeps the Enter key from submitting one.
+    input.addEventListener("keydown", (event) => event.key === "Enter" && lock());
     return form;
   }
 
@@ -76,7 +80,7 @@ class PredictionParts {
       element.textContent = text;
       return element;
     };
-    const text = (value, y, said, name) => draw(
+    const text = (value, y, said, name = "") => draw(
       "text", { x: `${at(value)}%`, y, "text-anchor": anchor(at(value)), class: name }, said);
     const svg = draw("svg", { width: "100%", height: 88, role: "img", class: "prediction-picture" });
     const line = (one, other, name) => draw(
@@ -86,15 +90,17 @@ class PredictionParts {
     const said = [`${happened.source} ${number(happened.value)}`];
     if (predicted) {
       said.unshift(`predicted ${number(predicted.value)}`);
-      const guess = draw("svg", { x: `${at(predicted.value)}%`, y: 22, overflow: "visible" });
-      guess.append(draw("path", { d: "M-7 0 H7 L0 14 Z", class: "prediction-guess" }));
-      svg.append(line(predicted.value, happened.value, "prediction-gap"), guess);
-      svg.append(text(predicted.value, 16, said[0], "prediction-guess-said"));
+      const x = `${at(predicted.value)}%`;
+      svg.append(
+        line(predicted.value, happened.value, "prediction-gap"),
+        draw("line", { x1: x, x2: x, y1: 24, y2: 50, class: "prediction-guess" }),
+        text(predicted.value, 16, said[0]),
+      );
     }
     const seen = ["measured", "counted"].includes(happened.source) ? "" : " prediction-unseen";
     svg.append(
       draw("circle", { cx: `${at(happened.value)}%`, cy: 40, r: 6, class: `prediction-outcome${seen}` }),
-      text(happened.value, 64, said.at(-1), "prediction-outcome-said"),
+      text(happened.value, 64, said.at(-1)),
     );
     svg.setAttribute("aria-label", `From ${number(from)} to ${number(to)}: ${said.join(", ")}`);
     return svg;
