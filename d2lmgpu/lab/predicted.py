@@ -99,7 +99,7 @@ def everything():
     paths = {*predictions().glob("*.predicted.json"), *UNKEPT}
     names = {unquote(path.name.removesuffix(".predicted.json")) for path in paths}
     known = [read(name) for name in names if not name.endswith(".happened.json")]
-    return sorted(known, key=lambda one: (one["predicted"] or {"time": ""})["time"])
+    return sorted(known, key=lambda one: ((one["predicted"] or {"time": ""})["time"], one["name"]))
 
 
 def _file(name, what):
