@@ -28,8 +28,8 @@ def launch(fn, *args, num_processes, hosts=None):
     ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
     worker ``torch.distributed`` is initialised: NCCL where each has a GPU of its own, else gloo (on
     the CPU, where each worker computes with one thread, and on a shared GPU). So
-    ``dist.get_rank()`` and ``d2l.try_gpu(rank)`` are its number and its device. What rank 0 prints appears line by line; the other ranks' output is shown only
-    with an error.
+    ``dist.get_rank()`` is its number, and ``d2l.try_gpu`` of its rank on its host is its device.
+    What rank 0 prints appears line by line; the other ranks' output is shown only with an error.
 
     ``hosts`` lists names that ssh reaches without a password: then ``num_processes`` run on each,
     the first ranks on the first host. Each host needs the same Python, with the same packages, at
@@ -52,7 +52,8 @@ def launch(fn, *args, num_processes, hosts=None):
         child, _prepared = _prepared or start_ranks("torch"), None
         places = [""] * number
     else:
-        child, places = Hosts(hosts, number), [f", on {host}," for host in hosts for _ in range(number)]
+        child = Hosts(hosts, number)
+        places = [f", on {host}," for host in hosts for _ in range(number)]
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
         job = {"call": call, "num_processes": number, "first_rank": 0, "world_size": number,

@@ -1,17 +1,22 @@
-"""The training lab: change the number of devices and the batch size, and train again, live."""
+"""The training lab: change the number of devices and the batch size, and train again, live.
 
-__all__ = ["TrainingLab"]
+And predictions, which the reader makes before a run.
+"""
+
+from importlib import import_module
+
+MODULES = {"TrainingLab": "view", "Prediction": "prediction", "predictions": "prediction"}
+__all__ = list(MODULES)
 
 
 def __getattr__(name):
     # The worker processes import this package, too, and must not wait for the widgets.
-    if name == "TrainingLab":
-        try:
-            from d2lmgpu.lab.view import TrainingLab
-        except ModuleNotFoundError as error:
-            if error.name not in ("anywidget", "psygnal", "traitlets"):
-                raise
-            text = f'The training lab needs {error.name}: pip install "d2lmgpu[lab]"'
-            raise ModuleNotFoundError(text, name=error.name) from error
-        return TrainingLab
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
+    except ModuleNotFoundError as error:
+        if error.name not in ("anywidget", "psygnal", "traitlets"):
+            raise
+        text = f'{name} needs {error.name}: pip install "d2lmgpu[lab]"'
+        raise ModuleNotFoundError(text, name=error.name) from error

@@ -1,0 +1,174 @@
+"""Predict first: a question whose answer the reader locks, drawn beside what then happens.
+
+    prediction = Prediction("scratch-pytorch/two devices",
+                            "How many times as fast are two devices?", low=0, high=4)
+    prediction
+
+in one cell, and in a later one, as its last line, ``prediction.happened(speedup)``. In a live
+notebook both are widgets; in a built page they are HTML, and the reader's browser keeps the
+prediction. A notebook in which nobody predicts runs through.
+"""
+
+import json
+import os
+import re
+from html import escape
+
+import anywidget
+from traitlets import Dict
+
+from d2lmgpu.figures.site import BOOK, PACKAGE
+from d2lmgpu.lab import predicted
+from d2lmgpu.lab.compared import quantity, row, said
+from d2lmgpu.lab.predicted import PredictionError, need
+from d2lmgpu.machine.checks import is_real
+
+WEB = PACKAGE / "lab" / "web"
+
+
+class Sheet(anywidget.AnyWidget):
+    """One output in a live notebook: ``entry`` is what prediction.js draws."""
+
+    _esm = "\n".join(
+        [
+            *((WEB / name).read_text() for name in ("prediction.js", "predictions.js")),
+            "export default { render: predictionWidget };",
+        ]
+    )
+    _css = (WEB / "prediction.css").read_text()
+    entry = Dict().tag(sync=True)
+
+
+class Part:
+    """What a cell shows: a widget, or HTML while the book is built; ``entry()`` is its content."""
+
+    def __init__(self, entry, fallback, lock=None):
+        self.entry, self.fallback, self.lock, self.sheet = entry, fallback, lock, None
+
+    def __repr__(self):
+        return said(self.entry())
+
+    def _repr_mimebundle_(self, **kwargs):
+        entry = self.entry()
+        if os.environ.get(BOOK):
+            return {"text/html": html(entry, self.fallback)}
+        if self.sheet is None:
+            self.sheet = Sheet(entry=entry)
+            self.sheet.on_msg(lambda _, message, buffers: self.lock(message["value"]))
+        bundle, metadata = self.sheet._repr_mimebundle_(**kwargs)
+        return bundle | {"text/plain": said(entry)}, metadata
+
+    def tell(self):
+        """Draw again."""
+        if self.sheet is not None:
+            self.sheet.entry = self.entry()
+
+
+class Prediction:
+    """A question of the page, shown as a field with a lock.
+
+    ``name`` is the page and the question, 'scratch-pytorch/two devices': what is locked under it
+    stays locked, in every kernel. ``low`` and ``high`` bound what can be predicted, and are the
+    ends of the axis. Raises PredictionError for arguments of another type.
+    """
+
+    def __init__(self, name, question, unit="", low=None, high=None):
+        predicted.check_name(name)
+        for label, text in (("question", question), ("unit", unit)):
+            need(isinstance(text, str), label, text, "a text")
+        for label, end in (("low", low), ("high", high)):
+            need(end is None or is_real(end), label, end, "a finite number or None")
+        need(None in (low, high) or low < high, "high", high, f"more than low, {low}")
+        self.name, self.question, self.unit = name, question, unit
+        self.low, self.high = low, high
+        self._outcome, self._trouble = None, ""
+        self._field = Part(self._ask, f"<p>{escape(question)}</p>", self._try_to_lock)
+        self._answer = None  # the newest of them
+
+    def __repr__(self):
+        return repr(self._field)
+
+    def _repr_mimebundle_(self, **kwargs):
+        return self._field._repr_mimebundle_(**kwargs)
+
+    @property
+    def value(self):
+        """The number that is locked, or None."""
+        locked = predicted.read(self.name)["predicted"]
+        return locked and locked["value"]
+
+    def lock(self, value):
+        """Lock a number without the field; PredictionError where another one is locked."""
+        need(is_real(value), "The prediction", value, "a finite number")
+        low = -float("inf") if self.low is None else self.low
+        high = float("inf") if self.high is None else self.high
+        need(low <= value <= high, "The prediction", value, f"a number from {low:g} to {high:g}")
+        predicted.lock(self.name, value, self.question, self.unit)
+        self._tell()
+
+    def happened(self, value, source="measured"):
+        """What happened, to be shown: beside the prediction, or with the word that there is none.
+
+        ``source`` says how ``value`` is known: 'measured', 'simulated', 'modelled' or 'counted'.
+        """
+        self._outcome = predicted.outcome(value, source)
+        if not os.environ.get(BOOK):
+            predicted.happened(self.name, value, source)
+        words = escape(f"{source.capitalize()}: {quantity(self._compare(), 'happened')}.")
+        folded = f"<details><summary>What happened</summary><p>{words}</p></details>"
+        self._answer = Part(self._compare, folded)
+        self._tell()
+        return self._answer
+
+    def _try_to_lock(self, value):
+        try:
+            self._trouble = ""
+            self.lock(value)
+        except PredictionError as error:
+            self._trouble = str(error)
+            self._tell()
+
+    def _tell(self):
+        for part in filter(None, (self._field, self._answer)):
+            part.tell()
+
+    def _known(self, part):
+        asked = {"question": self.question, "unit": self.unit, "low": self.low, "high": self.high}
+        here = {"name": self.name, "predicted": None, "happened": None, "remark": ""}
+        known = here if os.environ.get(BOOK) else predicted.read(self.name)
+        remark = " ".join(filter(None, (known["remark"], self._trouble)))
+        return known | asked | {"part": part, "remark": remark}
+
+    def _ask(self):
+        return self._known("field") | {"happened": None}
+
+    def _compare(self):
+        return self._known("outcome") | {"happened": self._outcome}
+
+
+def predictions():
+    """All predictions of the reader, shown as a table that can be saved as CSV.
+
+    Its ``rows`` are dicts with both numbers and the errors. In a built page they are those that the
+    reader's browser keeps.
+    """
+    return Table(lambda: {"part": "table", "entries": predicted.everything()},
+                 "<p>Without scripts this page keeps no predictions.</p>")  # fmt: skip
+
+
+class Table(Part):
+    """Every prediction beside what happened."""
+
+    @property
+    def rows(self):
+        return [row(entry) for entry in self.entry()["entries"]]
+
+
+def html(entry, fallback):
+    """An element that prediction.js makes work; ``fallback`` shows without scripts."""
+    place = "-".join(["prediction", *re.findall(r"\w+", entry.get("name", "table"))])
+    place += "-outcome" * (entry["part"] == "outcome")
+    if entry["part"] == "table":
+        entry = entry | {"entries": []}
+    data = escape(json.dumps(entry))
+    return f'<div class="prediction" id="{place}" data-prediction="{data}">{fallback}</div>'

@@ -1,0 +1,226 @@
+"""Predictions in a real JupyterLab, and in a page that is a file, with the network cut."""
+
+import csv
+import io
+from pathlib import Path
+
+import nbformat
+import pytest
+from pages import KERNEL, open_notebook, wait_for_kernel
+from test_training_panel import CONTRAST
+from training_page import STYLES, THEMES
+
+from d2lmgpu.figures.site import BOOK, PACKAGE
+from d2lmgpu.lab import Prediction, predictions
+
+CELLS = [
+    """\
+from d2lmgpu.lab import Prediction, predictions
+p = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
+p""",
+    "p.happened(1.5)",
+    "predictions()",
+]
+
+
+def run_cell(page, index):
+    page.evaluate(
+        """async index => {
+            window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+            await window.jupyterapp.commands.execute('notebook:run-cell');
+        }""",
+        index,
+    )
+    return page.locator(".jp-Notebook .jp-CodeCell").nth(index)
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch, request, page):
+    """JupyterLab with the three cells; nothing has been run."""
+    monkeypatch.setenv("D2LMGPU_PREDICTIONS", str(tmp_path / "predictions"))
+    server = request.getfixturevalue("server")
+    cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+    file = server.notebooks / "lab.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells, metadata=kernel), file)
+    open_notebook(page, server)
+    return page
+
+
+def test_in_jupyterlab_a_prediction_stays_through_a_restart(notebook):
+    page, keys = notebook, notebook.keyboard
+    field = run_cell(page, 0).locator("input")
+    field.focus()
+    keys.type("dd7")  # no digits, and in command mode the end of a cell
+    keys.press("Enter")
+    field.and_(page.locator("[aria-invalid=true]")).wait_for()
+    assert field.evaluate("e => document.activeElement === e")
+    field.fill("")
+    keys.type("1.8")
+    keys.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Lock"
+    keys.press("Enter")
+    locked = page.locator(".prediction-locked", has_text="1.8 times")
+    locked.wait_for()
+    assert locked.evaluate("e => document.activeElement === e"), "the keyboard's place is kept"
+    assert page.locator(".jp-Notebook .jp-CodeCell").count() == len(CELLS)
+
+    first = locked.text_content()
+    run_cell(page, 0)
+    page.evaluate(f"{KERNEL}.restart()")
+    wait_for_kernel(page)
+    cell = run_cell(page, 0)
+    page.wait_for_function("document.querySelectorAll('.prediction-locked').length === 1")
+    assert cell.locator(".prediction-locked").text_content() == first
+    assert cell.locator("input").count() == 0
+
+    answer = run_cell(page, 1)
+    picture = answer.get_by_role("img")
+    picture.wait_for()
+    assert picture.get_attribute("aria-label") == "From 0 to 4: predicted 1.8, measured 1.5"
+    assert "0.3 (20 %) too high" in answer.get_by_role("status").text_content()
+
+    table = run_cell(page, 2)
+    table.locator("tbody tr").wait_for()
+    with page.expect_download() as download:
+        table.get_by_role("button", name="Download as CSV").click()
+    (row,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text()))
+    assert (row["predicted"], row["happened"], row["source"]) == ("1.8", "1.5", "measured")
+    assert float(row["percent"]) == pytest.approx(20)
+
+
+SCRIPTS = ["prediction.js", "predictions.js", "prediction-page.js"]
+
+
+@pytest.fixture
+def book(quiet, tmp_path, monkeypatch):
+    """A built page with two questions, their outcomes and the table, opened as a file."""
+    monkeypatch.setenv(BOOK, "1")
+    one = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
+    other = Prediction("page/seconds", "How long does <b>it</b> take?", "s")
+    parts = [one, one.happened(1.5), other, other.happened(0, "simulated"), predictions()]
+    body = "".join(part._repr_mimebundle_()["text/html"] for part in parts)
+    styles = [next(s / name for s in THEMES if (s / name).exists()) for name in STYLES]
+    web = PACKAGE / "lab" / "web"
+    styles += [PACKAGE.parent / "assets" / "course.css", web / "prediction.css"]
+    links = "".join(f'<link rel="stylesheet" href="{style.as_uri()}">' for style in styles)
+    scripts = "".join(f'<script src="{(web / name).as_uri()}"></script>' for name in SCRIPTS)
+    file = tmp_path / "page.html"
+
+    def show(theme="light"):
+        file.write_text(
+            f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
+            '<meta name="viewport" content="width=device-width"><title>x</title>'
+            f"{links}{scripts}<body><main><h1>x</h1>{body}</main>"
+        )
+        quiet.context.set_offline(True)
+        quiet.goto(file.as_uri())
+        return quiet
+
+    return show
+
+
+def answer(page):
+    return page.locator("#prediction-page-speedup-outcome")
+
+
+def lock(page, question, value):
+    page.get_by_label(question).fill(value)
+    page.keyboard.press("Enter")
+
+
+def test_in_a_page_the_outcome_is_hidden_until_the_prediction_is_locked(book):
+    page = book()
+    assert "1.5" not in page.locator("main").inner_text()
+    lock(page, "How many times as fast?", "5")
+    assert page.get_by_label("How many times as fast?").get_attribute("aria-invalid") == "true"
+    assert "1.5" not in page.locator("main").inner_text()
+    lock(page, "How many times as fast?", "1.2")
+    for _ in range(2):
+        label = answer(page).get_by_role("img").get_attribute("aria-label")
+        assert label == "From 0 to 4: predicted 1.2, measured 1.5"
+        assert "0.3 (20 %) too low" in answer(page).get_by_role("status").text_content()
+        assert page.locator("#prediction-page-speedup input").count() == 0
+        assert "simulated" not in page.locator("main").inner_text().lower(), "the other one's"
+        page.reload()
+    assert page.locator("tbody tr").count() == 1
+    assert "1.2 times" in page.locator("tbody").text_content()
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download as CSV").click()
+    (row,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text()))
+    assert (row["name"], row["predicted"], row["happened"]) == ("page/speedup", "1.2", "1.5")
+
+
+def test_what_is_no_text_stays_text_and_zero_has_no_percentage(book):
+    page = book()
+    lock(page, "How long does <b>it</b> take?", "2")
+    said = page.locator("#prediction-page-seconds-outcome").get_by_role("status").text_content()
+    assert "Simulated: 0 s" in said and "2 too high" in said and "%" not in said
+
+
+def test_another_tab_cannot_change_what_is_locked(book):
+    page = book()
+    other = page.context.new_page()
+    other.goto(page.url)
+    lock(page, "How many times as fast?", "1")
+    lock(other, "How many times as fast?", "3")
+    assert "predicted 1," in answer(other).get_by_role("img").get_attribute("aria-label")
+
+
+def test_a_browser_that_keeps_nothing_is_told_so(book):
+    page = book()
+    page.add_init_script(
+        "Object.defineProperty(window, 'localStorage', { get() { throw new Error('denied'); } })"
+    )
+    page.reload()
+    lock(page, "How many times as fast?", "1")
+    assert answer(page).get_by_role("img").count() == 1
+    assert "private window" in page.locator("#prediction-page-speedup").text_content()
+    page.reload()
+    assert page.get_by_label("How many times as fast?").count() == 1
+
+
+def test_what_is_damaged_in_the_browser_is_said(book):
+    page = book()
+    page.evaluate("localStorage.setItem('d2lmgpu-prediction:page/speedup', '{')")
+    page.reload()
+    said = page.locator("#prediction-page-speedup").inner_text()
+    assert "d2lmgpu-prediction:page/speedup" in said
+    assert "1.5" not in answer(page).inner_text()
+
+
+def test_without_scripts_the_outcome_is_behind_its_summary(book, browser):
+    url = book().url
+    with browser.new_context(java_script_enabled=False) as context:
+        page = context.new_page()
+        page.goto(url)
+        said = answer(page).locator("details p")
+        assert not said.is_visible()
+        answer(page).locator("summary").click()
+        assert said.text_content() == "Measured: 1.5 times."
+
+
+def test_the_keyboard_is_enough(book):
+    page = book()
+    page.keyboard.press("Tab")
+    page.keyboard.type("1.25")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert page.evaluate("document.activeElement.className") == "prediction-locked"
+    page.keyboard.press("Tab")
+    names = page.evaluate("[...document.activeElement.labels].map(e => e.textContent)")
+    assert names == ["How long does <b>it</b> take?"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_everything_can_be_read_and_fits_a_telephone(book, theme):
+    page = book(theme)
+    page.set_viewport_size({"width": 360, "height": 800})
+    lock(page, "How many times as fast?", "1.25")
+    lock(page, "How long does <b>it</b> take?", "")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for picture in page.get_by_role("img").locator("text").all():
+        box = picture.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
+    for part in page.locator(".prediction").all():
+        assert part.evaluate(CONTRAST)[0] >= 4.5
