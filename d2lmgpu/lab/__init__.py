@@ -18,5 +18,5 @@ def __getattr__(name):
     except ModuleNotFoundError as error:
         if error.name not in ("anywidget", "psygnal", "traitlets"):
             raise
-        text = f'{name} needs {error.name}: pip install "d2lmgpu[lab]"'
+        text = f'The training lab needs {error.name}: pip install "d2lmgpu[lab]"'
         raise ModuleNotFoundError(text, name=error.name) from error

@@ -12,10 +12,12 @@ from training_page import STYLES, THEMES
 
 from d2lmgpu.figures.site import BOOK, PACKAGE
 from d2lmgpu.lab import Prediction, predictions
+from d2lmgpu.lab.compared import compared
 
 CELLS = [
     """\
 from d2lmgpu.lab import Prediction, predictions
+from d2lmgpu.lab.compared import compared
 p = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
 p""",
     "p.happened(1.5)",
@@ -224,3 +226,16 @@ def test_everything_can_be_read_and_fits_a_telephone(book, theme):
         assert box["x"] >= 0 and box["x"] + box["width"] <= 360
     for part in page.locator(".prediction").all():
         assert part.evaluate(CONTRAST)[0] >= 4.5
+
+
+def test_the_page_says_what_the_kernel_says(book):
+    page = book()
+    cases = [
+        (1.8, 1.53, "times"), (0.75, 0.7512, ""), (2, 0, "s"), (1234567, 99.96, "B"), (3, 3, ""),
+        (-0.5, -2, ""), (None, 7, "s"),
+    ]  # fmt: skip
+    for guess, outcome, unit in cases:
+        known = None if guess is None else {"value": guess, "shown": outcome == 0}
+        happened = {"value": outcome, "source": "modelled"}
+        entry = {"unit": unit, "predicted": known, "happened": happened, "remark": "Also this."}
+        assert page.evaluate("entry => PredictionParts.words(entry)", entry) == compared(entry)

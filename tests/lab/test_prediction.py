@@ -114,6 +114,15 @@ def test_two_kernels_at_once_lose_none_and_the_first_is_kept(folder):
     assert all(row["predicted"] in (1, 2) for row in rows)
 
 
+def test_who_finds_nothing_and_is_second_all_the_same_changes_nothing(folder, monkeypatch):
+    ask().lock(1)
+    read, answers = predicted._read, [None]
+    monkeypatch.setattr(predicted, "_read", lambda path: answers.pop() if answers else read(path))
+    with pytest.raises(PredictionError, match="was locked at 1 "):
+        ask().lock(2)
+    assert ask().value == 1 and len(files(folder)) == 1
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"value": NaN, "time": ""}', b"\xff"])
 def test_a_damaged_file_is_said_and_left_alone(folder, content):
     ask().lock(1.8)

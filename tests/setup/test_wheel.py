@@ -39,9 +39,12 @@ def test_a_wheel_holds_the_package_and_leaves_nothing(tmp_path):
     assert "d2lmgpu = d2lmgpu.cli:main" in zipfile.ZipFile(wheel).read(commands).decode()
 
 
-@pytest.mark.parametrize("missing", ["ipywidgets", "traitlets"])
-def test_a_lab_without_its_widgets_says_what_to_install(missing):
-    program = f"import sys; sys.modules[{missing!r}] = None; from d2lmgpu.lab import TrainingLab"
+@pytest.mark.parametrize(
+    ("missing", "name"),
+    [("ipywidgets", "TrainingLab"), ("traitlets", "TrainingLab"), ("anywidget", "Prediction")],
+)
+def test_a_lab_without_its_widgets_says_what_to_install(missing, name):
+    program = f"import sys; sys.modules[{missing!r}] = None; from d2lmgpu.lab import {name}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: The training lab needs")
     assert "d2lmgpu[lab]" in done.stderr and missing in done.stderr

@@ -148,8 +148,9 @@ function predictionField(element, settings) {
   if (kept) element.querySelector(".prediction-locked")?.focus(); // where the reader's keyboard was
 }
 
+// The reader's own time, as 2026-01-31 09:30.
 function predictionTime({ time }) {
-  return time.slice(0, 16).replace("T", " ");
+  return new Date(time).toLocaleString("sv").slice(0, 16);
 }
 
 // What happened beside what was predicted: on one axis, and in words.

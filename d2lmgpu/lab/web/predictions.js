@@ -7,12 +7,14 @@ class PredictionTable {
   static draw(entries) {
     const { make } = PredictionParts;
     if (!entries.length) return [make("p", {}, "You have not predicted anything yet.")];
-    const rows = entries.map(PredictionTable.#cells);
+    const all = entries.map(PredictionTable.#cells);
+    const shown = (cells) => (all.some((row) => row.at(-1)) ? cells : cells.slice(0, -1)); // remarks
+    const rows = all.map(shown);
     const line = (cells, tag) => make("tr", {}, ...cells.map((cell) => make(tag, {}, cell)));
     const box = make("div", { className: "prediction-table", tabIndex: 0, role: "region" },
       make("table", {},
         make("caption", {}, "All your predictions, and what happened"),
-        make("thead", {}, line(PredictionTable.HEAD, "th")),
+        make("thead", {}, line(shown(PredictionTable.HEAD), "th")),
         make("tbody", {}, ...rows.map((cells) => line(cells, "td")))));
     box.setAttribute("aria-label", "Your predictions");
     const button = make("button", { type: "button" }, "Download as CSV");
