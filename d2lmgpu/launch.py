@@ -34,12 +34,12 @@ def launch(fn, *args, num_processes):
     ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
     worker ``torch.distributed`` is initialised: NCCL where each has a GPU of its own, else gloo (on
     the CPU, where each worker computes with one thread, and on a shared GPU). So
-    ``dist.get_rank()`` and ``d2l.try_gpu(rank)`` are its number and its device. What rank 0 prints appears line by line; the other ranks' output is shown only
-    with an error.
+    ``dist.get_rank()`` and ``d2l.try_gpu(rank)`` are its number and its device. What rank 0 prints
+    appears line by line; the other ranks' output is shown only with an error.
 
-    Raises ValueError for ``num_processes`` below 1, TypeError for what cannot be sent to another
-    process, and LaunchError if a worker raises, is killed or ends without a result. However it
-    ends, no process, port or file is left behind.
+    Raises ValueError for ``num_processes`` below 1 and on Windows, TypeError for what cannot be
+    sent to another process, and LaunchError if a worker raises, is killed or ends without a result.
+    However it ends, no process, port or file is left behind.
     """
     global _prepared
     if not is_count(num_processes):

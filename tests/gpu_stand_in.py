@@ -10,7 +10,7 @@ from importlib import import_module
 
 from d2lmgpu.backend.functions import device_functions
 
-NAMES = "gpu cpu try_gpu try_all_gpus devices sharing profile".split()
+NAMES = ["gpu", "cpu", "try_gpu", "try_all_gpus", "devices", "sharing", "profile"]
 FIRST = 100  # of MXNet's CPU devices that stand for GPUs
 was_set_to = None  # the number of the GPU that this process was set to
 

@@ -13,7 +13,7 @@ def test_a_gpu_named_twice_would_train_one_replica(d2l, monkeypatch, choice, gpu
     gpu_stand_in.put_in("mxnet", gpus, monkeypatch.setattr)
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     for net in (nn.Dense(2, in_units=3), nn.Dense(2), d2l.resnet18(10, width=2)):
-        with pytest.raises(DeviceError, match="names one twice.*D2LMGPU_DEVICES=cpu"):
+        with pytest.raises(DeviceError, match=r"names one twice.*D2LMGPU_DEVICES=cpu"):
             net.initialize(init.Normal(0.1), d2l.try_all_gpus())
         with pytest.raises(DeviceError, match="names one twice"):
             net.initialize(ctx=d2l.try_all_gpus())

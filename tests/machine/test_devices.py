@@ -188,7 +188,7 @@ def test_a_part_that_names_no_devices_is_named(monkeypatch, choice, part):
 def test_gpus_of_a_list_that_are_not_there_are_not_replaced(monkeypatch, choice):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     for call in (devices.places, lambda gpus: devices.sharing(1, gpus)):
-        with pytest.raises(DeviceError, match="sees no GPU.* set it to cpu") as refused:
+        with pytest.raises(DeviceError, match=r"sees no GPU.* set it to cpu") as refused:
             call(0)
         assert f"D2LMGPU_DEVICES={choice}," in str(refused.value)
 
