@@ -1,7 +1,7 @@
 # Hands-On Multi-GPU Training. `make book` sets everything up and builds the pages; `make help` lists the rest.
 #
 #   D2LMGPU_PROFILE=quick|full|test  how much data and how many epochs (default: quick without a GPU)
-#   D2LMGPU_DEVICES=gpu|cpu|cpu:N    which devices (default: the GPUs, else one device per CPU core)
+#   D2LMGPU_DEVICES=gpu|cpu|gpu:N|cpu:N    which devices (default: the GPUs, else one a CPU core)
 #   CHAPTER=chapters/...ipynb        the chapter for `make run`
 
 PYTHON := .venv/bin/python

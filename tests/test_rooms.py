@@ -25,6 +25,7 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "backend/": "it lets torchvision be imported beside another build of torch",
     "collectives/ring.py": "the ring between processes sends with torch.distributed",
     "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
+    "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
     "process/": "a worker sets torch.distributed up before the caller's function runs",
 }
 

@@ -8,7 +8,7 @@ import types
 INSTALL = {
     "torch": "pip install torch==2.13.0 (without a GPU: from the CPU index that PyTorch's install "
     "page names, which saves several GB)",
-    "mxnet": 'pip install mxnet==1.9.1 "numpy<1.24" (Python 3.11 or older)',
+    "mxnet": 'pip install mxnet==1.9.1 "numpy<1.24" (Python up to 3.11; Linux or an Intel Mac)',
 }
 OLDEST_TORCH = 2, 4  # as in pyproject.toml
 

@@ -22,11 +22,13 @@ def ring_allreduce(data):
     """Replace ``data`` (one dimension, contiguous) by its sum over the ranks, in place.
 
     `schedules.ring`, each message cut into segments: one is added while the next one travels. All
-    ranks end with the same bits. Raises ValueError for data of another kind.
+    ranks end with the same bits. Raises ValueError for data of another kind or place.
     Defined in chapters/scaling/allreduce.
     """
     if data.ndim != 1 or not data.is_contiguous():
         raise ValueError(f"data has shape {tuple(data.shape)}: give one contiguous dimension.")
+    if data.device.type != "cpu" and dist.get_backend() == "gloo":
+        raise ValueError("gloo sends from the CPU's memory only: give data.cpu().")
     rank, k = dist.get_rank(), dist.get_world_size()
     buffer = torch.empty(-(-len(data) // k), dtype=data.dtype, device=data.device)
     for sends in plan("ring", k, len(data)).rounds:

@@ -18,7 +18,7 @@ class ChapterTrain(KnownTrain):
 
     def __init__(self, path, name="train"):
         self.path, self.__name__, self._given = Path(path).resolve(), name, str(path)
-        text, self.training = self.path.read_text(), training_of(path)
+        text, self.training = self.path.read_text("utf-8"), training_of(path)
         self.modules = tuple(f for f in TITLES if f"from d2lmgpu import {f} as d2l" in text)
         if "from d2lmgpu.launch import" in text:
             self.modules += ("launch",)

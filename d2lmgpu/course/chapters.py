@@ -47,7 +47,7 @@ def tagged(path) -> dict[int, str]:
     try:
         return {
             number: "".join(cell["source"])
-            for number, cell in enumerate(json.loads(Path(path).read_text())["cells"])
+            for number, cell in enumerate(json.loads(Path(path).read_text("utf-8"))["cells"])
             if cell["cell_type"] == "code" and TAGS & set(cell["metadata"].get("tags", []))
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -15,8 +15,10 @@ from statistics import median
 import numpy as np
 
 from d2lmgpu.backend.arguments import LENET_SHAPES
+from d2lmgpu.costmodel.short_runs import variable
 from d2lmgpu.course.doctor import GPU_BUILD
 from d2lmgpu.lab.functions import TITLES
+from d2lmgpu.launch import launch
 from d2lmgpu.machine.devices import VARIABLE
 from d2lmgpu.machine.hardware import installed_gpus
 from d2lmgpu.machine.timing import Timer
@@ -97,10 +99,59 @@ def check(d2l, devices, elements):
     }  # fmt: skip
 
 
+def ddp_update():
+    """A rank's parameters, float64, after one update by DistributedDataParallel; its backend.
+
+    The batch is that of `update`, split over the ranks; runs in the workers of ``launch``.
+    """
+    import torch
+    from torch import distributed as dist
+    from torch import nn
+
+    from d2lmgpu import torch as d2l
+
+    rank, k = dist.get_rank(), dist.get_world_size()
+    device, rng = d2l.try_gpu(rank), np.random.RandomState(0)
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 32), nn.ReLU(), nn.Linear(32, 10)).double()
+    net = nn.parallel.DistributedDataParallel(net.to(device))
+    X, y = d2l.array(rng.rand(BATCH, 1, 28, 28)), d2l.array(rng.randint(10, size=BATCH))
+    X, y = (data.tensor_split(k)[rank].to(device) for data in (X, y))
+    loss = nn.functional.cross_entropy(net(X), y, reduction="sum") * k / BATCH
+    loss.backward()  # in here the ranks average
+    return dist.get_backend(), [(p - LR * p.grad).detach().cpu().numpy() for p in net.parameters()]
+
+
+def check_sharing(d2l, framework, gpus):
+    """Updates where replicas share a GPU and where a GPU and cores work together, as a record.
+
+    ``shared``: by ``D2LMGPU_DEVICES``, the distance of an update to that on the CPU; in PyTorch
+    also of one by DDP, in processes that meet over the ``backend``.
+    """
+
+    def updates(choice):
+        with variable(VARIABLE, choice):
+            devices = d2l.try_all_gpus()
+            yield None, update(d2l, devices)
+            if framework == "torch":
+                ranks = launch(ddp_update, num_processes=len(devices))
+                yield ranks[0][0], [params for _, params in ranks]
+
+    expected = [replicas[0] for _, replicas in updates("cpu:1")]
+    return {"shared": [
+        {"choice": choice, "backend": backend, "distance": distance(replicas, right)}
+        for choice in (f"gpu:{gpus + 1}", "gpu:1,cpu:2")
+        for (backend, replicas), right in zip(updates(choice), expected)
+    ]}  # fmt: skip
+
+
 def report(checked):
     """The lines that say what ``check`` found, and the problems among them."""
     updates = [(f"device {one['device']}", "the CPU's", one) for one in checked["single"]]
     updates += [(f"{many['num_devices']} devices", "one's", many) for many in checked["parity"]]
+    for one in checked.get("shared", ()):
+        by = f", DDP over {one['backend']}" if one["backend"] else ""
+        updates.append((f"{VARIABLE}={one['choice']}{by}", "the CPU's", one))
     said = []  # lines, and whether they are good
     for what, whose, found in updates:
         off = found["distance"]
@@ -131,7 +182,7 @@ def check_framework(name, gpus):
         needs = f"{GPU_BUILD[name]}, and CUDA_VISIBLE_DEVICES must hide none"
         print(f"{title} sees {seen} of {counted(gpus, 'GPU')}. It takes {needs}.")
         return 1
-    checked = check(d2l, d2l.try_all_gpus(), ELEMENTS)
+    checked = check(d2l, d2l.try_all_gpus(), ELEMENTS) | check_sharing(d2l, name, seen)
     lines, problems = report(checked)
     print(*(f"{title}: {line}" for line in lines), sep="\n")
     record = store.provenance("make gpu-check") | checked

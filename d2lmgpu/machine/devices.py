@@ -39,21 +39,21 @@ def places(gpus: int) -> list[tuple[str, int]]:
     Raises DeviceError for an unknown ``D2LMGPU_DEVICES`` and for GPUs where there is none.
     """
     choice = os.environ.get(VARIABLE) or "auto"
-    given = ("gpu" if gpus else "cpu") if choice == "auto" else choice
-    have, kinds = {"gpu": gpus, "cpu": min(max(2, num_cores()), MOST)}, []
-    for part in given.split(","):
-        match = re.fullmatch(r"(gpu|cpu)(?::([1-9]\d{0,2}))?", part)
-        if not match:
+    parts = (("gpu" if gpus else "cpu") if choice == "auto" else choice).split(",")
+    for part in parts:
+        if not re.fullmatch(r"(gpu|cpu)(:[1-9]\d{0,2})?", part):
             raise DeviceError(
                 f"{VARIABLE}={choice!r} is unknown: {part!r} names no devices. Allowed: auto, gpu, "
                 f"cpu, gpu:N and cpu:N with N from 1 to {MOST}, and lists such as gpu:1,cpu:2."
             )
-        kind, number = match.groups()
-        if not have[kind]:
-            raise DeviceError(
-                f"{VARIABLE}={choice}, but this framework sees no GPU. Unset {VARIABLE} or set it "
-                f"to cpu to use the {num_cores()} CPU cores as devices; d2lmgpu doctor says more."
-            )
+    if "gpu" in choice and not gpus:
+        raise DeviceError(
+            f"{VARIABLE}={choice}, but this framework sees no GPU. Unset {VARIABLE} or set it "
+            f"to cpu to use the {num_cores()} CPU cores as devices; d2lmgpu doctor says more."
+        )
+    have, kinds = {"gpu": gpus, "cpu": min(max(2, num_cores()), MOST)}, []
+    for part in parts:
+        kind, _, number = part.partition(":")
         kinds += [kind] * int(number or have[kind])
     if len(kinds) > MOST:
         raise DeviceError(f"{VARIABLE}={choice} are {len(kinds)} devices: give at most {MOST}.")

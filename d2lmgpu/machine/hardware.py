@@ -15,10 +15,17 @@ def machine() -> dict:
     return {
         "cpu": cpu_model(),
         "cores": num_cores(),
-        "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30),
+        "memory_gib": memory_gib(),
         "gpus": installed_gpus(),
         "system": f"{platform.system()} {platform.machine()}, Python {platform.python_version()}",
     }
+
+
+def memory_gib() -> int | None:
+    """The main memory, in GiB; None where the system does not tell it so (Windows)."""
+    if not hasattr(os, "sysconf"):
+        return None
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
 
 
 def cpu_model() -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import platform
 import selectors
 import shutil
 import signal
@@ -13,20 +14,27 @@ import threading
 from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
+from d2lmgpu.process.settings import PythonError
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 _RANKS = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
-CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGFPE, signal.SIGILL, signal.SIGABRT}
+CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"}
 
 
 class Child:
     """Workers under a supervisor: they get one job, report events, print, and end.
 
     ``program`` is the supervisor's command; JOB, EVENTS and FOLDER (see ``supervisor``) and
-    ``arguments`` follow it. ``environ`` is added to its environment.
+    ``arguments`` follow it. ``environ`` is added to its environment. Raises PythonError on Windows.
     """
 
     def __init__(self, program, arguments, environ):
+        if not hasattr(os, "fork"):
+            raise PythonError(
+                f"launch and the training lab need processes that fork, and {platform.system()} "
+                "has none. Use Linux or macOS; on Windows, WSL (wsl --install). What has its "
+                "devices in threads, as the chapters from scratch, runs here."
+            )
         self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
         self.environ = {"TMPDIR": str(self.folder), **_kept(), **environ}
         pipes = life, job, events, output = [os.pipe() for _ in range(4)]
@@ -160,6 +168,6 @@ def end_in_words(code):
     words = f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
     if code == -signal.SIGKILL:
         words += ": mostly by the system, if memory ran out (try a smaller batch or fewer devices)"
-    elif -code in CRASHES:
+    elif known and signal.Signals(-code).name in CRASHES:
         words += ": it crashed in compiled code"
     return words

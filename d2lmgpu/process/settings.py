@@ -11,7 +11,7 @@ VERSION = ".".join(map(str, sys.version_info[:2]))
 
 
 class PythonError(ValueError):
-    """The Python of a framework that was asked for cannot be started, or is another version."""
+    """No process can be started here, or not with the Python of a framework; or it is another."""
 
 
 def versions():

@@ -34,7 +34,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINUX = sys.platform == "linux"
 GRACE = 0.5  # seconds that the workers have to end by themselves, once one of them has failed
 SECONDS_TO_LEAVE = 10  # of a supervisor that may be in the middle of an import
-_libc = ctypes.CDLL(None)
+_libc = ctypes.CDLL(None) if LINUX else None
 
 
 def start_guard(events, folder):

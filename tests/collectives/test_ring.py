@@ -55,3 +55,18 @@ def test_what_the_ring_cannot_add_is_named():
     assert [message.split(":")[0] for message in messages] == [
         "data has shape (2, 2)", "data has shape (2,)", "data has shape ()"
     ]  # fmt: skip
+
+
+def on_a_device_that_gloo_cannot_send_from():
+    data = torch.zeros(3, device="meta")
+    try:
+        ring_allreduce(data)
+    except ValueError as error:
+        return str(error)
+
+
+def test_gloo_and_a_gpu_are_refused(monkeypatch):
+    """It would read the GPU's memory as the CPU's."""
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
+    for said in launch(on_a_device_that_gloo_cannot_send_from, num_processes=2):
+        assert "give data.cpu()" in said

@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import gpu_stand_in
+
 from d2lmgpu.course import gpu_check
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,6 +48,15 @@ def test_one_gpu_is_said_to_be_one():
     assert problems == [] and lines[-1] == "There is one GPU: nothing was checked between two."
 
 
+def test_replicas_on_one_gpu_that_compute_something_else_are_a_problem():
+    shared = [{"choice": "gpu:2", "backend": backend, "distance": far}
+              for backend, far in ((None, 1e-16), ("gloo", 0.5))]  # fmt: skip
+    found = {"single": [], "parity": [], "copies": [], "shared": shared}
+    lines, problems = gpu_check.report(found)
+    assert len(lines) == 2 and len(problems) == 1
+    assert problems[0].startswith("D2LMGPU_DEVICES=gpu:2, DDP over gloo: an update is 5.0e-01 from")
+
+
 def test_an_environment_without_the_framework_is_said(monkeypatch, capsys):
     monkeypatch.setattr(gpu_check, "import_module", lambda name: __import__("no_such_framework"))
     assert gpu_check.check_framework("mxnet", 1) == 1
@@ -53,13 +64,14 @@ def test_an_environment_without_the_framework_is_said(monkeypatch, capsys):
 
 
 def test_a_checked_machine_is_recorded(tmp_path, monkeypatch, capsys):
-    """The whole of ``check_framework``, on CPU devices that stand for the GPUs."""
-    from d2lmgpu import torch as d2l
+    """The whole of ``check_framework``, on stand-ins for two GPUs."""
     from d2lmgpu.records import store
 
-    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
-    monkeypatch.setattr(d2l, "num_gpus", lambda: 2)
-    monkeypatch.setattr(d2l, "synchronize", lambda: None)
+    monkeypatch.setenv("D2LMGPU_DEVICES", "gpu")
+    put_in = "import gpu_stand_in as s; s.put_in('torch', 2, setattr)"
+    (tmp_path / "sitecustomize.py").write_text(put_in)
+    monkeypatch.syspath_prepend(tmp_path)  # launch hands the path on to its workers
+    gpu_stand_in.put_in("torch", 2, monkeypatch.setattr)
     monkeypatch.setattr(gpu_check, "ELEMENTS", 1000)
     monkeypatch.chdir(tmp_path)
     assert gpu_check.check_framework("torch", 2) == 0
@@ -68,4 +80,8 @@ def test_a_checked_machine_is_recorded(tmp_path, monkeypatch, capsys):
     record = store.read(path)
     assert record["command"] == "make gpu-check" and record["kind"] == "measured"
     assert [copy["bytes"] for copy in record["copies"]] == [4000, 4000]
+    assert [(one["choice"], one["backend"]) for one in record["shared"]] == [
+        ("gpu:3", None), ("gpu:3", "gloo"), ("gpu:1,cpu:2", None), ("gpu:1,cpu:2", "gloo"),
+    ]  # fmt: skip
+    assert all(one["distance"] < 1e-12 for one in record["shared"])
     assert capsys.readouterr().out.splitlines()[-1].endswith(path.name)

@@ -179,9 +179,10 @@ def test_replicas_take_the_gpus_in_turn_and_lists_go_on(monkeypatch, choice, gpu
 ])  # fmt: skip
 def test_a_part_that_names_no_devices_is_named(monkeypatch, choice, part):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
-    with pytest.raises(DeviceError) as refused:
-        devices.places(2)
-    assert f"{choice!r} is unknown: {part!r} names no devices. Allowed:" in str(refused.value)
+    for gpus in (0, 2):
+        with pytest.raises(DeviceError) as refused:
+            devices.places(gpus)
+        assert f"{choice!r} is unknown: {part!r} names no devices. Allowed:" in str(refused.value)
 
 
 @pytest.mark.parametrize("choice", ["gpu:2", "gpu:1,cpu:2", "cpu:2,gpu"])

@@ -1,5 +1,8 @@
 """Ranks on one GPU, by a stand-in: they meet over gloo, and train as one device does."""
 
+import os
+import sys
+
 import pytest
 from test_ddp_parity import (
     CHAPTER,
@@ -14,6 +17,7 @@ from test_ddp_parity import (
 )
 
 from d2lmgpu.course import chapters
+from d2lmgpu.lab.runner import Runner, end_spare
 from d2lmgpu.launch import LaunchError, launch
 
 
@@ -56,6 +60,31 @@ def test_ranks_with_a_gpu_each_ask_for_nccl(gpus):
     gpus(2, "gpu:3", ASKED)
     with pytest.raises(LaunchError, match="asked for gloo on None"):
         launch(where, num_processes=3)
+
+
+def test_the_lab_goes_past_the_one_gpu_and_calls_it_simulated(gpus, monkeypatch, tmp_path):
+    def train(num_gpus, batch_size, lr):
+        from types import SimpleNamespace
+
+        from d2lmgpu import torch as d2l
+
+        on_gpus = [str(device) for device in d2l.devices(num_gpus)] == ["cpu"] * num_gpus
+        return SimpleNamespace(num_samples=8, accuracies=[on_gpus + 0.0], seconds=[1.0])
+
+    gpus(1, "auto")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(tmp_path), *sys.path]))
+    events, ends = [], []
+    runner = Runner(events.append, ends.append)
+    for number in (1, 2):
+        runner.start(train, ("torch",), num_gpus=number, batch_size=8, lr=0.1)
+        assert runner.wait(120)
+    end_spare()
+    ready = [event for event in events if event["event"] == "ready"]
+    assert [(event["kind"], event["devices"]) for event in ready] == [("gpu", 1)] * len(ready)
+    started = [event["sharing"] for event in events if event["event"] == "started"]
+    assert started == ["one device", "simulated"]
+    # on the stand-in, which is no core: those are cpu:0, cpu:1, …
+    assert [end.result["accuracies"] for end in ends] == [[1.0], [1.0]]
 
 
 def test_a_rank_too_many_is_refused_with_the_way_to_share(gpus):
