@@ -35,10 +35,10 @@ def launch(fn, *args, num_processes, hosts=None):
     the first ranks on the first host. Each host needs the same Python, with the same packages, at
     the same path, and the folder in which this process runs.
 
-    Raises ValueError for ``num_processes`` below 1, on Windows, and for hosts that are none or named
-    twice, TypeError for what cannot be sent to another process, and LaunchError if a worker raises, is
-    killed or ends without a result, or a host does not answer or is lost. However it ends, no
-    process, port or file is left behind.
+    Raises ValueError for ``num_processes`` below 1, on Windows, and for hosts that are none or
+    named twice, TypeError for what cannot be sent to another process, and LaunchError if a worker
+    raises, is killed or ends without a result, or a host does not answer or is lost. However it
+    ends, no process, port or file is left behind.
     """
     global _prepared
     if not is_count(num_processes):

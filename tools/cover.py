@@ -25,10 +25,11 @@ STYLE = f"""
 .cover text {{ font-size: 16px; font-weight: 600; fill: currentColor; }}
 @media (prefers-reduced-motion: no-preference) {{
   .cover g[class] {{ animation: {SECONDS}s ease-in-out both; }}
-  .cover .cover-shard {{ animation-name: cover-shard; }}
-  .cover .cover-device {{ animation-name: cover-device; }}
-  .cover .cover-gradient {{ animation-name: cover-gradient; }}
-  .cover .cover-total {{ animation-name: cover-total; }}
+  .cover g.cover-shard {{ animation-name: cover-shard; }}
+  .cover g.cover-device {{ animation-name: cover-device; }}
+  .cover g.cover-gradient {{ animation-name: cover-gradient; }}
+  .cover g.cover-total {{ animation-name: cover-total; }}
+  .cover g.cover-back {{ animation-name: cover-back; }}
 }}
 @keyframes cover-shard {{
   0%, 8% {{ transform: translate(var(--from)); }} 30%, 100% {{ transform: none; }}
@@ -38,7 +39,11 @@ STYLE = f"""
   0%, 40% {{ opacity: 0; transform: translate(var(--start)); }} 45% {{ opacity: 1; }}
   62% {{ opacity: 1; transform: translate(var(--end)); }}
   63% {{ opacity: 0; transform: translate(var(--end)); }}
-  84% {{ opacity: 0; transform: none; }} 92%, 100% {{ opacity: 1; transform: none; }}
+  88% {{ opacity: 0; transform: none; }} 94%, 100% {{ opacity: 1; transform: none; }}
+}}
+@keyframes cover-back {{
+  0%, 66% {{ opacity: 0; transform: translate(var(--from)); }}
+  68% {{ opacity: 1; transform: translate(var(--from)); }} 86%, 100% {{ transform: none; }}
 }}
 @keyframes cover-total {{ 0%, 60% {{ opacity: 0.25; }} 66%, 100% {{ opacity: 1; }} }}
 """
@@ -88,15 +93,26 @@ def ways() -> str:
     return f'<path d="{down}{both}" stroke="currentColor" stroke-opacity="0.35" stroke-width="2"/>'
 
 
-def total() -> str:
+def ring(x: float, y: float, radius: float) -> str:
     """The sum: a quarter of each colour."""
-    x, quarters = WIDTH / 2, ((-90, 0), (0, 90), (90, 180), (180, 270))
-    arcs = "".join(
-        f'<circle cx="{x:g}" cy="{SUM}" r="15" fill="none" stroke="{color}" stroke-width="12" '
-        f'pathLength="360" stroke-dasharray="90 270" transform="rotate({start} {x:g} {SUM})"/>'
-        for (start, _), color in zip(quarters, COLORS, strict=True)
+    look = f'r="{radius:g}" fill="none" stroke-width="{radius * 0.8:g}" pathLength="360"'
+    return "".join(
+        f'<circle cx="{x:g}" cy="{y:g}" {look} stroke="{color}" stroke-dasharray="90 270" '
+        f'transform="rotate({90 * i - 90} {x:g} {y:g})"/>'
+        for i, color in enumerate(COLORS)
     )
-    return f'<g class="cover-total">{arcs}</g>'
+
+
+def total() -> str:
+    """The sum where the gradients meet."""
+    return f'<g class="cover-total">{ring(WIDTH / 2, SUM, 15)}</g>'
+
+
+def back(i: int) -> str:
+    """The sum as device i gets it."""
+    x, y = ACROSS[i] + SIDE / 2, DEVICES + SIDE / 2
+    moved = f"--from: {WIDTH / 2 - x:g}px, {SUM - y:g}px"
+    return f'<g class="cover-back" style="{moved}">{ring(x, y, 7)}</g>'
 
 
 def cover() -> str:
@@ -110,7 +126,14 @@ def cover() -> str:
     opening = (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="cover" viewBox="0 0 {WIDTH} {HEIGHT}"'
     )
-    parts = [*chips, *map(shard, range(4)), total(), *map(gradient, range(4)), *words]
+    parts = [
+        *chips,
+        *map(shard, range(4)),
+        *map(back, range(4)),
+        total(),
+        *map(gradient, range(4)),
+        *words,
+    ]
     return "\n".join([
         f'{opening} width="{WIDTH}" height="{HEIGHT}" role="img" aria-label="{ALT}">',
         f"<style>{STYLE}</style>", ways(), *parts, "</svg>\n",

@@ -15,7 +15,8 @@ import matplotlib
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from d2lmgpu.figures.checks import is_curve, is_named, is_series, need
+from d2lmgpu.figures.checks import is_curve, is_named, is_series, is_span, need
+from d2lmgpu.figures.gaps import WAIT, longest_gap, mark
 from d2lmgpu.figures.style import COLORS, GRAY, INK, number
 from d2lmgpu.machine.checks import is_real
 
@@ -174,39 +175,40 @@ def costs(
 
 
 @styled
-def timeline(lanes: dict, title: str, kind: str = "modelled") -> Chart:
+def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = None) -> Chart:
     """What each lane does when: name -> [(start, end, what)], in milliseconds.
 
     kind is "measured" (drawn solid), "simulated" or "modelled" (dashed). title says the point.
+    Spans called "wait" are hatched. The longest of them is marked with its time, or the longest
+    pause between two spans of the lane ``gap``, if that is longer.
     """
-    need(is_named(lanes, partial(is_series, is_one=_is_span)), "lanes", lanes,
+    need(is_named(lanes, partial(is_series, is_one=is_span)), "lanes", lanes,
          "{lane: [(start, end, what), …]} with start up to end")  # fmt: skip
     need.choice("kind", kind, KINDS)
     facts = [
         f"{lane}: " + ", ".join(f"{what} from {a:.3g} to {b:.3g} ms" for a, b, what in spans)
         for lane, spans in lanes.items()
     ]
+    marked = longest_gap(lanes, gap)
+    facts += [f"The longest gap is {marked.length:.3g} ms, of {marked.lane}"] if marked else []
     chart, axes = _chart(title, facts, 7, 0.6 + 0.5 * len(lanes), note=f" ({kind})",
                          xlabel=f"milliseconds, {kind}")  # fmt: skip
     whats = dict.fromkeys(what for spans in lanes.values() for _, _, what in spans)
-    colors = dict(zip(whats, cycle(COLORS)))
+    colors = dict(zip((what for what in whats if what != WAIT), cycle(COLORS)))
     line = "-" if kind == "measured" else "--"
     look = dict(height=0.6, alpha=0.75, edgecolor=DRAWN_INK, linestyle=line)
     drawn = {}
     for height, spans in enumerate(lanes.values()):
         for start, end, what in spans:
-            drawn[what] = axes.barh(height, end - start, left=start, color=colors[what], **look)
+            fill = dict(color="none", hatch="////") if what == WAIT else dict(color=colors[what])
+            drawn[what] = axes.barh(height, end - start, left=start, **fill | look)
+    if marked:
+        mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK)
     axes.legend(drawn.values(), drawn, loc="center left", bbox_to_anchor=(1, 0.5))
     axes.set_yticks(range(len(lanes)), list(lanes))
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     return chart
-
-
-def _is_span(span) -> bool:
-    """Whether it is (start, end, what), start up to end."""
-    start, end, what = span if isinstance(span, tuple | list) and len(span) == 3 else (0, 0, None)
-    return is_real(start) and is_real(end) and start <= end and isinstance(what, str)
 
 
 def _need_curves(kinds, is_x, allowed) -> None:

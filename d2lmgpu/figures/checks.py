@@ -24,3 +24,9 @@ def is_named(values, is_one) -> bool:
 def is_curve(points, is_x=is_real, is_y=is_real) -> bool:
     """Whether ``points`` is {x: y}, perhaps empty, in which each has a place on its axis."""
     return is_named(points, is_y) and all(map(is_x, points))
+
+
+def is_span(span) -> bool:
+    """Whether it is (start, end, what), start up to end."""
+    start, end, what = span if isinstance(span, tuple | list) and len(span) == 3 else (0, 0, None)
+    return is_real(start) and is_real(end) and start <= end and isinstance(what, str)

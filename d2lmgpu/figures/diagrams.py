@@ -7,6 +7,7 @@ from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 from d2lmgpu.collectives.schedules import Schedule
 from d2lmgpu.figures.charts import DRAWN_INK, Chart, styled
 from d2lmgpu.figures.checks import is_series, need
+from d2lmgpu.figures.device import LEGS
 from d2lmgpu.figures.style import BLUE, COLORS, TINT
 from d2lmgpu.machine.checks import is_whole
 
@@ -157,6 +158,7 @@ def sums_after_rounds(schedule):
 ROWS, LAYERS = 12, 4
 WIDTH, GAP, BAR, STEP = 2.4, 1.7, 0.34, 0.62
 BOTTOM, TOP = 1.0, 3.75
+LEG = 0.18  # the legs of a device stand as far from its frame
 
 
 def _devices(k: int, alt: str):
@@ -165,16 +167,24 @@ def _devices(k: int, alt: str):
     width = k * WIDTH + (k - 1) * GAP
     chart = Chart(alt, 0.95 * width + 1, 3.6)
     axes = chart.subplots()
-    axes.set(xlim=(-1.2, width + 0.2), ylim=(-0.7, 4.35), aspect="equal")
+    axes.set(xlim=(-1.2, width + 0.2), ylim=(-0.8, 4.35), aspect="equal")
     axes.axis("off")
     axes.text(-0.25, BOTTOM + 1.3, "layers", ha="right", va="center")
     axes.text(-0.25, 0.25, "batch", ha="right", va="center")
     for device in range(k):
         x = _left(device)
-        frame = FancyBboxPatch((x, -0.2), WIDTH, TOP + 0.25, boxstyle="round,pad=0.08")
-        frame.set(facecolor="none", edgecolor=DRAWN_INK)
+        frame = FancyBboxPatch(
+            (x, -0.2), WIDTH, TOP + 0.25, boxstyle="round,pad=0.08,rounding_size=0.35"
+        )
+        frame.set(facecolor="none", edgecolor=COLORS[device], linewidth=2)
         axes.add_patch(frame)
-        axes.text(x + WIDTH / 2, -0.55, f"device {device}", ha="center", va="center")
+        left, right, foot, top = x - 0.08, x + WIDTH + 0.08, -0.28, TOP + 0.13
+        across = [(left + right) / 2 + leg * WIDTH for leg in LEGS]
+        up = [(foot + top) / 2 + leg * TOP for leg in LEGS]
+        legs = dict(colors=COLORS[device], linewidths=3)
+        axes.vlines(2 * across, [foot - LEG] * 3 + [top] * 3, [foot] * 3 + [top + LEG] * 3, **legs)
+        axes.hlines(2 * up, [left - LEG] * 3 + [right] * 3, [left] * 3 + [right + LEG] * 3, **legs)
+        axes.text(x + WIDTH / 2, -0.62, f"device {device}", ha="center", va="center")
     return chart, axes
 
 
@@ -207,7 +217,7 @@ def _layer(axes, device: int, layer: int, start: float, share: float) -> None:
 def _exchange(axes, device: int, height: float, text: str) -> None:
     """An arrow between a device and the next one."""
     left = _left(device) + WIDTH
-    ends = (left + 0.02, height), (left + GAP - 0.02, height)
+    ends = (left + 0.2, height), (left + GAP - 0.2, height)
     both = dict(arrowstyle="<|-|>", mutation_scale=14, color=DRAWN_INK, linewidth=2)
     axes.add_patch(FancyArrowPatch(*ends, **both))
     middle = left + GAP / 2

@@ -1,0 +1,29 @@
+"""Where the lanes of a timeline stand still: the longest gap is found, and marked with its time."""
+
+from collections import namedtuple
+from itertools import pairwise
+
+from d2lmgpu.figures.checks import need
+
+WAIT = "wait"  # what a lane does that does nothing
+Gap = namedtuple("Gap", "length lane start")  # milliseconds, the lane's name, milliseconds
+
+
+def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
+    """The longest span that is called "wait", or pause between two spans of ``lane``, if any.
+
+    lanes: name -> [(start, end, what)]. Raises FigureError for a ``lane`` that is not there.
+    """
+    need(lane is None or lane in lanes, "gap", lane, f"one of {', '.join(lanes)}")
+    waits = [Gap(end - start, name, start) for name, spans in lanes.items()
+             for start, end, what in spans if what == WAIT]  # fmt: skip
+    ordered = sorted(lanes[lane]) if lane else []
+    pauses = [Gap(after[0] - before[1], lane, before[1]) for before, after in pairwise(ordered)]
+    return max((gap for gap in waits + pauses if gap.length > 0), default=None)
+
+
+def mark(axes, gap: Gap, height: float, ink: str) -> None:
+    """Hatch the gap at this height of the axes, and write its time above it."""
+    axes.barh(height, gap.length, 0.6, gap.start, color="none", hatch="////", edgecolor=ink)
+    at = gap.start + gap.length / 2, height - 0.31
+    axes.text(*at, f"{gap.length:.3g} ms", ha="center", va="bottom", fontsize=8)

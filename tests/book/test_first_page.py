@@ -1,0 +1,114 @@
+"""The first page: its cover, its map of the course, and what other sites show of it."""
+
+import functools
+import importlib.util
+import re
+import sys
+
+import pytest
+from PIL import Image
+from test_pages import HTML, PAGES, ROOT, parsed
+
+FIRST = HTML / "chapters" / "intro.html"
+READ = [page for page in PAGES[1:] if not page.startswith("chapters/reference/")]
+
+
+@functools.cache
+def tool(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name, draw", [("cover", "cover"), ("course_map", "course_map")])
+def test_what_is_drawn_is_up_to_date(name, draw):
+    drawing = tool(name)
+    assert drawing.FILE.read_text() == getattr(drawing, draw)(), f"python tools/{name}.py"
+
+
+def test_the_social_card_is_up_to_date_and_has_the_size_that_sites_ask_for():
+    card = tool("social_card")
+    with Image.open(card.FILE) as picture:
+        assert picture.info["Source"] == card.SOURCE, "python tools/social_card.py"
+        assert picture.size == (1200, 630)
+        assert len(picture.convert("RGB").getcolors(maxcolors=2**20)) > 50, "an empty picture"
+    assert card.FILE.stat().st_size < 100_000
+
+
+def test_the_map_leads_to_every_page_with_its_minutes(built):
+    stops = {
+        link["href"].removesuffix(".html"): link.select_one("small").get_text()
+        for link in parsed(FIRST).select("article .course-map a")
+    }
+    assert [f"chapters/{page}" for page in stops] == READ
+    for page, told in stops.items():
+        minutes = int(re.search(r"(\d+) minutes$", told).group(1))
+        assert minutes % 5 == 0 and 10 <= minutes <= 90
+        opening = parsed(HTML / "chapters" / f"{page}.html").select_one("article").get_text()
+        said = int(re.search(r"about\s+(\d+)\s+minutes", opening).group(1))
+        assert abs(said - minutes) <= 5, f"{page} says {said} minutes, its map {minutes}"
+
+
+def test_minutes_come_from_words_code_things_to_try_and_seconds(monkeypatch, tmp_path):
+    minutes = tool("page_minutes")
+    record = tmp_path / "pages.json"
+    record.write_text('{"seconds": {"page": 120}}')
+    monkeypatch.setattr(minutes, "RECORD", record)
+    monkeypatch.setattr(minutes, "ROOT", tmp_path)
+    from nbformat import v4, write
+
+    def page(words, lines, tags=(), more=""):
+        code = v4.new_code_cell("x = 1\n" * lines + more, metadata={"tags": list(tags)})
+        write(v4.new_notebook(cells=[v4.new_markdown_cell("word " * words), code]),
+              tmp_path / "page.ipynb")  # fmt: skip
+        return minutes.minutes("page")
+
+    assert page(0, 0) == 0  # two minutes of run
+    assert page(3600, 0) == 20
+    assert page(0, 270) == 20
+    assert page(0, 270, tags=["hide-input"]) == 0
+    assert page(0, 0, more="TrainingLab(train)\nExplorer(a)") == 10
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1440])
+def test_the_cover_can_be_read(browser, built, scheme, width):
+    viewport = {"width": width, "height": 800}
+    with browser.new_context(color_scheme=scheme, viewport=viewport) as context:
+        page = context.new_page()
+        page.emulate_media(reduced_motion="reduce")
+        page.goto(FIRST.as_uri())
+        cover = page.locator("article svg.cover")
+        assert len(cover.get_attribute("aria-label")) > 50
+        texts = cover.locator("text").evaluate_all(
+            "all => all.map(e => [e.getBoundingClientRect().height, getComputedStyle(e).fill])"
+        )
+        ink = page.evaluate("getComputedStyle(document.querySelector('article')).color")
+    assert len(texts) == 2
+    assert all(height >= 11 and fill == ink for height, fill in texts)
+
+
+def test_the_cover_moves_once_where_motion_is_allowed_and_never_elsewhere(browser, built):
+    moving = "document.querySelector('svg.cover').getAnimations({subtree: true}).map(a => " \
+        "[a.effect.getTiming().iterations, a.effect.getComputedTiming().endTime])"  # fmt: skip
+    for motion, count in (("no-preference", 17), ("reduce", 0)):
+        with browser.new_context(reduced_motion=motion) as context:
+            page = context.new_page()
+            page.goto(FIRST.as_uri())
+            found = page.evaluate(moving)
+        assert len(found) == count
+        assert all(iterations == 1 and end <= 5000 for iterations, end in found)
+
+
+def test_other_sites_are_told_what_a_page_is_about(built):
+    for path in PAGES:
+        head = parsed(HTML / f"{path}.html").head
+        told = {
+            m.get("property") or m.get("name"): m["content"] for m in head.select("meta[content]")
+        }
+        assert told["og:title"] == parsed(HTML / f"{path}.html").h1.get_text().rstrip("#")
+        assert 20 < len(told["og:description"]) <= 210 and "<" not in told["og:description"]
+        assert told["description"] == told["og:description"]
+        assert "og:image" not in told, "no address is set, and a picture needs one"

@@ -1,0 +1,72 @@
+"""Terms link to their definition where a page first uses them."""
+
+import re
+
+from bs4 import NavigableString
+from test_pages import EVERY_PAGE, HTML, ROOT, parsed
+
+GLOSSARY = "chapters/reference/glossary"
+NO_PROSE = "h1, h2, h3, h4, h5, h6, pre, code, .math, .cell, .training, nav, figure, p.caption"
+EXEMPT = {("chapters/diagnosis/profile", "profile")}  # there a profile is what a profiler writes
+ACRONYMS = {"ZeRO", "FSDP"}  # that are words in small letters
+
+
+def terms():
+    text = (ROOT / f"{GLOSSARY}.md").read_text()
+    return re.findall(r"^(\w.*)\n  ", text[text.index("{glossary}") :], re.MULTILINE)
+
+
+def uses(pieces, term):
+    """Whether it is a link to the definition, for each place where a page names the term."""
+    plural = "" if term.endswith("s") else "(?:s|es)?"
+    words = r"\s+".join(map(re.escape, term.split()))
+    pattern = rf"(?<![\w-]){words}{plural}(?![\w-])"
+    flags = 0 if term in ACRONYMS else re.IGNORECASE
+    for i, (text, target) in enumerate(pieces):
+        yield from (target == anchor(term) for _ in re.finditer(pattern, text, flags))
+        pieces[i] = (re.sub(pattern, "\0", text, flags=flags), target)
+
+
+def anchor(term):
+    return "term-" + re.sub(r"\W+", "-", term)
+
+
+def prose(page):
+    """The words of a page, [(text, the definition that they link to or None)]; no other links."""
+    article = parsed(HTML / f"{page}.html").select_one("article.bd-article")
+    for element in article.select(NO_PROSE):
+        element.replace_with("\0")
+    pieces = []
+    for text in article.find_all(string=lambda string: type(string) is NavigableString):
+        link = text.find_parent("a")
+        target = link["href"].partition("#")[2] if link and link.select(".std-term") else None
+        if target or not link:
+            pieces.append((str(text), target))
+    return pieces
+
+
+@EVERY_PAGE
+def test_a_key_term_links_to_its_definition_at_its_first_use(built, page):
+    """A key term is used three times at least, or is no single word, which could mean much."""
+    if page in (GLOSSARY, "chapters/reference/bibliography"):  # the titles there are not ours
+        return
+    pieces = prose(page)
+    missing = {}
+    for term in sorted(terms(), key=len, reverse=True):  # a longer term hides those in it
+        found = list(uses(pieces, term))
+        is_key = len(found) >= 3 or (found and re.search(r"\W", term))
+        if is_key and not found[0] and (page, term) not in EXEMPT:
+            missing[term] = len(found)
+    assert missing == {}
+
+
+def test_every_term_is_found_and_most_are_linked(built):
+    names = terms()
+    glossary = parsed(HTML / f"{GLOSSARY}.html")
+    assert len(names) > 30 and all(glossary.find(id=anchor(name)) for name in names)
+    linked = {
+        link["href"].partition("#")[2]
+        for path in (HTML / "chapters").rglob("*.html")
+        for link in parsed(path).select("article a:has(> .std-term)")
+    }
+    assert len(linked) > len(names) / 2
