@@ -16,7 +16,7 @@
       this.box.className = "chart";
       svg.before(this.box);
       this.box.append(svg);
-      this.reader = this.#add("input", { type: "range", min: 0, step: 1, className: "chart-reader" });
+      this.reader = this.#add("input", { type: "range", min: 0, value: 0, className: "chart-reader" });
       this.reader.ariaLabel = `Values: ${svg.getAttribute("aria-label").split(". ")[0]}`;
       this.line = this.#add("span", { className: "chart-line", hidden: true });
       this.tip = this.#add("span", { className: "chart-tip", hidden: true });

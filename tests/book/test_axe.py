@@ -1,4 +1,4 @@
-"""axe finds nothing serious or critical: each page, light and dark, on a telephone and on a desk."""
+"""axe finds nothing serious: each page, light and dark, on a telephone and on a desk."""
 
 from pathlib import Path
 
