@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench predict record gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak bench bench-pages predict record gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -88,6 +88,9 @@ mutants: setup  ## one mistake at a time in the code of each page: does the page
 bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo's and a copy
 	$(PYTHON) -m benchmarks
 	$(PYTHON) -m benchmarks.allreduce
+
+bench-pages: book  ## how soon the built pages show on a slow connection
+	$(PYTHON) -m benchmarks.pages
 
 predict: setup  ## step times predicted for this machine beside measured ones
 	$(PYTHON) -m benchmarks.predictions

@@ -16,7 +16,8 @@ def book(tmp_path, monkeypatch):
     """tools/book.py on a book of one chapter, with the course's own configuration."""
     for name in ("_config.yml", "requirements.txt", "references.bib"):
         shutil.copy(ROOT / name, tmp_path)
-    (tmp_path / "assets").symlink_to(ROOT / "assets")
+    for name in ("assets", "tools"):
+        (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: one\n")
     for name in ("figures/explorer.css", "figures/explorer.js", "lab/lab.css"):  # see _config.yml
         copy = tmp_path / "d2lmgpu" / name
