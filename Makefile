@@ -29,13 +29,13 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak wheel offline pdf bench predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak wheel offline pdf bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
 
 setup: .venv/.ready  ## .venv, a Chromium, the data and the pages' scripts: what is missing of them
-.venv/.ready: requirements.txt package-lock.json hub/package-lock.json pyproject.toml tools/setup.sh
+.venv/.ready: requirements.txt package-lock.json hub/package-lock.json tests/npm/package-lock.json pyproject.toml tools/setup.sh
 	@tools/setup.sh
 
 book: setup  ## run every chapter and build the pages
@@ -105,6 +105,9 @@ mutants: setup  ## one mistake at a time in the code of each page: does the page
 bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo's and a copy
 	$(PYTHON) -m benchmarks
 	$(PYTHON) -m benchmarks.allreduce
+
+bench-pages: book  ## how soon the built pages show on a slow connection
+	$(PYTHON) -m benchmarks.pages
 
 predict: setup  ## step times predicted for this machine beside measured ones
 	$(PYTHON) -m benchmarks.predictions

@@ -19,22 +19,22 @@ hypothesis.settings.load_profile("same")
 FAILURES = Path(__file__).resolve().parents[1] / ".cache" / "failures"
 QUIET = ["quic", "background-networking", "component-update", "sync", "gpu"]
 SYSTEM = ("chromium", "chromium-browser", "google-chrome")
+CHROMIUM = {  # the system's, else the one that Playwright downloaded; and nothing but the pages
+    "executable_path": next(filter(None, map(shutil.which, SYSTEM)), None),
+    "args": ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUIET)],
+}
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    """A headless Chromium: the system's, else the one that Playwright downloaded."""
+    """A headless Chromium."""
     from playwright.sync_api import sync_playwright
 
-    program = next(filter(None, map(shutil.which, SYSTEM)), None)
-    arguments = ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUIET)]
     home = str(tmp_path_factory.mktemp("home"))
     with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(
-            executable_path=program, args=arguments, env={"HOME": home}
-        )
+        chromium = playwright.chromium.launch(**CHROMIUM, env={"HOME": home})
         yield chromium
         chromium.close()
 

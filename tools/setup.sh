@@ -57,6 +57,11 @@ chromium() {
             "install your system's chromium package"
 }
 
+firefox() {
+    if [ -n "$(type -P firefox-esr firefox)" ] || apt_install firefox-esr; then return; fi
+    say "no Firefox: 'make test' needs one; install your system's firefox-esr or firefox package"
+}
+
 dataset() {
     if [ -d /usr/share/datasets/fashion-mnist ] || apt_install dataset-fashion-mnist; then return; fi
     say "no system copy of Fashion-MNIST ('sudo apt-get install dataset-fashion-mnist' on Debian and Ubuntu):" \
@@ -94,10 +99,19 @@ hub_proxy() {
     touch hub/node_modules/.package-lock.json
 }
 
+test_tools() {
+    if [ tests/npm/node_modules/.package-lock.json -nt tests/npm/package-lock.json ]; then return; fi
+    say "installing what the tests of the pages need"
+    npm_install tests/npm
+    touch tests/npm/node_modules/.package-lock.json
+}
+
 mkdir -p .cache
 environment
 chromium
+firefox
 dataset
 page_scripts
 hub_proxy
+test_tools
 touch .venv/.ready

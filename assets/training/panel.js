@@ -24,6 +24,8 @@
         <div class="training-fields"></div>
       </details>
     </form>
+    <p class="training-small training-untried">Training in a page has not been tried in this browser:
+      Chromium and Firefox on a computer have. It may work all the same.</p>
     <p class="training-said" role="status"></p>
     <p class="training-error" role="alert" hidden></p>
     <div class="training-live" hidden>
@@ -47,10 +49,14 @@
     </div>
     <div class="training-kept" hidden></div>`;
 
+  const { userAgent } = navigator;
+  const TRIED = /Chrome|Firefox/.test(userAgent) && !/Mobi|Android/.test(userAgent);
+
   class Panel {
     constructor(root, place) {
       const find = (selector) => root.querySelector(selector);
       root.innerHTML = HTML;
+      if (TRIED) find(".training-untried").remove();
       this.settings = new TrainingSettings(root, root.dataset);
       this.runs = new TrainingRuns();
       this.form = find("form");

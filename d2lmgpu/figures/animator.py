@@ -53,7 +53,8 @@ class Animator:
         from IPython.display import display
         from matplotlib.ticker import MaxNLocator
 
-        from d2lmgpu.figures.charts import STYLE, Chart
+        from d2lmgpu.figures.chart import STYLE, Chart
+        from d2lmgpu.figures.style import number
 
         with matplotlib.rc_context(STYLE):
             if self.chart is None:
@@ -61,8 +62,11 @@ class Animator:
                 self.chart = Chart("", *figsize)
                 self.axes = self.chart.subplots(nrows, ncols, squeeze=False).flatten()[0]
             self.axes.cla()
-            for x, y, fmt in zip(self.X, self.Y, cycle(self.fmts)):
-                self.axes.plot(x, y, fmt, marker="o" if len(x) == 1 else None)
+            self.chart.told.clear()
+            for name, x, y, fmt in zip(self._names(), self.X, self.Y, cycle(self.fmts)):
+                drawn = self.axes.plot(x, y, fmt, marker="o" if len(x) == 1 else None)
+                told = [(a, b, f"{self._xlabel()} {number(a)}", number(b)) for a, b in zip(x, y)]
+                self.chart.tell(name, drawn, told)
             self.axes.set(**self.settings)
             if self.settings.get("xlabel") == "epoch":
                 self.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -76,8 +80,14 @@ class Animator:
 
     def _say(self):
         """The last point of each curve in words."""
-        xlabel = self.settings.get("xlabel", "x")
+        curves = zip(self._names(), self.X, self.Y)
+        points = [(name, x[-1], y[-1]) for name, x, y in curves if x]
+        return "; ".join(f"{name} {y:.3f} at {self._xlabel()} {x:g}" for name, x, y in points)
+
+    def _names(self):
+        """What each curve is called."""
         unnamed = [self.settings.get("ylabel", "curve")] * len(self.X)
-        names = [*self.legend, *unnamed[len(self.legend) :]]
-        points = [(name, x[-1], y[-1]) for name, x, y in zip(names, self.X, self.Y) if x]
-        return "; ".join(f"{name} {y:.3f} at {xlabel} {x:g}" for name, x, y in points)
+        return [*self.legend, *unnamed[len(self.legend) :]]
+
+    def _xlabel(self):
+        return self.settings.get("xlabel", "x")

@@ -1,69 +1,23 @@
 """The charts of the course, in one style; `diagrams` has the pictures of how things work.
 
-Each function returns a `Chart`: a Matplotlib figure that shows itself in a notebook as an SVG
-picture, in the page's ink on the page's ground, and carries `alt`, a text that says what it shows.
+Each function returns a `Chart`, which tells its points to the pointer and carries `alt`, a text
+that says what it shows.
 Measured is drawn solid, modelled dashed. What cannot be drawn is a FigureError.
 """
 
-import io
 from functools import partial
-from html import escape
 from itertools import cycle
 from statistics import median
 
-import matplotlib
-from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from d2lmgpu.figures.chart import DRAWN_INK, Chart, styled
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, is_span, need
 from d2lmgpu.figures.gaps import WAIT, longest_gap, mark
-from d2lmgpu.figures.style import COLORS, GRAY, INK, number
+from d2lmgpu.figures.style import COLORS, GRAY, number
 from d2lmgpu.machine.checks import is_real
 
 KINDS = ("measured", "simulated", "modelled")
-DRAWN_INK = "#222222"  # stands for the ink of the page, of which Matplotlib knows nothing
-STYLE = {
-    "font.size": 10,
-    "text.color": DRAWN_INK,
-    "xtick.color": DRAWN_INK,
-    "ytick.color": DRAWN_INK,
-    "grid.color": DRAWN_INK,
-    "axes.edgecolor": DRAWN_INK,
-    "axes.labelcolor": DRAWN_INK,
-    "axes.facecolor": "none",
-    "axes.prop_cycle": matplotlib.cycler(color=COLORS),
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.alpha": 0.15,
-    "legend.frameon": False,
-    "svg.fonttype": "none",  # text stays text: it can be searched and read aloud
-    "svg.hashsalt": "d2lmgpu",  # the same chart is the same file
-}
-styled = matplotlib.rc_context(STYLE)  # before a function: all that it draws
-
-
-class Chart(Figure):
-    """A figure with a text alternative, `alt`; width and height in inches."""
-
-    def __init__(self, alt: str, width: float, height: float):
-        super().__init__(figsize=(width, height), layout="constrained", facecolor="none")
-        self.alt = alt
-
-    subplots = styled(Figure.subplots)
-
-    @styled
-    def svg(self) -> str:
-        """The picture as an SVG element that fits its column and speaks its text alternative."""
-        out = io.StringIO()
-        self.savefig(out, format="svg", metadata={"Date": None})
-        svg = out.getvalue().replace(DRAWN_INK, INK)
-        label = escape(self.alt, quote=True)
-        look = f'style="max-width:100%;height:auto" fill="{INK}"'  # for black, which is left out
-        opening = f'<svg role="img" aria-label="{label}" {look} '
-        return svg[svg.index("<svg") :].replace("<svg ", opening, 1)
-
-    _repr_html_ = svg
 
 
 @styled
@@ -80,7 +34,7 @@ def scaling(measured: dict, modelled: dict, title: str, ylabel: str = "speedup")
     ticks = sorted({k for curves in kinds.values() for curve in curves.values() for k in curve})
     if ylabel == "speedup":
         axes.plot(ticks, ticks, ":", color=GRAY, label="ideal")
-    _plot(axes, kinds)
+    _plot(chart, kinds)
     axes.set_xscale("log", base=2)
     axes.set_xticks(ticks, map(str, ticks))
     if ylabel == "speedup":
@@ -107,7 +61,9 @@ def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
     for (kind, groups), beside in zip(kinds.items(), (-0.2, 0.2)):
         if groups:
             at = [places[name] + beside for name in groups]
-            axes.bar(at, list(groups.values()), label=kind, **{"width": 0.36} | looks[kind])
+            drawn = axes.bar(at, list(groups.values()), label=kind, **{"width": 0.36} | looks[kind])
+            told = [(x, y, name, number(y)) for x, (name, y) in zip(at, groups.items())]
+            chart.tell(kind, drawn, told)
     axes.set_xticks(range(len(places)), places)
     axes.grid(False, axis="x")
     axes.set_axisbelow(True)
@@ -134,8 +90,14 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
     for (name, runs), color in zip(curves.items(), cycle(COLORS)):
         steps = range(1, len(medians[name]) + 1)
         least, most = ([limit(step) for step in zip(*runs)] for limit in (min, max))
-        axes.fill_between(steps, least, most, alpha=0.2, color=color)
-        axes.plot(steps, medians[name], "o-", color=color, label=name)
+        band = axes.fill_between(steps, least, most, alpha=0.2, color=color)
+        drawn = axes.plot(steps, medians[name], "o-", color=color, label=name)
+        ends = [f"{number(low)} to {number(high)}" for low, high in zip(least, most)]
+        told = [
+            (x, y, f"{xlabel} {x}", f"{number(y)} ({between})")
+            for x, y, between in zip(steps, medians[name], ends)
+        ]
+        chart.tell(name, [band, *drawn], told)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
     return chart
@@ -164,7 +126,7 @@ def costs(
     facts = [*_facts(ends, ylabel, xlabel), *facts]
     said = ylabel if measured else f"{ylabel}, modelled"
     chart, axes = _chart(title, facts, 6.5, 3.6, xlabel=xlabel, ylabel=said)
-    _plot(axes, kinds, say_kind=bool(measured))
+    _plot(chart, kinds, say_kind=bool(measured))
     for (label, at), marker in zip(marks.items(), cycle("oD")):
         axes.plot(*at, marker, color=DRAWN_INK, fillstyle="none", markersize=9, label=label)
     axes.set(xscale=scale, yscale=scale)
@@ -198,10 +160,12 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
     line = "-" if kind == "measured" else "--"
     look = dict(height=0.6, alpha=0.75, edgecolor=DRAWN_INK, linestyle=line)
     drawn = {}
-    for height, spans in enumerate(lanes.values()):
+    for height, (lane, spans) in enumerate(lanes.items()):
         for start, end, what in spans:
             fill = dict(color="none", hatch="////") if what == WAIT else dict(color=colors[what])
             drawn[what] = axes.barh(height, end - start, left=start, **fill | look)
+            told = [((start, end), height, f"{lane}, {start:.3g} to {end:.3g} ms", "")]
+            chart.tell(what, drawn[what], told)
     if marked:
         mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK)
     axes.legend(drawn.values(), drawn, loc="center left", bbox_to_anchor=(1, 0.5))
@@ -237,11 +201,15 @@ def _chart(title, facts, width, height, note="", **labels):
     return chart, axes
 
 
-def _plot(axes, kinds, say_kind=True) -> None:
+def _plot(chart, kinds, say_kind=True) -> None:
     """Draw the curves, one colour a name: measured as dots on a line, modelled dashed."""
+    (axes,) = chart.axes
     names = dict.fromkeys(name for curves in kinds.values() for name in curves)
     for name, color in zip(names, cycle(COLORS)):
         for (kind, curves), style in zip(kinds.items(), ("o-", "--")):
             if name in curves:
                 label = f"{name}, {kind}" if say_kind else name
-                axes.plot(*zip(*sorted(curves[name].items())), style, color=color, label=label)
+                points = sorted(curves[name].items())
+                drawn = axes.plot(*zip(*points), style, color=color, label=label)
+                told = [(x, y, f"{axes.get_xlabel()} {number(x)}", number(y)) for x, y in points]
+                chart.tell(label, drawn, told)

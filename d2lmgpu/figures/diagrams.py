@@ -5,7 +5,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb, to_rgba
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from d2lmgpu.collectives.schedules import Schedule
-from d2lmgpu.figures.charts import DRAWN_INK, Chart, styled
+from d2lmgpu.figures.chart import DRAWN_INK, Chart, styled
 from d2lmgpu.figures.checks import is_series, need
 from d2lmgpu.figures.device import LEGS
 from d2lmgpu.figures.style import BLUE, COLORS, TINT

@@ -1,6 +1,7 @@
 """The reader's framework: asked once, remembered, and what the path through the pages follows."""
 
 import pytest
+from static_site import served
 from test_pages import HTML, PAGES, TOC, parsed, visit
 
 TITLES = {page["file"]: page.get("title", "") for part in TOC["parts"] for page in part["chapters"]}
@@ -28,17 +29,19 @@ def ends(page):
     return [link.partition("chapters/")[2].removesuffix(".html") for link in links]
 
 
-@pytest.mark.parametrize("framework", ["PyTorch", "MXNet"])
+@pytest.mark.parametrize(
+    "framework, site", [("PyTorch", "http"), ("MXNet", "file")], indirect=["site"]
+)
 def test_next_leads_along_the_framework_to_the_last_page(browser, site, framework):
     page, troubles = visit(browser, site, "chapters/intro.html", 1280)
     choose(page, framework)
     seen = [PAGES[0]]
     while link := page.locator(".right-next").all():
+        said = link[0].locator(".prev-next-title").text_content()
         page.goto(link[0].evaluate("a => a.href"), wait_until="domcontentloaded")
+        assert page.locator("article h1").text_content() == f"{said}#"
+        assert ends(page)[0] == seen[-1].removeprefix("chapters/")
         seen.append(page.evaluate("DOCUMENTATION_OPTIONS.pagename"))
-        title = page.locator("h1").evaluate("h1 => h1.firstChild.data")
-        back = way(framework)[len(seen) - 2]
-        assert ends(page)[0] == back.removeprefix("chapters/"), title
     chosen = page.locator(IN_SIDE_BAR).get_by_label(framework)
     assert seen == way(framework) and chosen.is_checked()
     page.context.close()
@@ -81,13 +84,10 @@ def test_the_other_way_is_dimmed_and_can_be_read(browser, built, scheme):
 
 def test_where_nothing_may_be_kept_that_is_said(browser, built):
     """A frame in a sandbox has no storage."""
-    with browser.new_context() as context:
+    with served(built) as address, browser.new_context() as context:
         page = context.new_page()
-        page.goto(built.as_uri() + "/search.html")
-        page.set_content(
-            f'<iframe sandbox="allow-scripts" width="1280" height="700" '
-            f'src="{(built / FORK).as_uri()}.html"></iframe>'
-        )
+        look = 'sandbox="allow-scripts" width="1200" height="700"'
+        page.set_content(f'<iframe {look} src="{address}/{FORK}.html"></iframe>')
         frame = page.frame_locator("iframe")
         frame.locator(IN_SIDE_BAR).get_by_label("MXNet").check()
         said = frame.locator(f"{IN_SIDE_BAR} [role=status]")

@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 
 import pytest
+from contrast import CONTRAST
 from static_site import served
 from training_page import press, rows, wait_for, wait_until_none_works, write_page, write_site
 
@@ -119,19 +120,12 @@ def test_the_keyboard_is_enough(show_panel):
 
 
 # The least contrast (WCAG 2.1, 1.4.3 and 1.4.11) of texts, and of the runs' colours, in the panel.
-CONTRAST = """(root) => {
-    const light = color => {
-        const part = v => (v /= 255) <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
-        const [r, g, b] = color.match(/[\\d.]+/g).map(v => part(+v));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-    };
+LEAST = (
+    f"(root) => {{ {CONTRAST}"
+    + """
     const ground = e => {
         const color = getComputedStyle(e).backgroundColor;
         return /, 0\\)$/.test(color) ? ground(e.parentElement) : color;
-    };
-    const ratio = (one, other) => {
-        const pair = [light(one), light(other)];
-        return Math.max(...pair) / Math.min(...pair);
     };
     const text = e => [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
     const texts = [...root.querySelectorAll("*")].filter(
@@ -139,13 +133,14 @@ CONTRAST = """(root) => {
     const swatch = number => {
         const i = root.appendChild(document.createElement("i"));
         i.className = `training-colour-${number}`;
-        return ratio(getComputedStyle(i).backgroundColor, ground(root));
+        return contrast(getComputedStyle(i).backgroundColor, ground(root));
     };
     return [
-        Math.min(...texts.map(e => ratio(getComputedStyle(e).color, ground(e)))),
+        Math.min(...texts.map(e => contrast(getComputedStyle(e).color, ground(e)))),
         Math.min(...[0, 1, 2, 3, 4, 5].map(swatch)),
     ];
 }"""
+)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -155,7 +150,7 @@ def test_everything_can_be_read_and_fits_a_telephone(show_panel, theme):
     press(page, "One device, then two")
     wait_for(page, "identical")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
-    texts, colours = page.locator(".training").evaluate(CONTRAST)
+    texts, colours = page.locator(".training").evaluate(LEAST)
     assert texts >= 4.5 and colours >= 3
 
 

@@ -115,7 +115,7 @@ def test_a_picture_of_too_few_or_too_many_devices_is_refused(k):
 
 def test_drawing_never_imports_pyplot():
     code = (
-        "from d2lmgpu.figures import diagrams; diagrams.split_data().svg();"
+        "from d2lmgpu.figures import charts, diagrams; diagrams.split_data().svg();"
         "import sys; print(*sys.modules)"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -36,9 +36,10 @@ def test_installed_packages_fit_together():
     assert check.returncode == 0, check.stdout
 
 
-def test_package_lock_is_exact_and_names_no_registry():
-    lock = json.loads((ROOT / "package-lock.json").read_text())["packages"]
-    wanted = json.loads((ROOT / "package.json").read_text())["dependencies"]
+@pytest.mark.parametrize("folder", [".", "tests/npm"])
+def test_package_lock_is_exact_and_names_no_registry(folder):
+    lock = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]
+    wanted = json.loads((ROOT / folder / "package.json").read_text())["dependencies"]
     assert lock[""]["dependencies"] == wanted
     assert [name for name, package in lock.items() if "resolved" in package] == []
     assert [name for name, package in lock.items() if name and "integrity" not in package] == []

@@ -46,14 +46,16 @@ class Machine:
         self.log = folder / "log"
         shutil.copy(ROOT / "tools" / "setup.sh", self.checkout / "tools")
         (self.checkout / "package-lock.json").touch()
-        (self.checkout / "hub").mkdir()
-        (self.checkout / "hub" / "package-lock.json").touch()
+        for folder in ("hub", "tests/npm"):
+            (self.checkout / folder).mkdir(parents=True)
+            (self.checkout / folder / "package-lock.json").touch()
         for name in TOOLS:
             (self.bin / name).symlink_to(shutil.which(name))
         self.has("id", ANSWER.format(1000))
         self.has("python3.11", PYTHON)
         self.has("npm", NPM)
         self.has("chromium", "")
+        self.has("firefox-esr", "")
 
     def has(self, name, text, folder=None):
         program = (folder or self.bin) / name
@@ -157,6 +159,18 @@ def test_chromium_comes_from_apt_for_root(machine):
     status, _, called = machine.set_up()
     assert status == 0
     assert "apt-get install -y chromium" in called
+
+
+def test_firefox_comes_from_apt_for_root_or_its_lack_is_said(machine):
+    machine.lacks("firefox-esr")
+    status, lines, called = machine.set_up()
+    assert status == 0 and sum("no Firefox" in line for line in lines) == 1
+    assert "firefox" not in called
+    machine.has("id", ANSWER.format(0))
+    machine.has("apt-get", APT)
+    status, lines, called = machine.set_up()
+    assert status == 0 and "apt-get install -y firefox-esr" in called
+    assert not any("no Firefox" in line for line in lines)
 
 
 def test_chromium_comes_from_playwright_for_others_or_its_lack_is_said(machine):

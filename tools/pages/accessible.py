@@ -1,0 +1,18 @@
+"""A Sphinx extension: HTML of MyST-NB and docutils that misleads a screen reader, mended."""
+
+MENDED = {
+    # What folds a cell is named by what is read on it.
+    '<summary aria-label="Toggle hidden content">': "<summary>",
+    # A list's children are list items; docutils makes other ones, with link targets between them.
+    '<div role="list" class="citation-list">': '<div class="citation-list">',
+}
+
+
+def mend(app, page, template, context, doctree) -> None:
+    for faulty, sound in MENDED.items():
+        context["body"] = context.get("body", "").replace(faulty, sound)
+
+
+def setup(app):
+    app.connect("html-page-context", mend)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
