@@ -108,7 +108,7 @@ def test_afterwards_there_are_forecasts(lab):
     state = json.loads(json.dumps(numbers.state(lab), allow_nan=False))
     assert state["forecast"]["samples_per_second"] > 0
     low, high = state["forecast"]["error"]
-    assert low < 0 < high
+    assert low < 0 < high and state["forecast"]["fit_error"] >= 0
     numbers_of_devices = [k for k, _ in state["forecasts"]]
     assert numbers_of_devices == list(range(1, len(numbers_of_devices) + 1))
     assert state["forecasts"][0] == [1, 1]
