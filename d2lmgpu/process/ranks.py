@@ -22,6 +22,7 @@ import time
 import traceback
 from pathlib import Path
 
+from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
@@ -112,6 +113,7 @@ def run(rank, folder, job):
         torch.cuda.set_device(number)
     else:
         torch.set_num_threads(1)
+        lanes.listen()  # of rank 0 a lab hears how long loading takes; DDP hides what it exchanges
     dist.init_process_group(
         "nccl" if nccl else "gloo",
         store=meeting_place(folder, job),
