@@ -6,6 +6,7 @@ from pathlib import Path
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.course import chapters
 from d2lmgpu.lab.functions import TITLES, KnownTrain
+from d2lmgpu.process import lanes
 
 
 class ChapterTrain(KnownTrain):
@@ -24,6 +25,7 @@ class ChapterTrain(KnownTrain):
 
     def __call__(self, num_gpus, batch_size, lr, num_epochs=None):
         train = chapters.load(self.path)[self.__name__]
+        lanes.watch(train)
         return train(num_gpus, batch_size, lr, num_epochs)
 
     def version(self):

@@ -5,6 +5,7 @@ import os
 import numpy as np
 
 from d2lmgpu.machine.checks import is_count
+from d2lmgpu.process import lanes
 from d2lmgpu.process.events import report
 
 SEED = "D2LMGPU_SEED"
@@ -55,11 +56,19 @@ class DataIter:
             np.random.RandomState([self.seed, self.epoch]).shuffle(order)
             self.epoch += 1
         for start in range(0, self.num_samples, self.batch_size):
+            if self.shuffle:
+                lanes.begin()
             rows = order[start : start + self.batch_size]
             self._rows, self._done = len(rows), start + len(rows)
-            yield self.convert(self.X[rows]), self.convert(self.y[rows])
+            X, y = self.convert(self.X[rows]), self.convert(self.y[rows])
+            if self.shuffle:
+                lanes.loaded()
+            yield X, y
             if self.shuffle:  # a training batch is done
-                report("batch", every=0.1, epoch=self.epoch, done=start + len(rows), of=len(order))
+                lanes.end()
+                every = 0.1 if self._done < self.num_samples else 0.0  # an epoch's end is told
+                report("batch", every, epoch=self.epoch, done=self._done, of=self.num_samples,
+                       steps=lanes.told)  # fmt: skip
 
     def report_loss(self, losses):
         """Tell the lab the loss of the present batch: ``losses`` has one sum for each shard.

@@ -8,6 +8,7 @@ from d2lmgpu.records.compare import Trial
 
 RECENT = 20  # events over which the present speed is taken: about a second
 SPEED = "samples/s"
+PARTS = ("loading", "computing", "exchanging", "waiting")  # of a step; the rest is other
 
 
 class Live:
@@ -26,7 +27,8 @@ class Live:
         self.modelled = {SPEED: modelled_speed} if modelled_speed else {}
         self.points, self.xlabel, self.progress, self.speed = {}, "epoch", None, None
         self.num_samples, self.epoch_ends = None, {}
-        self.lanes, self.where, self.memory = [], None, None
+        self.lanes, self.memory = [], None
+        self._steps, self._seconds_in, self._total = 0, {}, 0.0
         self.elapsed, self._first, self._speeds = 0.0, None, {}
         self._called, self._done = None, None
 
@@ -54,6 +56,18 @@ class Live:
     def seconds_left(self):
         """Seconds that the run will need at its present pace, or None."""
         return self.elapsed * (1 / self.progress - 1) if self.progress else None
+
+    @property
+    def where(self):
+        """``{part: seconds a step}``: the mean over devices and timed steps; None without any.
+
+        A part that could not be told apart is None, its time is in ``other``.
+        """
+        if not self._steps:
+            return None
+        parts = {part: self._seconds_in.get(part) for part in PARTS}
+        rest = max(0.0, self._total - sum(self._seconds_in.values()))
+        return {part: s and s / self._steps for part, s in (parts | {"other": rest}).items()}
 
     @property
     def median_speed(self):
@@ -85,14 +99,39 @@ class Live:
             self._add(SPEED, done, done, speed, event)
         if self.num_epochs:
             self.progress = min(1.0, done / self.num_epochs)
+        if steps := event.get("steps"):
+            self._add_steps(steps)
+
+    def _add_steps(self, steps):
+        self._steps, self._total = self._steps + steps["number"], self._total + steps["total"]
+        for what, seconds in steps["seconds"].items():
+            self._seconds_in[what] = self._seconds_in.get(what, 0.0) + seconds
+        if steps["lanes"]:
+            self.lanes = self._drawn(steps["lanes"])
+        self.memory = steps["memory"] or self.memory
+
+    def _drawn(self, spans):
+        """One list a device of what it does; what no device does alone, all of them do."""
+        devices = 1 + max((device for device, *_ in spans if device is not None), default=0)
+        return [
+            [
+                {"what": what, "start": self._at(start), "end": self._at(end)}
+                for one, what, start, end in spans
+                if one in (None, device)
+            ]
+            for device in range(devices)
+        ]
 
     def _add(self, label, x, epoch, y, event):
         self.points.setdefault(label, []).append((x, epoch, self._seconds(event), y))
 
     def _seconds(self, event):
-        """Seconds from the call of ``train`` to ``event``; None where one of them has no time."""
-        known = self._called is not None and "time" in event
-        return event["time"] - self._called if known else None
+        """Seconds from the call of ``train`` to ``event``; None where it has no time."""
+        return self._at(event["time"]) if "time" in event else None
+
+    def _at(self, time):
+        """Seconds from the call of ``train``; None where that was not seen."""
+        return None if self._called is None else round(time - self._called, 4)
 
 
 def pace(start, end):

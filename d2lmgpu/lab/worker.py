@@ -16,6 +16,7 @@ from d2lmgpu.data import files
 from d2lmgpu.lab.outcome import failed, outcome_of_return
 from d2lmgpu.machine import devices
 from d2lmgpu.machine.cache import cache
+from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.settings import take_on, variable_of
 
@@ -78,6 +79,12 @@ def train(job, backend):
     report("started", sharing=devices.sharing(num_gpus, gpus))
     take_on(job)
     fn, arguments = pickle.loads(job["call"])
+    if backend:
+        kind = devices.available(gpus)[0]
+        importlib.import_module(f"{backend.__name__}.lanes").listen(kind)
+    else:
+        lanes.listen()
+    lanes.watch(fn)
     return outcome_of_return(fn(**arguments))
 
 

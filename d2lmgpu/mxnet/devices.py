@@ -11,6 +11,7 @@ from d2lmgpu.backend.arguments import Rules, need
 from d2lmgpu.backend.functions import device_functions
 from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
+from d2lmgpu.process import lanes
 
 _threads = _parallel.DeviceThreads(setup=npx.set_np)  # NumPy semantics are set for each thread
 
@@ -78,7 +79,7 @@ def parallel(fn, *per_device_args):
             autograd.set_recording(before[0])
             autograd.set_training(before[1])
 
-    return _threads.run(call, *per_device_args)
+    return lanes.parallel(_threads.run, call, *per_device_args, apart=False)  # all wait for all
 
 
 def synchronize():

@@ -9,6 +9,7 @@ from d2lmgpu.data.loader import set_seed
 from d2lmgpu.machine.timing import Accumulator
 from d2lmgpu.mxnet.devices import checked, cpu, parallel, profile, synchronize
 from d2lmgpu.mxnet.networks import lenet
+from d2lmgpu.process.lanes import exchange
 
 
 @checked
@@ -56,6 +57,7 @@ def get_params(params, device):
 
 
 @checked
+@exchange
 def allreduce(data):
     """Replace each array in ``data`` (one a device, of one shape) by the sum of all, in place.
 

@@ -9,6 +9,7 @@ from d2lmgpu.backend.arguments import Rules, need
 from d2lmgpu.backend.functions import device_functions
 from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
+from d2lmgpu.process import lanes
 
 _threads = _parallel.DeviceThreads(setup=lambda: torch.set_num_threads(1))
 
@@ -75,7 +76,7 @@ def parallel(fn, *per_device_args):
         with torch.set_grad_enabled(grad), torch.autocast("cpu", dtype, cast):
             return fn(*args)
 
-    return _threads.run(call, *per_device_args)
+    return lanes.parallel(_threads.run, call, *per_device_args)
 
 
 def synchronize():

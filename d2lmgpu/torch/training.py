@@ -9,6 +9,7 @@ from d2lmgpu.backend.functions import accuracy_function, balancing_function, loa
 from d2lmgpu.collectives.execution import shard_sizes
 from d2lmgpu.data.loader import set_seed
 from d2lmgpu.machine.timing import Accumulator
+from d2lmgpu.process.lanes import exchange
 from d2lmgpu.torch.devices import checked, parallel, profile, synchronize
 from d2lmgpu.torch.networks import lenet
 
@@ -57,6 +58,7 @@ def get_params(params, device):
 
 
 @checked
+@exchange
 def allreduce(data):
     """Replace each tensor in ``data`` (one a device, of one shape) by the sum of all, in place.
 

@@ -1,0 +1,208 @@
+"""What the devices do in a step of training, timed in a process to which a lab listens.
+
+A step begins when the loader makes a batch and ends when it is asked for the next one. Within it
+are timed: making the batch (``loading``), what ``parallel`` runs on each device (``computing``) and
+how long a device that is done is without work there (``waiting``), and ``allreduce``
+(``exchanging``): the backend's, or what the reader calls so. What is called inside of one of them
+belongs to it. The rest of a step, such as the update, is not told apart.
+
+Nothing is timed before ``listen``. Nothing here imports a framework.
+"""
+
+import threading
+import time
+from functools import wraps
+from types import FunctionType
+
+from d2lmgpu.process.sending import functions_of
+
+PAUSE = 0.5  # seconds from one step that waits for its devices to the next
+GAP, LEAST = 2e-4, 1e-4  # seconds: of a pause in a lane, and of a span, that nobody could see
+MOST_SPANS = 90  # in one event: less than 4 KiB
+EXCHANGE = "allreduce"  # what a function must be called
+_steps = None
+
+
+class Steps:
+    """The steps of this process; see ``listen``."""
+
+    def __init__(self, wait, memory, timed):
+        self.wait, self.memory, self.timed = wait, memory, timed
+        self.thread = threading.get_ident()
+        self.spans, self.inside, self.next, self.warm = None, False, 0.0, False
+        self.forget()
+
+    def forget(self):
+        self.number, self.seconds, self.total, self.lanes = 0, {}, 0.0, []
+
+    def begin(self):
+        """A batch is about to be made."""
+        self.spans = None
+        if self.timed and time.monotonic() >= self.next:
+            self.settle()
+            self.spans, self.devices, self.start = [], 1, time.monotonic()
+
+    def settle(self):
+        """Wait for what the devices still do, where calls return before that is done."""
+        if self.wait:
+            self.wait()
+
+    def add(self, what, start, end, device=None):
+        """Write down a span of one device, or of all of them."""
+        if self.spans is not None:
+            self.spans.append((device, what, start, end))
+
+    def end(self):
+        """The next batch is asked for."""
+        if self.spans is None:
+            return
+        self.settle()
+        end = time.monotonic()
+        if self.wait:
+            self.next = end + PAUSE
+        if self.warm:  # the first step makes threads, plans and memory: it is like no other
+            self.number, self.total = self.number + 1, self.total + end - self.start
+            for device, what, start, stop in self.spans:
+                mean = (stop - start) / (1 if device is None else self.devices)
+                self.seconds[what] = self.seconds.get(what, 0.0) + mean
+            self.lanes = [*self.lanes, *self.drawn()][-MOST_SPANS:]
+        self.spans, self.warm = None, True
+
+    def drawn(self):
+        """The spans of this step for a picture: ``[device or None, what, start, end]``."""
+        lanes = []
+        for device, what, start, end in self.spans:
+            last = next((one for one in reversed(lanes) if one[0] == device), None)
+            if last and last[1] == what and start - last[3] < GAP:
+                last[3] = end
+            else:
+                lanes.append([device, what, start, end])
+        return [
+            [device, what, round(start, 4), round(end, 4)]
+            for device, what, start, end in lanes
+            if end - start > LEAST
+        ]
+
+    def told(self):
+        """What has been seen since the last time."""
+        seen = {"number": self.number, "seconds": self.seconds, "total": self.total,
+                "lanes": self.lanes, "memory": self.memory and self.memory()}  # fmt: skip
+        self.forget()
+        return seen
+
+
+def listen(wait=None, memory=None, timed=True):
+    """From now on time the steps of this process.
+
+    ``wait`` waits for all devices, where calls return before their work is done: then a step in
+    half a second is timed, and that one waits where a part of it begins or ends. ``memory`` gives
+    the bytes that each device has taken. With ``timed`` False only memory is told.
+    """
+    global _steps
+    _steps = Steps(wait, memory, timed)
+
+
+def begin():
+    """The loader is about to make a batch."""
+    if _here():
+        _steps.begin()
+
+
+def loaded():
+    """The batch is made."""
+    if (steps := _timing()) is not None:
+        steps.add("loading", steps.start, time.monotonic())
+
+
+def end():
+    """The loader is asked for the next batch."""
+    if _here():
+        _steps.end()
+
+
+def told():
+    """What the steps since the last time took, as an event has it; None where nobody listens."""
+    return _steps and _steps.told()
+
+
+def exchange(fn):
+    """``fn``, whose calls count as exchanging."""
+
+    @wraps(fn)
+    def timed(*args, **kwargs):
+        if (steps := _timing()) is None:
+            return fn(*args, **kwargs)
+        with _Inside(steps) as start:
+            result = fn(*args, **kwargs)
+            steps.settle()
+            steps.add("exchanging", start, time.monotonic())
+        return result
+
+    return timed
+
+
+def parallel(run, fn, *per_device_args, apart=True):
+    """``run(fn, *per_device_args)``, which calls ``fn`` once for each device.
+
+    With ``apart`` a call returns when its own device is done; else nobody knows which device had to
+    wait for another one.
+    """
+    if (steps := _timing()) is None:
+        return run(fn, *per_device_args)
+    devices = len(per_device_args[0])
+    spans = [None] * devices
+
+    def timed(device, *args):
+        start = time.monotonic()
+        result = fn(*args)
+        spans[device] = start, time.monotonic()
+        return result
+
+    with _Inside(steps) as start:
+        result = run(timed, range(devices), *per_device_args)
+        steps.settle()
+        end = time.monotonic()
+        steps.devices = max(devices, steps.devices)
+        if apart and devices > 1:
+            for device, (began, ended) in enumerate(spans):
+                steps.add("waiting", start, began, device)
+                steps.add("computing", began, ended, device)
+                steps.add("waiting", ended, end, device)
+        else:
+            steps.add("computing", start, end)
+            if devices == 1:
+                steps.add("waiting", end, end)
+    return result
+
+
+def watch(fn):
+    """Count what the notebook of ``fn`` calls ``allreduce`` as exchanging."""
+    for function in functions_of(fn):
+        own = function.__globals__.get(EXCHANGE)
+        if isinstance(own, FunctionType):
+            function.__globals__[EXCHANGE] = exchange(own)
+
+
+def _here():
+    """Whether steps are timed in this thread: in those of devices, each would have its own."""
+    return _steps is not None and threading.get_ident() == _steps.thread
+
+
+def _timing():
+    """The steps, if one of them is being timed and this is not inside a part of it; else None."""
+    return _steps if _here() and _steps.spans is not None and not _steps.inside else None
+
+
+class _Inside:
+    """A part of a step, from when the devices are at rest; what it calls is not timed apart."""
+
+    def __init__(self, steps):
+        self.steps = steps
+
+    def __enter__(self):
+        self.steps.inside = True
+        self.steps.settle()
+        return time.monotonic()
+
+    def __exit__(self, *error):
+        self.steps.inside = False
