@@ -15,7 +15,7 @@ from d2lmgpu.lab.model import LabModel
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")
-RESULTS = ("ended", "baseline")
+RESULTS = ("runs", "baseline")
 
 
 def hidden(model):
@@ -28,7 +28,7 @@ def hidden(model):
 SAID = {
     "settings": (numbers.settings, SETTINGS),
     "about": (numbers.about, (*SETTINGS, "num_devices", "device_kind")),
-    "runs": (numbers.runs, ("ended", "names")),
+    "runs": (numbers.runs, ("runs", "names")),
     "table": (numbers.table, RESULTS),
     "speedups": (numbers.speedups, RESULTS),
     "files": (numbers.files, RESULTS),

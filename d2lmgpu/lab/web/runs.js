@@ -65,7 +65,7 @@ class LabRuns {
 
   #item({ id, name, tag, colour, status, timing }) {
     const marks = [
-      timing === "simulated" ? "simulated: no speedup is told" : "",
+      timing === "simulated" ? "simulated" : "",
       ["running", "stopped", "failed"].includes(status) ? status : "",
     ].filter(Boolean).map((word) => `<small>${word}</small>`);
     const words = LabWords.html(name);

@@ -28,10 +28,12 @@ class LabSpeedup {
     const counts = [...measured.map((row) => row.num_gpus), ...modelled.map(([count]) => count)];
     const most = Math.max(2, ...counts);
     const batches = [...new Set(measured.map((row) => row.batch_size))].sort((a, b) => a - b);
+    // Batches stand side by side, so that the spread of each can be seen.
+    const aside = (batch) => 0.05 * (batches.indexOf(batch) - (batches.length - 1) / 2);
     const lines = measured.map((row) => ({
       name: `row ${row.row}, batch ${row.batch_size.toLocaleString("en")}`,
       colour: String(batches.indexOf(row.batch_size) % 6), width: 0, dots: true,
-      points: [[row.num_gpus, row.median]], spread: [[row.low, row.high]],
+      points: [[row.num_gpus + aside(row.batch_size), row.median]], spread: [[row.low, row.high]],
     }));
     const dashed = { name: "forecast (modelled)", colour: "ink", dash: true, points: modelled };
     const ideal = { name: "ideal", colour: "muted", width: 1, points: [[1, 1], [most, most]] };
@@ -59,7 +61,7 @@ class LabSpeedup {
     const said = Object.entries(values ?? {})
       .filter(([name]) => name !== "ideal")
       .map(([name, [count, times]]) => {
-        return `${name}: ${times.toFixed(2)} on ${LabWords.counted(count, "device")}`;
+        return `${name}: ${times.toFixed(2)} on ${LabWords.counted(Math.round(count), "device")}`;
       });
     this.root.querySelector(".lab-pointed").textContent = said.join("; ");
   }
