@@ -9,10 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from d2lmgpu.process.events import report
+
 SHAPES = [(16, 1, 3, 3), (16,), (32, 16, 5, 5), (32,), (512, 64), (64,), (64, 10), (10,)]
 # of a forward pass, an example: the outputs of a layer times what each of them costs
 FLOP = 2 * (26 * 26 * 16 * 9 + 9 * 9 * 32 * 400 + 512 * 64 + 64 * 10)
 REPEATS, IMAGES = 9, 4096
+CALIBRATING = 0.5  # of the time that a forecast is measured in, see course/forecasting.py
 
 
 class Probe:
@@ -44,7 +47,9 @@ class Probe:
     def seconds(self, jobs, begin=lambda: None) -> dict:
         """Seconds of each of ``jobs``, `REPEATS` times in turn; ``begin`` waits for other ranks."""
         times = {what: [] for what in jobs}
-        for _ in range(REPEATS + 1):
+        for number in range(REPEATS + 1):
+            done = CALIBRATING * number / (REPEATS + 1)
+            report("measuring", done=done, message="what devices compute and exchange")
             for what, job in jobs.items():
                 begin()
                 self.d2l.synchronize()

@@ -8,8 +8,10 @@ from d2lmgpu.costmodel import CostError, forecast
 from d2lmgpu.costmodel.least_squares import fit_line
 from d2lmgpu.costmodel.measure import Calibration, calibrate
 from d2lmgpu.costmodel.model import Work
+from d2lmgpu.costmodel.probe import CALIBRATING
 from d2lmgpu.costmodel.short_runs import short_runs, step_seconds
 from d2lmgpu.course import chapters
+from d2lmgpu.process.events import report
 
 BATCH_SIZES = (64, 192, 384)
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
@@ -43,7 +45,11 @@ def measure_work(network, framework) -> tuple[Work, float]:
     training = forecast.training(network, framework)
     with short_runs():
         namespace = chapters.load(notebook(network, framework))
-        seconds = [step_seconds(namespace["train"], 1, n) for n in BATCH_SIZES]
+        seconds = []
+        for number, batch_size in enumerate(BATCH_SIZES):
+            done = CALIBRATING + (1 - CALIBRATING) * number / len(BATCH_SIZES)
+            report("measuring", done=done, message=f"steps of the training, batch {batch_size}")
+            seconds.append(step_seconds(namespace["train"], 1, batch_size))
         width = namespace["d2l"].profile().resnet_width
     fixed, example, fit_error = fit_line(BATCH_SIZES, seconds)
     gradient_bytes = 4 * num_parameters(network, width)  # float32

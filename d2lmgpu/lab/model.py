@@ -5,10 +5,12 @@ import threading
 import traceback
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 
 from traitlets import Enum, Instance, Int, List, Unicode
 
 from d2lmgpu.costmodel.forecast import forecast, speedups
+from d2lmgpu.lab import export, measuring
 from d2lmgpu.lab.chosen import Chosen
 from d2lmgpu.lab.functions import (
     CONTROLS,
@@ -25,10 +27,10 @@ from d2lmgpu.lab.runner import BusyError, Runner, keep_spare
 from d2lmgpu.lab.version import version
 from d2lmgpu.machine.devices import check_run
 from d2lmgpu.machine.hardware import machine
-from d2lmgpu.machine.profiles import profile
-from d2lmgpu.records import compare, store
+from d2lmgpu.records import compare
 
 MAX_DEVICES = 16
+BUSY = "A run is going on: stop it or wait for its end."
 
 
 class LabModel(Chosen):
@@ -53,7 +55,6 @@ class LabModel(Chosen):
     device_kind = Unicode("cpu")
     runs = List()
     measuring = Instance(dict, allow_none=True, help="{'done': 0 to 1, 'message': what}, or None")
-
     most = MAX_DEVICES
 
     def __init__(self, trains, fixed=None, time_limit=3600, training=None, **settings):
@@ -64,6 +65,7 @@ class LabModel(Chosen):
         self._changes, self._news = threading.RLock(), itertools.count(1)
         self._ids = itertools.count(1)
         self.runner = Runner(self._on_event, self._on_end, time_limit)
+        self.measurer = Runner(self._on_measuring, self._on_measured, measuring.TIME_LIMIT)
         super().__init__(train=next(iter(self.trains)), **settings)
         self._first = {name: getattr(self, name) for name in ("train", *CONTROLS)}
 
@@ -87,7 +89,7 @@ class LabModel(Chosen):
     @property
     def can_measure(self):
         """Whether ``measure`` can be pressed."""
-        return False
+        return self.training is not None and self.status == "idle"
 
     def forecasts(self):
         """``[(num_gpus, modelled speedup over one device)]`` for the present batch."""
@@ -105,7 +107,7 @@ class LabModel(Chosen):
         """Start a run with the present settings; what is wrong with them goes to ``message``."""
         with self._changes:
             if self.status != "idle":
-                self.message = "A run is going on: stop it or wait for its end."
+                self.message = BUSY
                 return
             try:
                 self._start()
@@ -127,12 +129,27 @@ class LabModel(Chosen):
         self.status, self.message, self.details = "running", "Starting.", ""
         self.runner.start(fn, modules_of(fn), **arguments)
 
+    def measure(self):
+        """Measure this machine, so that there are forecasts: half a minute, which Stop ends."""
+        with self._changes:
+            if self.status != "idle":
+                self.message = BUSY
+                return
+            if self.training is None:
+                self.message = "Nobody knows how to measure this training: it is none of a chapter."
+                return
+            self.status, self.message, self.details = "running", "Measuring this machine.", ""
+            self.measuring = {"done": 0.0, "message": "Starting."}
+            job = partial(measuring.measure_here, *self.training)
+            self.measurer.start(job, modules_of(self.function), num_gpus=1)
+
     def stop(self):
-        """Stop the run, if there is one."""
+        """Stop the run or the measuring, if there is one."""
         with self._changes:
             if self.status == "running":
                 self.status, self.message = "stopping", "Stopping."
                 self.runner.stop()
+                self.measurer.stop()
 
     def reset(self):
         """Forget all runs and go back to the first settings; a run that is going on is stopped."""
@@ -162,10 +179,8 @@ class LabModel(Chosen):
 
     def to_record(self):
         """The finished runs as a record, see ``d2lmgpu.records.store``."""
-        runs = [run for run in self.runs if run.status == "finished"]
         gpus = (self.num_devices or 0) if self.device_kind == "gpu" else 0
-        record = {"profile": str(profile(gpus)), "runs": [_as_recorded(run) for run in runs]}
-        return store.provenance("a run of the lab in a notebook") | record
+        return export.record_of(self.runs, gpus)
 
     def _arguments(self):
         if not 1 <= self.num_gpus <= MAX_DEVICES:
@@ -205,6 +220,20 @@ class LabModel(Chosen):
                 self.reset()
         self.news = next(self._news)
 
+    def _on_measuring(self, event):
+        if event["event"] == "measuring":
+            self.measuring = {"done": event["done"], "message": event["message"]}
+            self.news = next(self._news)
+
+    def _on_measured(self, outcome):
+        with self._changes:
+            failed = outcome.status == "failed"
+            self.details = f"{outcome.traceback}\n{outcome.log}".strip() if failed else ""
+            self.message, self.measuring, self.status = measuring.told(outcome), None, "idle"
+            if self._reset_at_end:
+                self.reset()
+        self.news = next(self._news)
+
     def _keep(self, outcome):
         result, finished = outcome.result, outcome.status == "finished"
         numbers = compare.numbers(
@@ -219,10 +248,3 @@ class LabModel(Chosen):
         self.runs = [*self.runs, trial]  # last: who observes runs finds all the rest in its place
         self.details = "" if finished else "\n".join(filter(None, [outcome.traceback, outcome.log]))
         self.message = message
-
-
-def _as_recorded(run):
-    names = ("train", "num_gpus", "batch_size", "lr", "num_samples", "sharing", "accuracies",
-             "seconds", "started", "version")  # fmt: skip
-    kind = "simulated" if run.sharing == "simulated" else "measured"
-    return {name: getattr(run, name) for name in names} | {"kind": kind}

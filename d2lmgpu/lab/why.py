@@ -3,7 +3,7 @@
 from d2lmgpu.records.run import counted
 
 PARTS = {  # of a step, in this order -> what they are called
-    "computing": "computing", "exchanging": "exchanging", "waiting": "waiting for one another",
+    "computing": "computing", "exchanging": "exchanging", "waiting": "waiting",
     "loading": "loading",
 }  # fmt: skip
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
@@ -36,7 +36,7 @@ def sentence(base, new):
     merged = before["waiting"] is None or after["waiting"] is None
     if merged:  # not told apart
         before, after = both(before), both(after)
-    names = dict(PARTS, computing="computing and waiting for one another") if merged else PARTS
+    names = dict(PARTS, computing="computing and waiting") if merged else PARTS
     total = [sum(filter(None, where.values())) for where in (before, after)]
     if None in (base.trial.samples_per_second, new.trial.samples_per_second) or not total[0]:
         return ""

@@ -22,6 +22,7 @@ import time
 import traceback
 from pathlib import Path
 
+from d2lmgpu.process import lanes
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
 
@@ -101,6 +102,7 @@ def run(rank, folder, job):
         torch.cuda.set_device(device)
     else:
         torch.set_num_threads(1)
+        lanes.listen()  # of rank 0 a lab hears how long loading takes; DDP hides what it exchanges
     dist.init_process_group(
         "nccl" if device else "gloo",
         init_method=f"file://{folder}/store",

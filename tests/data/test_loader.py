@@ -94,11 +94,17 @@ def test_a_training_batch_above_the_data_is_refused_and_a_test_batch_is_not():
 
 def test_training_tells_the_lab_how_far_it_is(monkeypatch):
     told = []
-    monkeypatch.setattr(loader, "report", lambda event, every, **fields: told.append(fields))
+    monkeypatch.setattr(
+        loader, "report", lambda event, every, **fields: told.append((every, fields))
+    )
     labels(iterate(5, 2, shuffle=False))
     assert told == []
     labels(iterate(5, 2, shuffle=True))
-    assert told == [dict(epoch=1, done=done, of=5) for done in (2, 4, 5)]
+    steps = loader.lanes.told
+    assert told == [
+        (every, dict(epoch=1, done=done, of=5, steps=steps))
+        for every, done in ((0.1, 2), (0.1, 4), (0.0, 5))  # an epoch's end is always told
+    ]
 
 
 def test_the_loss_is_a_mean_and_is_read_only_where_a_lab_listens(monkeypatch, tmp_path):

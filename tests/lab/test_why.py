@@ -1,0 +1,97 @@
+"""The sentence that explains a run's difference: from measured parts, or none at all."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+
+from d2lmgpu.lab.why import why
+from d2lmgpu.records import compare
+
+ONE = {"loading": 0.001, "computing": 0.095, "exchanging": 0.0, "waiting": 0.0, "other": 0.004}
+TWO = {"loading": 0.001, "computing": 0.050, "exchanging": 0.006, "waiting": 0.001, "other": 0.003}
+STEPS = 10  # an epoch
+
+
+def ended(where, num_gpus=1, batch_size=256, sharing="in parallel", version="a", seconds=None):
+    """A run whose epochs take as long as its steps, or ``seconds``."""
+    if seconds is None:
+        seconds = STEPS * sum(filter(None, where.values()))
+    trial = compare.Trial(
+        "train", version, num_gpus, batch_size, 0.1, None, sharing, "finished", started="",
+        message="", **compare.numbers(STEPS * batch_size, [0.5], [seconds]),
+    )  # fmt: skip
+    return SimpleNamespace(trial=trial, live=SimpleNamespace(where=where))
+
+
+def said(*runs):
+    trials = [run.trial for run in runs]
+    return why(SimpleNamespace(ended=list(runs), table=lambda: compare.rows(trials)))
+
+
+def milliseconds(sentence):
+    return [float(number) for number in re.findall(r"([\d.,]+) ms", sentence.replace(",", ""))]
+
+
+def test_two_devices_that_are_faster():
+    sentence = said(ended(ONE), ended(TWO, 2))
+    assert "On 2 devices" in sentence and "on 1" in sentence and "0.61" in sentence
+    assert "computing fell from 95 ms to 50 ms" in sentence
+    assert "exchanging took 6.0 ms" in sentence
+    assert "loading" not in sentence, "it has not changed"
+    assert milliseconds(sentence) == [61, 100, 95, 50, 6]
+
+
+def test_two_devices_that_are_slower():
+    slow = TWO | {"exchanging": 0.080, "waiting": 0.030}
+    sentence = said(ended(ONE), ended(slow, 2))
+    assert "1.64 times as long" in sentence
+    order = ["exchanging took 80 ms", "computing fell", "waiting took 30 ms"]
+    assert sorted(order, key=sentence.index) == order, "the largest change first"
+
+
+def test_the_batch_of_each_device_kept():
+    weak = TWO | {"computing": 0.096}
+    sentence = said(ended(ONE, batch_size=128), ended(weak, 2, batch_size=256))
+    assert "256 images, not 128" in sentence and "computing" not in sentence
+    assert "exchanging took 6.0 ms" in sentence
+
+
+def test_the_newest_repeat_is_compared_with_the_newest_of_its_baseline():
+    newest = TWO | {"computing": 0.040}
+    sentence = said(ended(ONE), ended(TWO, 2), ended(ONE | {"computing": 0.090}), ended(newest, 2))
+    assert "from 90 ms to 40 ms" in sentence
+
+
+def test_what_was_not_told_apart_is_one_part():
+    merged = TWO | {"computing": 0.051, "waiting": None}
+    sentence = said(ended(ONE), ended(merged, 2))
+    assert "computing and waiting fell from 95 ms to 51 ms" in sentence
+
+
+@pytest.mark.parametrize("runs", [
+    [],
+    [ended(ONE)],  # its own baseline
+    [ended(ONE), ended(ONE)],
+    [ended(ONE), ended(TWO, 2, sharing="simulated")],
+    [ended(ONE), ended(None, 2, seconds=0.6)],
+    [ended(None, seconds=1.0), ended(TWO, 2)],
+    [ended(ONE), ended(TWO, 2, version="b")],
+    [ended(ONE), ended(TWO, 2, batch_size=100)],  # neither batch is kept
+    [ended(ONE), ended(TWO, 2, seconds=0.9)],  # the timed steps are not those of the table
+    [ended(ONE), ended(ONE | {"computing": 0.01}, 2)],  # more than twice as fast: not explained
+    # the parts that were timed are not why:
+    [ended(ONE), ended(ONE | {"other": 0.054}, 2)],
+    [ended(dict.fromkeys(ONE) | {"other": 0.1}), ended(dict.fromkeys(ONE) | {"other": 0.06}, 2)],
+    [ended(ONE), ended(ONE | {"computing": 0.0945}, 2)],  # nothing has changed
+])  # fmt: skip
+def test_where_it_cannot_be_told_nothing_is_said(runs):
+    assert said(*runs) == ""
+
+
+@pytest.mark.parametrize("part", ["computing", "exchanging", "waiting", "loading"])
+def test_the_changes_that_are_told_are_those_of_the_parts(part):
+    base = dict.fromkeys(ONE, 0.02)
+    sentence = said(ended(base), ended(base | {part: 0.05}, 2))
+    assert sentence.count(" from ") == 1 and "from 20 ms to 50 ms" in sentence
+    assert part in sentence
