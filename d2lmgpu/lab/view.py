@@ -9,7 +9,7 @@ from traitlets import Dict, List, TraitError, Unicode
 
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.figures.site import BOOK
-from d2lmgpu.lab import numbers, scripts
+from d2lmgpu.lab import numbers, scripts, why
 from d2lmgpu.lab.functions import CONTROLS, TITLES, framework_of, need
 from d2lmgpu.lab.model import LabModel
 
@@ -31,6 +31,7 @@ SAID = {
     "runs": (numbers.runs, ("runs", "names")),
     "table": (numbers.table, RESULTS),
     "speedups": (numbers.speedups, RESULTS),
+    "why": (why.why, RESULTS),
     "files": (numbers.files, RESULTS),
     "hidden": (hidden, ("hidden",)),
     "live": (numbers.live, ()),  # see _tell_live
@@ -123,9 +124,8 @@ class LabView(anywidget.AnyWidget):
     def do_set(self, settings, token):
         """Choose what runs next, ``{name: value}``."""
         try:
-            for name in SETTINGS:
-                if name in settings:
-                    setattr(self.model, name, settings[name])
+            for name, value in settings.items():
+                setattr(self.model, name, value)
         except TraitError as error:
             self.model.message = str(error)
         self.heard = token

@@ -97,7 +97,10 @@ class Lab {
   }
 
   #showSpeedup() {
-    this.speedup.show(this.source.get("speedups"), this.source.get("state")?.forecasts ?? []);
+    const speedups = this.source.get("speedups");
+    const chosen = this.source.get("table").baseline !== null;
+    const base = (chosen && speedups[0]?.over_num_gpus) || 1;
+    this.speedup.show(speedups, this.source.get("state")?.forecasts ?? [], base);
   }
 
   end() {
