@@ -64,7 +64,11 @@ def state(model):
 
 
 def forecast(modelled):
-    """A Forecast; ``error`` is how far off such step times were on two CPU cores, in shares."""
+    """A Forecast with its errors, in shares of the time of a step.
+
+    ``error``: the lowest and the highest of such forecasts on two CPU cores, from records.
+    ``fit_error``: how far from a line the measurements were that this one rests on.
+    """
     step = modelled.step
     return {
         "samples_per_second": finite(step.samples_per_second),
@@ -72,6 +76,7 @@ def forecast(modelled):
         "communication_share": finite(step.communication_share),
         "best_num_gpus": modelled.best_num_gpus,
         "error": list(RECORDED_ERRORS),
+        "fit_error": finite(modelled.fit_error),
     }
 
 

@@ -11,6 +11,7 @@ Nothing is timed before ``listen``. Nothing here imports a framework.
 
 import threading
 import time
+from collections import deque
 from functools import wraps
 from types import FunctionType
 
@@ -18,7 +19,7 @@ from d2lmgpu.process.sending import functions_of
 
 PAUSE = 0.5  # seconds from one step that waits for its devices to the next
 GAP, LEAST = 2e-4, 1e-4  # seconds: of a pause in a lane, and of a span, that nobody could see
-MOST_SPANS = 90  # in one event: less than 4 KiB
+LAST, MOST_SPANS = 5, 90  # steps and spans in one event: less than 4 KiB
 EXCHANGE = "allreduce"  # what a function must be called
 _steps = None
 
@@ -33,7 +34,8 @@ class Steps:
         self.forget()
 
     def forget(self):
-        self.number, self.seconds, self.total, self.lanes = 0, {}, 0.0, []
+        self.number, self.seconds, self.total = 0, {}, 0.0
+        self.last = deque(maxlen=LAST)
 
     def begin(self):
         """A batch is about to be made."""
@@ -65,30 +67,34 @@ class Steps:
             for device, what, start, stop in self.spans:
                 mean = (stop - start) / (1 if device is None else self.devices)
                 self.seconds[what] = self.seconds.get(what, 0.0) + mean
-            self.lanes = [*self.lanes, *self.drawn()][-MOST_SPANS:]
+            self.last.append(self.spans)
         self.spans, self.warm = None, True
-
-    def drawn(self):
-        """The spans of this step for a picture: ``[device or None, what, start, end]``."""
-        lanes = []
-        for device, what, start, end in self.spans:
-            last = next((one for one in reversed(lanes) if one[0] == device), None)
-            if last and last[1] == what and start - last[3] < GAP:
-                last[3] = end
-            else:
-                lanes.append([device, what, start, end])
-        return [
-            [device, what, round(start, 4), round(end, 4)]
-            for device, what, start, end in lanes
-            if end - start > LEAST
-        ]
 
     def told(self):
         """What has been seen since the last time."""
         seen = {"number": self.number, "seconds": self.seconds, "total": self.total,
-                "lanes": self.lanes, "memory": self.memory and self.memory()}  # fmt: skip
+                "lanes": drawn(self.last), "memory": self.memory and self.memory()}  # fmt: skip
         self.forget()
         return seen
+
+
+def drawn(steps):
+    """Spans of ``steps`` for a picture: ``[device or None, what, start, end]``."""
+    lanes = []
+    for spans in steps:
+        last = {}
+        for device, what, start, end in spans:
+            before = last.get(device)
+            if before and before[1] == what and start - before[3] < GAP:
+                before[3] = end
+            else:
+                last[device] = [device, what, start, end]
+                lanes.append(last[device])
+    return [
+        [device, what, round(start, 4), round(end, 4)]
+        for device, what, start, end in lanes[-MOST_SPANS:]
+        if end - start > LEAST
+    ]
 
 
 def listen(wait=None, memory=None, timed=True):

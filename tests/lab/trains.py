@@ -141,3 +141,18 @@ def rank_waits():
     rank = int(os.environ["RANK"])
     report("point", pid=os.getpid(), rank=rank)
     time.sleep(1000)
+
+
+def measures_a_little(network, framework, num_gpus):
+    report("measuring", done=0.25, message=f"{network} with {framework}")
+    report("batch", epoch=1, done=10, of=20)
+
+
+def measures_on_and_on(network, framework, num_gpus):
+    report("measuring", done=0.5, message="half of it")
+    time.sleep(1000)
+
+
+def cannot_measure(network, framework, num_gpus):
+    subprocess.run([sys.executable, "-c", "print('a line'); print('No such thing.')"])
+    sys.exit(1)

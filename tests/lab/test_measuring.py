@@ -1,0 +1,122 @@
+"""Measuring this machine from the lab: with progress, ended by Stop, never beside a run."""
+
+import json
+import threading
+from pathlib import Path
+
+import pytest
+import trains
+from recording import SECONDS, idle
+
+from d2lmgpu.course.chapter_train import ChapterTrain
+from d2lmgpu.lab import measuring, numbers
+from d2lmgpu.lab.model import LabModel
+
+CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+TRAINING = ("lenet", "torch")
+
+
+@pytest.fixture
+def lab(monkeypatch, tmp_path):
+    """A lab of a training that can be measured, on a machine that has not been measured yet."""
+    monkeypatch.setenv("D2LMGPU_CACHE", str(tmp_path / "cache"))
+    lab = LabModel({"Python": trains.trains_a_little}, training=TRAINING, num_gpus=2, batch_size=64)
+    lab.measurings = []
+    lab.observe(lambda change: lab.measurings.append(change.new), "measuring")
+    yield lab
+    lab.stop()
+    assert lab.measurer.wait(SECONDS) and lab.runner.wait(SECONDS)
+
+
+def measured(lab):
+    assert lab.measurer.wait(SECONDS)
+    assert (lab.status, lab.measuring) == ("idle", None)
+    return lab.message
+
+
+def test_it_tells_how_far_it_is_and_leaves_no_run(lab, monkeypatch):
+    monkeypatch.setattr(measuring, "measure_here", trains.measures_a_little)
+    assert numbers.state(lab)["can_measure"]
+    lab.measure()
+    assert lab.status == "running" and not lab.can_measure
+    assert "forecasts now" in measured(lab)
+    (start, half, end) = lab.measurings
+    assert start["done"] == 0 and end is None
+    assert half == {"done": 0.25, "message": "lenet with torch"}
+    assert (lab.runs, lab.live, numbers.live(lab), lab.details) == ([], None, None, "")
+
+
+def test_stop_ends_it(lab, monkeypatch):
+    monkeypatch.setattr(measuring, "measure_here", trains.measures_on_and_on)
+    half = threading.Event()
+    lab.observe(lambda change: change.new and change.new["done"] and half.set(), "measuring")
+    lab.measure()
+    assert half.wait(SECONDS)
+    lab.stop()
+    assert measured(lab) == "Stopped." and numbers.state(lab)["can_measure"]
+
+
+def test_never_beside_a_run_nor_twice(lab, monkeypatch):
+    monkeypatch.setattr(measuring, "measure_here", trains.measures_on_and_on)
+    lab.measure()
+    lab.run()
+    assert "going on" in lab.message and lab.runs == []
+    lab.measure()
+    assert "going on" in lab.message
+    lab.stop()
+    measured(lab)
+    waiting = LabModel({"Python": trains.waits}, training=TRAINING)
+    waiting.run()
+    waiting.measure()
+    assert "going on" in waiting.message and waiting.measuring is None
+    waiting.stop()
+    idle(waiting)
+    assert len(waiting.runs) == 1
+
+
+def test_a_reset_ends_it_and_forgets(lab, monkeypatch):
+    monkeypatch.setattr(measuring, "measure_here", trains.measures_on_and_on)
+    lab.measure()
+    lab.reset()
+    assert measured(lab) == "Ready."
+
+
+def test_what_the_command_refuses_is_said(lab, monkeypatch):
+    monkeypatch.setattr(measuring, "measure_here", trains.cannot_measure)
+    lab.measure()
+    message = measured(lab)
+    assert message.endswith("No such thing.") and "a line" in lab.details
+
+
+def test_a_training_that_nobody_knows_cannot_be_measured():
+    lab = LabModel({"Python": trains.trains_a_little})
+    assert not lab.can_measure and not numbers.state(lab)["can_measure"]
+    lab.measure()
+    assert lab.status == "idle" and "this training" in lab.message
+
+
+def test_afterwards_there_are_forecasts(lab):
+    """The command itself, on this machine: LeNet in PyTorch."""
+    lab = LabModel({"LeNet": ChapterTrain(CHAPTERS / "scratch" / "pytorch.ipynb")}, num_gpus=2)
+    told = []
+    lab.observe(lambda change: change.new and told.append(change.new["done"]), "measuring")
+    assert numbers.state(lab)["forecast"] is None and numbers.state(lab)["forecasts"] == []
+    lab.measure()
+    assert lab.measurer.wait(600)
+    assert "forecasts now" in lab.message, lab.details
+    assert len(told) > 5 and told == sorted(told) and 0 <= told[0] < told[-1] < 1
+    state = json.loads(json.dumps(numbers.state(lab), allow_nan=False))
+    assert state["forecast"]["samples_per_second"] > 0
+    low, high = state["forecast"]["error"]
+    assert low < 0 < high and state["forecast"]["fit_error"] >= 0
+    numbers_of_devices = [k for k, _ in state["forecasts"]]
+    assert numbers_of_devices == list(range(1, len(numbers_of_devices) + 1))
+    assert state["forecasts"][0] == [1, 1]
+    one, two = (forecast_of(lab, k)["samples_per_second"] for k in (1, 2))
+    if len(numbers_of_devices) > 1:
+        assert state["forecasts"][1][1] == pytest.approx(two / one)
+
+
+def forecast_of(lab, num_gpus):
+    lab.num_gpus = num_gpus
+    return numbers.state(lab)["forecast"]
