@@ -105,7 +105,7 @@ def test_the_keyboard_is_enough(shown):
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
     shown.set_viewport_size({"width": 360, "height": 800})
-    shown.locator(".lab-curves canvas").click(trial=True)
+    shown.wait_for_function("document.querySelector('.lab-curves canvas').clientWidth < 360")
     assert shown.evaluate("document.documentElement.scrollWidth") <= 360
 
 

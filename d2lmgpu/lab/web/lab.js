@@ -1,4 +1,4 @@
-// The lab: its parts put together over a source of numbers, which is the kernel's widget or a record.
+// The lab: its parts put together over a source of numbers, the kernel's widget or a record.
 //
 // A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … }).
 "use strict";

@@ -1,7 +1,7 @@
-// In a built page the lab shows records, which lie beside it in the page, and the reader chooses one.
+// In a built page the lab shows records, which lie in the page; the reader chooses one.
 "use strict";
 
-/** One record as the lab's source: nobody changes it but the reader, who hides runs and names them. */
+/** One record as the lab's source: nobody changes it but the reader, who hides runs. */
 class LabRecord {
   constructor(record) {
     const none = { files: {}, live: null, state: null, about: null, why: "", hidden: [] };

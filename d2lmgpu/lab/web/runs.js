@@ -93,7 +93,9 @@ class LabRuns {
   #edit(id) {
     const toggle = this.#button(id, "lab-toggle");
     const field = document.createElement("input");
-    Object.assign(field, { value: this.find(id).name, ariaLabel: "New name", maxLength: 60 });
+    const { name } = this.find(id);
+    Object.assign(field, { value: name, ariaLabel: "New name", maxLength: 80 });
+    field.className = "lab-name";
     toggle.replaceWith(field);
     field.select();
   }

@@ -13,10 +13,8 @@ class LabSpeedup {
     this.chart = new LabChart(this.plot, (values) => this.#point(values));
   }
 
-  /**
-   * Measured rows [{ row, num_gpus, over_num_gpus, batch_size, median, low, high }] and modelled
-   * speedups over one device [[num_gpus, speedup]]; `base` is how many devices all refer to.
-   */
+  // `measured` rows are [{ row, num_gpus, over_num_gpus, batch_size, median, low, high }], and
+  // `modelled` speedups over one device [[num_gpus, speedup]]; all are shown over `base` devices.
   show(measured, modelled, base) {
     const rows = measured.filter((row) => row.over_num_gpus === base);
     this.root.hidden = !rows.some((row) => row.num_gpus !== base) && !modelled.length;
@@ -48,7 +46,8 @@ class LabSpeedup {
       points: [[row.num_gpus + aside(row.batch_size), row.median]], spread: [[row.low, row.high]],
     }));
     const dashed = { name: "forecast (modelled)", colour: "ink", dash: true, points: modelled };
-    const ideal = { name: "ideal", colour: "muted", width: 1, points: [[1, 1 / base], [most, most / base]] };
+    const line = [[1, 1 / base], [most, most / base]];
+    const ideal = { name: "ideal", colour: "muted", width: 1, points: line };
     const highest = Math.max(most / base, ...measured.map((row) => row.high));
     return {
       x: { label: "devices", range: [0.5, most + 0.5], whole: true },
