@@ -40,8 +40,12 @@ class Bench:
         self.model = LabModel({"train": ChapterTrain(path)}, **SETTINGS)
         self.view = LabView(self.model)
         self.drawn, self.idle = threading.Event(), threading.Event()
-        self.view.curves.observe(lambda change: self.drawn.set(), "value")
+        self.view.observe(self._on_live, "live")
         self.model.observe(self._on_status, "status")
+
+    def _on_live(self, change):
+        if change.new and change.new["run"]["curves"]:
+            self.drawn.set()
 
     def _on_status(self, change):
         if change.new == "idle":
@@ -57,7 +61,6 @@ class Bench:
     def click_and_stop(self):
         """Seconds to the first point, from Stop to idle, and the longest wait of this thread."""
         self.warm()
-        self.view.curves.value = ""
         self.drawn.clear()
         self.idle.clear()
         click = time.perf_counter()

@@ -16,7 +16,7 @@ def __getattr__(name):
     try:
         return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name not in ("anywidget", "psygnal", "traitlets"):
+        if error.name not in ("anywidget", "ipywidgets", "psygnal", "traitlets"):
             raise
         text = f'The training lab needs {error.name}: pip install "d2lmgpu[lab]"'
         raise ModuleNotFoundError(text, name=error.name) from error

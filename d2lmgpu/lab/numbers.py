@@ -220,7 +220,7 @@ def speedups_of(rows):
     """The rows among ``rows`` that were measured and have an explained speedup.
 
     ``low`` and ``high``: of the runs that took turns, the least and the greatest ratio; else those
-    of any run of the row to any run that it refers to.
+    of any run of the row to any run that it refers to, which has ``over_num_gpus`` devices.
     """
     found, by_number = [], {row.number: row for row in rows}
     for row in rows:
@@ -232,6 +232,7 @@ def speedups_of(rows):
             ratios = own.low / base.high, own.high / base.low
         found.append({
             "row": row.number, "num_gpus": row.trial.num_gpus, "batch_size": row.trial.batch_size,
+            "over_num_gpus": by_number[row.over].trial.num_gpus,
             "median": finite(row.speedup), "low": finite(min(ratios)), "high": finite(max(ratios)),
         })  # fmt: skip
     return found

@@ -7,10 +7,13 @@ from d2lmgpu.figures.site import PACKAGE
 FOLDER = PACKAGE / "lab" / "web"
 STYLES = ("uPlot.min.css", "lab.css")
 SCRIPTS = (
-    "uPlot.iife.min.js", "words.js", "choice.js", "number.js", "controls.js", "chart.js", "svg.js",
-    "curves.js", "speedup.js", "runs.js", "lanes.js", "where.js", "table.js", "save.js", "lab.js",
+    "uPlot.iife.min.js", "words.js", "theme.js", "choice.js", "number.js", "controls.js",
+    "chart.js", "svg.js", "curves.js", "speedup.js", "runs.js", "lanes.js", "where.js",
+    "table.js", "save.js", "lab.js",
 )  # fmt: skip
-PAGE = "page.js"  # after the others, in a page that has no kernel
+OF_PAGE = (*SCRIPTS, "page.js")  # in a page that has no kernel
+# In the book: a loader gets them, and uPlot from where the pages that train have it.
+IN_BOOK = ("vendor/uPlot.min.css", f"vendor/{SCRIPTS[0]}", *OF_PAGE[1:])
 RENDER = """
 export default {
   render({ model, el }) {
@@ -33,6 +36,6 @@ def styles() -> str:
     return "\n".join(FOLDER.joinpath(name).read_text() for name in STYLES)
 
 
-def inlined_names(*names) -> list[str]:
-    """Names of files as ``figures.site.inlined`` wants them."""
+def in_package(*names) -> list[str]:
+    """The files of these names, as ``figures.site.inlined`` wants them."""
     return [f"lab/web/{name}" for name in names]

@@ -9,13 +9,13 @@ from traitlets import Dict, List, TraitError, Unicode
 
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.figures.site import BOOK
-from d2lmgpu.lab import numbers, scripts
+from d2lmgpu.lab import numbers, scripts, why
 from d2lmgpu.lab.functions import CONTROLS, TITLES, framework_of, need
 from d2lmgpu.lab.model import LabModel
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")
-RESULTS = ("ended", "baseline")
+RESULTS = ("runs", "baseline")
 
 
 def hidden(model):
@@ -28,9 +28,10 @@ def hidden(model):
 SAID = {
     "settings": (numbers.settings, SETTINGS),
     "about": (numbers.about, (*SETTINGS, "num_devices", "device_kind")),
-    "runs": (numbers.runs, ("ended", "names")),
+    "runs": (numbers.runs, ("runs", "names")),
     "table": (numbers.table, RESULTS),
     "speedups": (numbers.speedups, RESULTS),
+    "why": (why.why, RESULTS),
     "files": (numbers.files, RESULTS),
     "hidden": (hidden, ("hidden",)),
     "live": (numbers.live, ()),  # see _tell_live
@@ -123,9 +124,8 @@ class LabView(anywidget.AnyWidget):
     def do_set(self, settings, token):
         """Choose what runs next, ``{name: value}``."""
         try:
-            for name in SETTINGS:
-                if name in settings:
-                    setattr(self.model, name, settings[name])
+            for name, value in settings.items():
+                setattr(self.model, name, value)
         except TraitError as error:
             self.model.message = str(error)
         self.heard = token

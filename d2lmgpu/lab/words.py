@@ -1,6 +1,5 @@
 """What the lab says: of the machine, of the next run, of a run's name, and in its table."""
 
-from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
 from d2lmgpu.figures.style import number
 from d2lmgpu.records.run import counted
 
@@ -29,25 +28,6 @@ def hint(num_gpus, measured, most):
     if measured is None:
         return ""
     return f"The next run is {'measured' if num_gpus <= measured else 'simulated'}."
-
-
-def forecast(modelled, training):
-    """What the next run should take, or how to know, in words; empty where nobody can know."""
-    if training is None:
-        return ""
-    if modelled is None:
-        return (
-            "No forecast for these settings. Half a minute of measuring gives one: "
-            f"d2lmgpu forecast {' '.join(training)}"
-        )
-    step = modelled.step
-    return (
-        f"Forecast (modelled, from measurements of this machine): {1000 * step.seconds:.1f} ms a "
-        f"step, {number(step.samples_per_second)} samples/s, {step.communication_share:.1%} of the "
-        "step communication. For this batch the step is shortest on "
-        f"{counted(modelled.best_num_gpus, 'device')}. "
-        "On two CPU cores such step times were off by {:+.0%} to {:+.0%}.".format(*RECORDED_ERRORS)
-    )
 
 
 def names(settings):

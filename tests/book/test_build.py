@@ -19,10 +19,11 @@ def book(tmp_path, monkeypatch):
     for name in ("assets", "tools"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: one\n")
-    for name in ("figures/explorer.css", "figures/explorer.js", "lab/lab.css"):  # see _config.yml
+    for name in ("figures/explorer.css", "figures/explorer.js"):  # see _config.yml
         copy = tmp_path / "d2lmgpu" / name
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / "d2lmgpu" / name, copy)
+    shutil.copytree(ROOT / "d2lmgpu" / "lab" / "web", tmp_path / "d2lmgpu" / "lab" / "web")
     (tmp_path / "d2lmgpu" / "module.py").write_text("one = 1\n")
     spec = importlib.util.spec_from_file_location("book", ROOT / "tools" / "book.py")
     module = importlib.util.module_from_spec(spec)

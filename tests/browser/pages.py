@@ -74,6 +74,7 @@ class Lab:
         )
         self.devices = page.locator(".lab-num-gpus input")
         self.batch_size = page.locator(".lab-batch-size input[type=number]")
+        self.batch_slider = page.locator(".lab-batch-size input[type=range]")
         self.lr = page.locator(".lab-lr input[type=number]")
         self.scale = page.locator(".lab-scale-lr input")
         self.epochs = page.locator(".lab-num-epochs input")

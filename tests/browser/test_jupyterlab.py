@@ -16,13 +16,14 @@ def test_run_stop_edit_and_run_again(server, page):
 
     assert all(lab.names()), "every control has a name for a screen reader"
 
-    # Another number of devices with the keyboard, another batch, and the rate that goes with it.
-    lab.scale.check()
-    lab.devices.focus()
-    lab.devices.press("ArrowUp")
-    lab.choose(lab.batch_size, 128)
+    # Another number of devices with the keyboard alone, another batch, and the rate that goes with
+    # it. The notebook, which has keys of its own for arrows and Enter, stays where it is.
+    lab.scale.press("Space")
+    page.locator(".lab-devices").get_by_label("1", exact=True).press("ArrowRight")
+    lab.batch_slider.press("ArrowRight")
     page.wait_for_function("document.querySelector('.lab-lr input').value === '0.2'")
-    assert lab.devices.input_value() == "2"
+    assert lab.devices.input_value() == "2" and lab.batch_size.input_value() == "128"
+    assert page.evaluate("window.jupyterapp.shell.currentWidget.content.activeCellIndex") == 3
     lab.expect(".lab-hint", "The next run is")
 
     lab.run.click()

@@ -11,17 +11,21 @@ import pytest
 import yaml
 
 from d2lmgpu.figures.site import PACKAGE, inlined
+from d2lmgpu.lab import scripts
 
 ROOT = PACKAGE.parent
-SCRIPTS, STYLES = sorted(PACKAGE.rglob("*.js")), sorted(PACKAGE.rglob("*.css"))
+SCRIPTS, STYLES = (
+    sorted(file for file in PACKAGE.rglob(f"*.{kind}") if not file.name.startswith("uPlot."))
+    for kind in ("js", "css")
+)  # uPlot's are a library's
 WHERE = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
 RULES = {
-    "var, which is not bound to its block": r"\bvar\b",
+    "var, which is not bound to its block": r"\bvar\s",
     "a comparison that converts": r"[^=!]==[^=]|!=[^=]",
     "code made from text": r"\beval\b|\bFunction\(",
     "a word on the console": r"\bconsole\.|\balert\(",
     "a host": r"https?:",
-    "a statement without its semicolon": r"^(?!\s*//).*[\w)\]\"'`]$(?!\n\s*[.?:|&)])",
+    "a statement without its semicolon": r"^(?!.*(?://|= `$)).*[\w)\]\"'`]$(?!\n\s*[.?:|&)])",
     "a line of more than 100 characters": r"^.{101,}$",
 }
 
@@ -52,7 +56,7 @@ def test_a_style_reaches_only_its_own_elements(file):
     selectors = [
         selector.strip()
         for block in re.findall(r"([^{}]+)\{", rules)
-        for selector in block.split(",")
+        for selector in re.split(r",(?![^(]*\))", block)  # not within :is(…)
     ]
     assert selectors
     assert [s for s in selectors if not s.startswith((".explore", ".lab-", "@media"))] == []
@@ -60,9 +64,11 @@ def test_a_style_reaches_only_its_own_elements(file):
 
 @of_each(SCRIPTS + STYLES)
 def test_the_book_serves_it_once(file):
+    """Itself or in its folder; and loads it on all pages, or by the loader of the lab's scripts."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
-    assert str(file.relative_to(ROOT)) in settings["html_static_path"]
-    loaded = settings["html_js_files"] + settings["html_css_files"]
+    served = settings["html_static_path"]
+    assert [str(path.relative_to(ROOT)) in served for path in (file, file.parent)].count(True) == 1
+    loaded = settings["html_js_files"] + settings["html_css_files"] + list(scripts.IN_BOOK)
     assert loaded.count(file.name) == 1
 
 

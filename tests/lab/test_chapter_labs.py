@@ -63,21 +63,21 @@ class Kernel:
             if of_cell and kind == "status" and content["execution_state"] == "idle":
                 return "".join(printed)
 
-    def widget(self, css_class):
-        """(id, state) of the widget with this class."""
-        return next(w for w in self.widgets.items() if css_class in w[1].get("_dom_classes", ()))
+    def lab(self):
+        """(id, state) of the lab's widget."""
+        return next(w for w in self.widgets.items() if "speedups" in w[1])
 
-    def click(self, css_class):
-        """What a front end sends when its user clicks on the button."""
-        data = {"method": "custom", "content": {"event": "click"}}
-        content = {"comm_id": self.widget(css_class)[0], "data": data}
+    def press(self, button):
+        """What a front end sends when its user presses one of the lab's buttons."""
+        data = {"method": "custom", "content": {"do": button}}
+        content = {"comm_id": self.lab()[0], "data": data}
         self.client.shell_channel.send(self.client.session.msg("comm_msg", content))
 
-    def wait_for_button(self, css_class):
-        """Wait until the button can be clicked again, after it could not."""
-        _, button = self.widget(css_class)
-        for disabled in (True, False):
-            while button["disabled"] is not disabled:
+    def wait_for_the_end(self):
+        """Wait until the lab is idle again, after it was not."""
+        _, lab = self.lab()
+        for idle in (False, True):
+            while (lab["state"]["status"] == "idle") is not idle:
                 self.message()
 
 
@@ -100,9 +100,9 @@ def test_run_trains_in_a_live_kernel(kernel, chapter):
         source, tags = "".join(cell["source"]), cell["metadata"].get("tags", [])
         if THE_LAB in source or TAGS & set(tags):  # the others take minutes, and no lab needs them
             kernel.run(source)
-    kernel.click("lab-run")
-    kernel.wait_for_button("lab-run")
-    assert kernel.widget("lab-message")[1]["value"] == '<div role="status">Finished.</div>'
+    kernel.press("run")
+    kernel.wait_for_the_end()
+    assert kernel.lab()[1]["state"]["message"] == "Finished." and not kernel.lab()[1]["troubles"]
     (row,), is_stable = json.loads(kernel.run(ROWS))
     status, num_samples, accuracy, samples_per_second = row
     assert (status, num_samples) == ("finished", 512)

@@ -7,8 +7,9 @@ import pytest
 from recording import idle
 from trains import trains_a_little
 
+from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
 from d2lmgpu.course.chapter_train import ChapterTrain
-from d2lmgpu.lab import TrainingLab, display
+from d2lmgpu.lab import TrainingLab, numbers
 from d2lmgpu.lab.live import SPEED
 from d2lmgpu.lab.model import LabModel
 
@@ -41,9 +42,10 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
     )
     assert lab.forecast().step.seconds == 0.002
     assert forecasts == [("lenet", "torch", 2, 64)]
-    words = display.forecast(lab.forecast(), lab.training)
-    assert "(modelled" in words and "2.0 ms a step, 32,000 samples/s, 25.0% of" in words
-    assert "shortest on 1 device." in words and "-34% to +51%" in words
+    assert numbers.state(lab)["forecast"] == {
+        "step_seconds": 0.002, "samples_per_second": 32_000, "communication_share": 0.25,
+        "best_num_gpus": 1, "error": list(RECORDED_ERRORS),
+    }  # fmt: skip
     lab.run()
     idle(lab)
     assert lab.live.modelled == {SPEED: 32_000}
@@ -55,11 +57,11 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
 
 def test_without_measurements_the_lab_says_how_to_get_a_forecast(forecasts, lab):
     assert lab.training is None and lab.forecast() is None and forecasts == []
-    assert display.forecast(None, None) == ""
+    assert numbers.state(lab)["forecast"] is None and not lab.can_measure
     chapter = ChapterTrain(CHAPTERS / "concise" / "pytorch.ipynb")
     lab = LabModel({"chapter": chapter}, num_gpus=2, batch_size=64)
     assert lab.training == ("resnet18", "torch") and lab.forecast() is None
-    assert "d2lmgpu forecast resnet18 torch" in display.forecast(None, lab.training)
+    assert numbers.state(lab)["forecast"] is None and lab.can_measure
     lab = TrainingLab(trains_a_little, records="scratch-mxnet")
     assert lab.model.training == ("lenet", "mxnet")
     assert TrainingLab(trains_a_little).model.training is None

@@ -23,28 +23,31 @@ def shown(folder, *runs, **others):
     return BeautifulSoup(page("", folder), "html.parser")
 
 
+def records(soup):
+    """What the scripts of the page draw."""
+    (data,) = soup.select("script[type='application/json']")
+    return json.loads(data.string)
+
+
 def speedups(soup):
-    """The column of that name in each table of the page."""
+    """The column of that name in each table of the page, as it stands and as it is drawn."""
     for table in soup.select("table"):
         names = [cell.string for cell in table.select("th")]
         if "Speedup" in names:
             for row in table.select("tbody tr"):
                 yield row.select("td")[names.index("Speedup")].get_text()
-
-
-def everything(html):
-    """The page as it stands and everything that it can look up."""
-    (data,) = BeautifulSoup(html, "html.parser").select("script[type='application/json']")
-    return BeautifulSoup(html + "".join(json.loads(data.string)["lines"]), "html.parser")
+    for record in records(soup):
+        for row in record["table"]["rows"]:
+            yield row["cells"].get("Speedup", "")
 
 
 def test_runs_that_did_not_take_turns_show_no_speedup():
     for path in store.FOLDER.glob("*.json"):
         record = store.read(path)
         if record["schema"] == 1 and record.get("runs"):
-            soup = everything(page(path.stem))
+            soup = BeautifulSoup(page(path.stem), "html.parser")
             assert set(speedups(soup)) <= {"", "1.00"}
-            assert "times the baseline" not in soup.get_text()
+            assert {one["median"] for shown in records(soup) for one in shown["speedups"]} <= {1}
 
 
 def test_one_run_against_three_shows_no_speedup(tmp_path):
@@ -57,7 +60,10 @@ def test_interleaved_runs_of_one_batch_show_theirs(tmp_path):
     two = {"num_gpus": 2, "sharing": "in parallel", "seconds": [1.25, 1.25]}
     runs = [RUN | more | {"round": i} for i in range(5) for more in ({}, two)]
     soup = shown(tmp_path, *runs, *[RUN | {"num_gpus": 4, "sharing": "simulated", "round": None}])
-    assert list(speedups(soup)) == ["1.00", "1.60", ""]
+    assert list(speedups(soup)) == 2 * ["1.00", "1.60", ""]
+    (record,) = records(soup)
+    assert [(one["num_gpus"], one["median"]) for one in record["speedups"]] == [(1, 1.0), (2, 1.6)]
+    assert [run["row"] for run in record["runs"]] == [1, 2, 3], "of repeats the first is drawn"
 
 
 @pytest.mark.parametrize("lacking", [
@@ -66,10 +72,16 @@ def test_interleaved_runs_of_one_batch_show_theirs(tmp_path):
     {"accuracies": [0.5], "seconds": [1.0, 2.0, 3.0]}, {"seconds": [0.0, 0.0]},
 ])  # fmt: skip
 def test_a_record_without_some_numbers_is_a_page_all_the_same(tmp_path, lacking):
-    text = shown(tmp_path, RUN, RUN | lacking | {"lr": 0.5}).get_text()
-    assert "1 device, batch 64, lr 0.1: 300 samples/s (measured), test accuracy 0.625" in text
-    only = shown(tmp_path, RUN | lacking).select_one("figcaption").get_text()
-    assert only.startswith("1 device, batch 64, lr 0.1:") and "None" not in only
+    (record,) = records(shown(tmp_path, RUN, RUN | lacking | {"lr": 0.5}))
+    assert [run["settings"]["lr"] for run in record["runs"]] == [0.1, 0.5]
+    assert record["runs"][0]["curves"]["test accuracy"][-1][-1] == 0.75
+    only = shown(tmp_path, RUN | lacking)
+    assert len(records(only)[0]["runs"]) == 1 and "None" not in only.get_text()
+
+
+def test_the_chooser_has_machine_and_training_in_words(tmp_path):
+    (record,) = records(shown(tmp_path, RUN, profile="quick profile: little."))
+    assert record["machine"] == "2 CPU cores (A CPU)" and record["training"] == "x, quick profile"
 
 
 @pytest.mark.parametrize("wrong", [

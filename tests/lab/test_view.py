@@ -1,21 +1,46 @@
-"""The lab's two lives: widgets in a notebook, plain HTML in the book."""
+"""The lab's two lives: a widget in a notebook, plain HTML in the book."""
+
+import itertools
+import json
+import time
+from pathlib import Path
 
 import pytest
 import trains
 from recording import SECONDS
 
-from d2lmgpu.lab import TrainingLab, runner
+from d2lmgpu.lab import TrainingLab, runner, scripts, view
 from d2lmgpu.lab.functions import JobError
 
+VENDOR = Path(__file__).resolve().parents[2] / "assets" / "vendor"
+WIDGET = "application/vnd.jupyter.widget-view+json"
 
-def test_in_a_notebook_it_is_widgets_and_has_a_spare():
+
+def shown(*args, **settings):
+    """A lab as a notebook shows it."""
+    lab = TrainingLab(*args, **settings)
+    lab._repr_mimebundle_()
+    return lab
+
+
+def press(lab, do, **given):
+    """What the browser sends when its reader does something, and the end of the run, if any."""
+    lab.view._handle_custom_msg({"do": do, **given}, [])
+    assert lab.model.runner.wait(SECONDS)
+
+
+def choose(lab, **settings):
+    press(lab, "set", settings=settings, token=str(settings))
+
+
+def test_in_a_notebook_it_is_a_widget_and_has_a_spare():
     lab = TrainingLab(trains.finishes, batch_size=32)
     assert runner._spare is None, "a lab that is not shown costs nothing"
-    bundle = lab._repr_mimebundle_()
-    assert "application/vnd.jupyter.widget-view+json" in bundle
+    bundle, metadata = lab._repr_mimebundle_()
     assert runner._spare is not None
-    assert lab._repr_mimebundle_() == bundle, "shown twice, it is the same lab"
-    assert lab.view.batch_size.value == 32
+    assert lab._repr_mimebundle_() == (bundle, metadata), "shown twice, it is the same lab"
+    assert bundle[WIDGET]["model_id"] == lab.view.model_id
+    assert lab.view.settings["batch_size"] == 32
 
 
 def test_in_the_book_it_is_html_alone_and_starts_nothing(monkeypatch):
@@ -26,47 +51,92 @@ def test_in_the_book_it_is_html_alone_and_starts_nothing(monkeypatch):
     assert lab.view is None and runner._spare is None
 
 
-def test_controls_and_model_follow_each_other():
-    lab = TrainingLab(trains.finishes)
-    lab._repr_mimebundle_()
-    view, model = lab.view, lab.model
-    assert view.num_epochs not in view.controls and view.train not in view.controls
-    view.scale_lr.value, view.batch_size.value = True, 512
-    assert (model.batch_size, model.lr, view.lr.value) == (512, 0.2, 0.2)
-    view.num_epochs.value = 3
-    assert model.num_epochs == 3
-    view.num_epochs.value = 0
-    assert model.num_epochs is None
-    view.num_gpus.value = 17
-    view.run.click()
-    assert "1 to 16" in view.message.value and "1 to 16" in view.hint.value
-    view.reset.click()
-    assert (view.num_gpus.value, view.batch_size.value, view.lr.value) == (1, 256, 0.1)
+def test_the_browser_and_the_model_follow_each_other():
+    lab = shown(trains.finishes)
+    choose(lab, scale_lr=True, batch_size=512)
+    assert (lab.model.batch_size, lab.model.lr, lab.view.settings["lr"]) == (512, 0.2, 0.2)
+    assert lab.view.heard == str({"scale_lr": True, "batch_size": 512})
+    lab.model.num_epochs = 3
+    assert lab.view.settings["num_epochs"] == 3
+    choose(lab, num_epochs=None, num_gpus=17)
+    assert lab.model.num_epochs is None
+    press(lab, "run")
+    assert "1 to 16" in lab.view.state["message"] and "1 to 16" in lab.view.state["hint"]
+    press(lab, "reset")
+    settings = [lab.view.settings[name] for name in ("num_gpus", "batch_size", "lr", "scale_lr")]
+    assert settings == [1, 256, 0.1, False]
 
 
-def test_what_cannot_be_drawn_is_said_and_the_buttons_go_on(monkeypatch):
-    lab = TrainingLab(trains.finishes)
-    lab._repr_mimebundle_()
-    monkeypatch.setattr("d2lmgpu.lab.display.table", lambda *given: 1 / 0)
-    lab.view.run.click()
-    assert lab.model.runner.wait(SECONDS)
-    assert lab.model.message == "Finished." and not lab.view.run.disabled
-    assert "cannot show everything: ZeroDivisionError" in lab.view.troubles.value
+def test_a_setting_of_a_wrong_type_is_said_and_changes_nothing():
+    lab = shown(trains.finishes)
+    choose(lab, batch_size=12.5)
+    assert lab.model.batch_size == 256
+    assert "batch_size" in lab.view.state["message"] and "12.5" in lab.view.state["message"]
+
+
+def test_a_run_is_sent_with_its_curves_its_row_and_its_files():
+    lab = shown(trains.trains_a_little)
+    press(lab, "run")
+    (run,), (row,) = lab.view.runs, lab.view.table["rows"]
+    assert (run["status"], run["row"], row["runs"]) == ("finished", row["row"], [run["id"]])
+    assert run["curves"]["test accuracy"][-1][-1] == 0.5
+    assert lab.view.live is None and lab.view.state["status"] == "idle"
+    assert lab.view.files["training-lab.csv"].startswith("train,version,num_gpus")
+    assert json.loads(lab.view.files["training-lab-record.json"])["runs"][0]["batch_size"] == 256
+    press(lab, "rename", id=run["id"], name="mine")
+    press(lab, "hide", id=run["id"], hidden=True)
+    assert lab.view.runs[0]["name"] == "mine" and lab.view.hidden == [run["id"]]
+    press(lab, "reset")
+    assert lab.view.runs == [] and lab.view.hidden == [] and lab.view.table["rows"] == []
+
+
+def test_a_run_is_told_at_most_ten_times_a_second_and_is_never_in_neither():
+    lab, told, missing = shown(trains.tells_fast), [], []
+
+    def hear(change):
+        told.append(time.monotonic())
+        if change.old and not change.new and not lab.view.runs:
+            missing.append(change)
+
+    lab.view.observe(hear, "live")
+    press(lab, "run")
+    pauses = [after - before for before, after in itertools.pairwise(told)]
+    assert len(told) > 3 and min(pauses[:-1]) >= 0.9 * view.REDRAW  # the last one is its end
+    assert missing == []
+
+
+def test_what_cannot_be_shown_is_said_and_the_buttons_go_on(monkeypatch):
+    lab = shown(trains.finishes)
+    monkeypatch.setitem(view.SAID, "table", (lambda model: 1 / 0, view.RESULTS))
+    press(lab, "run")
+    assert lab.model.message == "Finished." and lab.view.state["status"] == "idle"
+    assert "cannot show everything: ZeroDivisionError" in lab.view.troubles
     monkeypatch.undo()
-    lab.view.run.click()
-    assert lab.model.runner.wait(SECONDS)
-    assert lab.view.troubles.value == "" and lab.view.table.value
+    press(lab, "run")
+    assert lab.view.troubles == "" and len(lab.view.table["rows"][0]["runs"]) == 2
 
 
 def test_a_baseline_that_cannot_be_one_is_said():
-    lab = TrainingLab(trains.returns_a_run)
-    lab._repr_mimebundle_()
-    lab.view.run.click()
-    assert lab.model.runner.wait(SECONDS)
-    assert "1.00" in lab.view.table.value and "Row" not in lab.view.table.value.split("<thead>")[0]
-    lab.view.baseline.value = 99
-    assert "Row 99 is no measured run" in lab.view.table.value
-    assert "1.00" not in lab.view.table.value
+    lab = shown(trains.returns_a_run)
+    press(lab, "run")
+    (row,) = lab.view.table["rows"]
+    assert row["cells"]["Speedup"] == "1.00" and lab.view.table["remarks"] == []
+    press(lab, "baseline", row=99)
+    assert "Row 99 is no measured run" in lab.view.table["remarks"][0]
+    assert "Speedup" not in lab.view.table["columns"] and lab.view.speedups == []
+
+
+def test_uplot_is_the_one_of_the_pages_own_scripts():
+    for name in (scripts.STYLES[0], scripts.SCRIPTS[0]):
+        ours, theirs = (folder / name for folder in (scripts.FOLDER, VENDOR))
+        assert ours.read_bytes() == theirs.read_bytes()
+    assert "MIT" in (scripts.FOLDER / "uPlot.LICENSE").read_text()
+
+
+def test_every_script_is_in_the_module_and_in_the_page_once():
+    there = {path.name for path in scripts.FOLDER.glob("*.js")}
+    assert {*scripts.OF_PAGE, "lab-loader.js"} == there
+    assert len(scripts.OF_PAGE) == len(set(scripts.OF_PAGE))
 
 
 def test_another_signature_is_refused_at_once():

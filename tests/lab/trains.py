@@ -56,6 +56,12 @@ def writes_a_broken_line(num_gpus, batch_size, lr):
     finishes(num_gpus, batch_size, lr)
 
 
+def tells_fast(num_gpus, batch_size, lr):
+    for x in range(250):
+        report("point", points=[(0, x, 1.0)], legend=["loss"])
+        time.sleep(0.002)
+
+
 def waits(num_gpus, batch_size, lr):
     report("point", pid=os.getpid())
     time.sleep(1000)

@@ -85,6 +85,7 @@ class LabChart {
     const whole = x.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] : undefined;
     return {
       width: this.#width(), height: LabChart.HEIGHT, legend: { show: false },
+      padding: [8, 22, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, hover: { skip: [null, undefined] } },
       scales: {
         x: { time: false, range: () => this.picture.x.range },
@@ -106,12 +107,11 @@ class LabChart {
     const at = (value, axis) => plot.valToPos(value, axis, true);
     ctx.save();
     ctx.font = `bold ${12 * scale}px system-ui, sans-serif`;
-    let below = -Infinity;
-    for (const { x, y, tag, colour } of LabChart.tags(this.picture)) {
-      below = Math.max(at(y, "y") - 4 * scale, below + 12 * scale);
+    ctx.textAlign = "left";
+    const tags = LabChart.#tags(this.picture).map((end) => ({ ...end, at: at(end.y, "y") }));
+    for (const { x, at: height, tag, colour } of LabChart.#apart(tags, 12 * scale)) {
       ctx.fillStyle = this.colour(colour);
-      ctx.textAlign = "right";
-      ctx.fillText(tag, at(x, "x") - 2 * scale, below);
+      ctx.fillText(tag, at(x, "x") + 6 * scale, height + 4 * scale);
     }
     ctx.lineWidth = 2 * scale;
     for (const { points, spread = [], colour } of this.picture.lines) {
@@ -127,7 +127,7 @@ class LabChart {
   }
 
   /** The ends of the lines that have a tag, from the top down. */
-  static tags({ lines, y }) {
+  static #tags({ lines, y }) {
     return lines
       .filter(({ tag, points }) => tag && points.length)
       .map(({ tag, points, colour }) => {
@@ -135,6 +135,20 @@ class LabChart {
       })
       .filter((end) => Number.isFinite(end.y))
       .sort((one, other) => other.y - one.y);
+  }
+
+  /** Neighbours that would cover each other give way, one up and one down. */
+  static #apart(tags, gap) {
+    for (let round = 0; round < 20; round += 1) {
+      if (tags.length) tags[0].at = Math.max(tags[0].at, gap / 2);
+      for (let index = 1; index < tags.length; index += 1) {
+        const [upper, lower] = [tags[index - 1], tags[index]];
+        const lacking = Math.max(0, gap - (lower.at - upper.at)) / 2;
+        upper.at -= lacking;
+        lower.at += lacking;
+      }
+    }
+    return tags;
   }
 
   #point() {

@@ -1,4 +1,4 @@
-// The lab: its parts put together over a source of numbers, which is the kernel's widget or a record.
+// The lab: its parts put together over a source of numbers, the kernel's widget or a record.
 //
 // A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … }).
 "use strict";
@@ -38,13 +38,11 @@ class Lab {
       source.on(`change:${name}`, hear);
       return [`change:${name}`, hear];
     });
-    this.theme = new MutationObserver(() => this.#restyle());
-    const attributes = { attributeFilter: ["data-theme", "data-jp-theme-light", "class"] };
-    for (const one of [document.documentElement, document.body]) this.theme.observe(one, attributes);
-    this.size = new ResizeObserver(() => this.#restyle()); // also once the lab is in its page
-    this.size.observe(this.root);
-    this.#mark("about");
-    this.#mark("runs");
+    this.theme = new LabTheme(this.root, () => {
+      this.curves.chart.restyle();
+      this.speedup.chart.restyle();
+    });
+    for (const name of [...Lab.LIVE, ...Lab.RESULTS]) this.#mark(name);
   }
 
   find(name) {
@@ -71,8 +69,9 @@ class Lab {
       const dirty = this.dirty;
       this.dirty = new Set();
       if (!this.recorded) this.#showLive();
+      this.#showRuns();
       if (Lab.RESULTS.some((one) => dirty.has(one))) this.#showResults();
-      this.#showCurves();
+      if (dirty.has("state") || dirty.has("speedups")) this.#showSpeedup();
     });
   }
 
@@ -83,7 +82,7 @@ class Lab {
     this.find("troubles").textContent = this.source.get("troubles");
   }
 
-  #showCurves() {
+  #showRuns() {
     const live = this.source.get("live");
     const runs = [...this.source.get("runs"), ...(live ? [live.run] : [])];
     this.find("results").hidden = !runs.length;
@@ -92,29 +91,22 @@ class Lab {
   }
 
   #showResults() {
-    this.#showCurves();
     this.where.show(this.runs.shown, this.source.get("why"));
     this.table.show(this.source.get("table"), (id) => this.runs.find(id), !this.recorded);
-    this.speedup.show(this.source.get("speedups"), this.source.get("state")?.forecasts ?? []);
     this.save.show(this.source.get("runs").length > 0);
   }
 
-  /** The ink tells whether the page is dark, whatever the page is: the colours follow. */
-  #restyle() {
-    if (!this.root.isConnected) return;
-    const [red, green, blue] = getComputedStyle(this.root).color.match(/\d+/g).map(Number);
-    const dark = 0.3 * red + 0.6 * green + 0.1 * blue > 128;
-    if (this.root.dataset.dark === String(dark)) return;
-    this.root.dataset.dark = String(dark);
-    this.curves.chart.restyle();
-    this.speedup.chart.restyle();
+  #showSpeedup() {
+    const speedups = this.source.get("speedups");
+    const chosen = this.source.get("table").baseline !== null;
+    const base = (chosen && speedups[0]?.over_num_gpus) || 1;
+    this.speedup.show(speedups, this.source.get("state")?.forecasts ?? [], base);
   }
 
   end() {
     for (const [name, hear] of this.heard) this.source.off(name, hear);
     cancelAnimationFrame(this.frame);
-    this.theme.disconnect();
-    this.size.disconnect();
+    this.theme.end();
     this.curves.chart.end();
     this.speedup.chart.end();
     this.root.remove();

@@ -3,13 +3,15 @@
 
 class LabNumber {
   /** `set(value)` hears of each number that the reader has given; null for a field left empty. */
-  constructor(place, { name, label, steps = null, whole = true, empty = null }, set) {
+  constructor(place, settings, set) {
+    const { name, label, steps = null, whole = true, empty = null } = settings;
     Object.assign(this, { label, steps, whole, empty, set });
     this.root = document.createElement("div");
     this.root.className = `lab-number lab-${name}`;
     this.root.innerHTML = `
       <label><span>${label}</span>
-        <input type="number" step="${whole ? 1 : "any"}" min="0" placeholder="${empty ?? ""}"></label>
+        <input type="number" step="${whole ? 1 : "any"}" min="0" placeholder="${empty ?? ""}">
+      </label>
       ${steps ? `<input type="range" min="0" max="${steps.length - 1}" aria-label="${label}">` : ""}
       <p class="lab-wrong" role="alert"></p>`;
     [this.field, this.slider] = this.root.querySelectorAll("input");

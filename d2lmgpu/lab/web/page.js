@@ -1,15 +1,11 @@
-// In a built page the lab shows records, which lie beside it in the page, and the reader chooses one.
+// In a built page the lab shows records, which lie in the page; the reader chooses one.
 "use strict";
 
-/** One record as the lab's source: nobody changes it but the reader, who hides runs and names them. */
+/** One record as the lab's source: nobody changes it but the reader, who hides runs. */
 class LabRecord {
   constructor(record) {
-    const first = [];
-    for (const run of record.runs) {
-      if (run.row === null || !first.some((other) => other.row === run.row)) first.push(run);
-    }
-    const kept = { files: {}, live: null, state: null, about: null, why: "", hidden: [] };
-    this.numbers = { ...kept, ...record, runs: first };
+    const none = { files: {}, live: null, state: null, about: null, why: "", hidden: [] };
+    this.numbers = { ...none, ...record };
   }
 
   get(name) {
@@ -33,23 +29,33 @@ class LabPage {
     <p class="lab-provenance"></p>`;
 
   constructor(root) {
-    const records = JSON.parse(root.querySelector("script").textContent);
+    this.records = JSON.parse(root.querySelector("script").textContent);
     root.innerHTML = LabPage.HTML;
     [this.form, this.place, this.provenance] = root.children;
     this.form.className += " lab-root";
-    const choice = new LabChoice(this.form, "records", "Recorded on", (name) => {
-      this.#show(records.find((record) => record.name === name));
-    });
-    choice.root.hidden = records.length < 2;
-    choice.show(records.map(({ name }) => [name, LabWords.html(name)]), records[0].name);
-    this.#show(records[0]);
+    this.theme = new LabTheme(this.form, () => {});
+    const choose = (key) => (value) => this.#choose({ ...this.chosen, [key]: value });
+    this.machine = new LabChoice(this.form, "machine", "Recorded on", choose("machine"));
+    this.training = new LabChoice(this.form, "training", "Training", choose("training"));
+    this.#choose(this.records[0]);
+  }
+
+  /** Show the record of that machine and training; where there is none, the machine's first. */
+  #choose({ machine, training }) {
+    const there = this.records.filter((record) => record.machine === machine);
+    const record = there.find((one) => one.training === training) ?? there[0];
+    const options = (names) => [...new Set(names)].map((name) => [name, LabWords.html(name)]);
+    this.chosen = record;
+    this.machine.show(options(this.records.map((one) => one.machine)), machine);
+    this.training.show(options(there.map((one) => one.training)), record.training);
+    this.#show(record);
   }
 
   #show(record) {
     this.lab?.end();
     this.lab = new Lab(this.place, new LabRecord(record), true);
     const command = `<code>${LabWords.html(record.command)}</code>`;
-    this.provenance.innerHTML = `${LabWords.html(record.provenance)}; made again by ${command}.`;
+    this.provenance.innerHTML = `${LabWords.html(record.provenance)}${command}.`;
   }
 }
 

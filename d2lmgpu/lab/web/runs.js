@@ -4,6 +4,7 @@
 class LabRuns {
   static SHOWN = 6; // colours that can be told apart; the number at a curve's end tells the rest
 
+  /** `changed()` hears that runs are hidden, shown or have another name. */
   constructor(root, source, changed) {
     this.root = root;
     this.source = source;
@@ -18,7 +19,9 @@ class LabRuns {
 
   /** The runs as the charts want them: with number, colour and name. */
   take(runs) {
-    this.hidden = new Set(this.source.get("hidden"));
+    const told = this.source.get("hidden");
+    if (told !== this.told) this.hidden = new Set(told); // else what was pressed here still holds
+    this.told = told;
     this.runs = runs.map((run, index) => ({
       ...run,
       name: this.names[run.id] ?? run.name,
@@ -65,7 +68,7 @@ class LabRuns {
 
   #item({ id, name, tag, colour, status, timing }) {
     const marks = [
-      timing === "simulated" ? "simulated: no speedup is told" : "",
+      timing === "simulated" ? "simulated" : "",
       ["running", "stopped", "failed"].includes(status) ? status : "",
     ].filter(Boolean).map((word) => `<small>${word}</small>`);
     const words = LabWords.html(name);
@@ -83,8 +86,7 @@ class LabRuns {
       const hidden = !this.hidden.has(id);
       this.hidden[hidden ? "add" : "delete"](id);
       this.source.send({ do: "hide", id, hidden });
-      this.shape = null;
-      this.changed([...this.hidden]);
+      this.changed();
     } else if (target.closest(".lab-rename")) {
       this.#edit(id);
     }
@@ -93,7 +95,9 @@ class LabRuns {
   #edit(id) {
     const toggle = this.#button(id, "lab-toggle");
     const field = document.createElement("input");
-    Object.assign(field, { value: this.find(id).name, ariaLabel: "New name", maxLength: 60 });
+    const { name } = this.find(id);
+    Object.assign(field, { value: name, ariaLabel: "New name", maxLength: 80 });
+    field.className = "lab-name";
     toggle.replaceWith(field);
     field.select();
   }
@@ -108,21 +112,21 @@ class LabRuns {
   }
 
   #leave({ target }) {
-    if (target.tagName === "INPUT" && target.isConnected) this.#rename(target);
+    if (target.tagName === "INPUT") this.#rename(target);
   }
 
   #rename(field) {
-    if (!this.root.contains(field) || field.dataset.done) return;
-    field.dataset.done = "";
+    if (field.done) return; // its removal takes the focus from it, too
+    field.done = true;
     const id = Number(field.closest("li").dataset.id);
     const name = field.value.trim();
     if (name && name !== this.find(id).name) {
       this.names[id] = name;
       this.source.send({ do: "rename", id, name });
     }
-    this.shape = null;
-    field.remove();
-    this.changed([...this.hidden]);
+    this.take(this.runs);
+    this.#draw();
     this.#button(id, "lab-rename")?.focus({ preventScroll: true });
+    this.changed();
   }
 }

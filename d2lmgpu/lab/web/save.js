@@ -2,6 +2,10 @@
 "use strict";
 
 class LabSave {
+  static WORDS = {
+    csv: "Runs as CSV", json: "Runs as a record", png: "Chart as PNG", svg: "Chart as SVG",
+  };
+
   constructor(root, source, curves) {
     Object.assign(this, { root, source, curves });
     root.innerHTML = `
@@ -19,8 +23,8 @@ class LabSave {
     const charts = any ? ["training-lab.png", "training-lab.svg"] : [];
     const names = [...Object.keys(this.source.get("files") ?? {}), ...charts];
     const buttons = names.map((name) => {
-      return `<button type="button" data-file="${name}">Save ${name.split(".").at(-1).toUpperCase()}
-        <small>${name}</small></button>`;
+      const words = LabSave.WORDS[name.split(".").at(-1)];
+      return `<button type="button" data-file="${name}">${words}</button>`;
     });
     if (names.join() !== this.names) this.buttons.innerHTML = buttons.join("");
     this.names = names.join();

@@ -14,7 +14,8 @@ class LabSvg {
     const { LEFT, RIGHT, TOP, FLOOR } = LabSvg;
     const across = LabSvg.#scale(picture.x.range, LEFT, RIGHT);
     const up = LabSvg.#scale(picture.y.range, FLOOR, TOP);
-    const ink = colour("ink");
+    const [width, height] = [RIGHT - LEFT, FLOOR - TOP];
+    const box = `${LEFT} ${TOP} ${width} ${height}`; // what leaves the axes is cut off
     const parts = [
       `<rect width="100%" height="100%" fill="${colour("ground")}"/>`,
       ...LabSvg.#ticks(picture.x.range).map((tick) => {
@@ -31,21 +32,20 @@ class LabSvg {
         `${LabWords.html(picture.x.label)}</text>`,
       `<text transform="translate(14 ${(TOP + FLOOR) / 2}) rotate(-90)" text-anchor="middle">` +
         `${LabWords.html(picture.y.label)}</text>`,
-      `<svg x="${LEFT}" y="${TOP}" width="${RIGHT - LEFT}" height="${FLOOR - TOP}"
-        viewBox="${LEFT} ${TOP} ${RIGHT - LEFT} ${FLOOR - TOP}">`,
+      `<svg x="${LEFT}" y="${TOP}" width="${width}" height="${height}" viewBox="${box}">`,
       ...picture.lines.map((line) => LabSvg.#line(line, across, up, colour(line.colour))),
       "</svg>",
       ...picture.lines.map((line, index) => {
         const at = TOP + 12 + 18 * index;
-        return `<path d="M${RIGHT + 12} ${at - 4}h18" stroke="${colour(line.colour)}"
-          stroke-width="3" ${line.dash ? 'stroke-dasharray="6 5"' : ""}/>
+        const look = LabSvg.#look(line, colour(line.colour), 3);
+        return `<path d="M${RIGHT + 12} ${at - 4}h18" ${look}/>
           <text x="${RIGHT + 36}" y="${at}">${LabWords.html(line.name)}</text>`;
       }),
     ];
     const size = `viewBox="0 0 ${LabSvg.WIDTH} ${LabSvg.HEIGHT}"`;
     const holder = document.createElement("div"); // its parser knows the namespace
-    holder.innerHTML =
-      `<svg ${size} font-family="sans-serif" font-size="12" fill="${ink}">${parts.join("")}</svg>`;
+    const font = `font-family="sans-serif" font-size="12" fill="${colour("ink")}"`;
+    holder.innerHTML = `<svg ${size} ${font}>${parts.join("")}</svg>`;
     return new XMLSerializer().serializeToString(holder.firstElementChild);
   }
 
@@ -56,13 +56,17 @@ class LabSvg {
       return `<path d="M${across(points[index][0])} ${up(low)}V${up(high)}" stroke="${stroke}"/>`;
     });
     const path = width && places.length
-      ? `<path d="M${places.join("L")}" fill="none" stroke="${stroke}" stroke-width="${width}"
-          ${dash ? 'stroke-dasharray="6 5"' : ""}/>`
+      ? `<path d="M${places.join("L")}" fill="none" ${LabSvg.#look({ dash }, stroke, width)}/>`
       : "";
     const marks = dots
       ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" r="4" fill="${stroke}"/>`)
       : [];
     return path + bars.join("") + marks.join("");
+  }
+
+  static #look({ dash }, stroke, width) {
+    const dashes = dash ? ' stroke-dasharray="6 5"' : "";
+    return `stroke="${stroke}" stroke-width="${width}"${dashes}`;
   }
 
   /** Where a value stands, to a tenth of a pixel. */

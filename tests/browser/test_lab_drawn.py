@@ -1,0 +1,269 @@
+"""What the lab draws of numbers that a test has made, and what it tells the kernel of the reader."""
+
+import re
+
+import lab_page
+import pytest
+
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5588f")  # of the first runs, in a light page
+COUNT = """([selector, colour]) => {
+    const drawn = document.querySelector(selector + ' canvas');
+    const canvas = new OffscreenCanvas(drawn.width, drawn.height);
+    const copy = canvas.getContext('2d', { willReadFrequently: true });
+    copy.drawImage(drawn, 0, 0);
+    const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
+    const wanted = [1, 3, 5].map(at => parseInt(colour.slice(at, at + 2), 16));
+    let count = 0;
+    for (let at = 0; at < data.length; at += 4)
+        if (wanted.every((value, i) => Math.abs(data[at + i] - value) < 3) && data[at + 3] > 250)
+            count += 1;
+    return count;
+}"""
+FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+@pytest.fixture
+def draw(show_offline):
+    """Opens a page with the lab over the numbers of ``lab_page``, some of them others."""
+
+    def draw(**others):
+        page = show_offline(lab_page.html(**others))
+        page.evaluate(FRAME)
+        return page
+
+    return draw
+
+
+def painted(page, chart=".lab-curves"):
+    """How many points of each colour there are in a chart."""
+    page.evaluate(FRAME)
+    return [page.evaluate(COUNT, [chart, colour]) for colour in COLOURS]
+
+
+def sent(page):
+    return [
+        {name: value for name, value in message.items() if name != "token"}
+        for message in page.evaluate("source.sent")
+    ]
+
+
+def said(page, chart="curves"):
+    page.evaluate(FRAME)
+    return page.locator(f".lab-{chart} .lab-plot").get_attribute("aria-label")
+
+
+def test_every_run_is_painted_in_its_colour_until_it_is_hidden(draw):
+    page = draw()
+    page.get_by_label("samples/s").check()
+    assert min(painted(page)) > 100
+    page.locator(".lab-toggle").nth(1).click()
+    before, hidden, *others = painted(page)
+    assert hidden == 0 and before > 100 and min(others) > 100
+    assert sent(page) == [{"do": "hide", "id": 2, "hidden": True}]
+    page.locator(".lab-toggle").nth(1).click()
+    assert min(painted(page)) > 100
+
+
+def test_a_renamed_run_has_its_name_everywhere(draw):
+    page = draw()
+    page.locator(".lab-rename").first.click()
+    page.keyboard.type("the first")
+    page.keyboard.press("Enter")
+    assert sent(page) == [{"do": "rename", "id": 1, "name": "the first"}]
+    assert "the first 0.739 at 4" in said(page)
+    assert "the first" in page.locator(".lab-where").inner_text()
+    assert page.evaluate("document.activeElement.className") == "lab-rename"
+    page.locator(".lab-rename").first.click()
+    page.keyboard.type("no")
+    page.keyboard.press("Escape")
+    assert len(sent(page)) == 1 and "the first" in said(page)
+
+
+@pytest.mark.parametrize("over, end, label", [
+    ("epochs", "4", "epochs"), ("seconds", "8", "seconds"), ("samples seen", "24,000", "samples"),
+])  # fmt: skip
+def test_axes_are_the_reader_s_choice(draw, over, end, label):
+    page = draw()
+    page.get_by_label("train loss").check()
+    page.get_by_role("radio", name=over).check()
+    text = said(page)
+    assert text.startswith(f"train loss over {label}")
+    assert f"1 devices, batch 256 0.657 at {end};" in text
+
+
+def test_the_axes_stay_while_a_run_grows(draw):
+    page = draw(live=lab_page.LIVE)
+    page.get_by_label("train loss").check()
+    page.evaluate(FRAME)
+    ranges = "[lab.curves.picture().x.range, lab.curves.picture().y.range]"
+    before = page.evaluate(ranges)
+    grown = lab_page.LIVE | {"run": lab_page.run(5, 2, 128, epochs=3, status="running")}
+    page.evaluate("live => source.set({ live })", grown)
+    assert "2 devices, batch 128 0.495 at 3" in said(page)
+    assert page.evaluate(ranges) == before == [[0, 4], [0, 2.5]]
+
+
+def test_accuracies_are_no_flat_line(draw):
+    low, high = draw().evaluate("lab.curves.picture().y.range")
+    assert (low, high) == (0.5, 0.8), "the runs are between 0.54 and 0.74"
+
+
+def test_a_loss_that_explodes_leaves_the_others_their_room(draw):
+    bad = lab_page.run(5)
+    bad["curves"]["train loss"] = [[0, 0, 0, 2.3], [1, 1, 1, 1e30], [2, 2, 2, None]]
+    page = draw(runs=[*lab_page.RUNS, bad])
+    page.get_by_label("train loss").check()
+    page.evaluate(FRAME)
+    assert page.evaluate("lab.curves.picture().y.range") == [0, 5]
+
+
+def test_the_values_under_the_pointer_are_said_beside_the_runs(draw):
+    page = draw()
+    box = page.locator(".lab-curves .u-over").bounding_box()
+    page.mouse.move(box["x"] + box["width"] * 0.5, box["y"] + 40)  # two of four epochs
+    values = page.locator(".lab-runs output").all_inner_texts()
+    assert values[0] == "0.67 at 2" and values[2] == "0.598 at 2"
+    page.mouse.move(box["x"] - 100, box["y"] + 40)
+    assert set(page.locator(".lab-runs output").all_inner_texts()) == {""}
+    plot = page.locator(".lab-curves .lab-plot")
+    plot.press("ArrowRight")
+    plot.press("ArrowRight")
+    assert page.locator(".lab-runs output").first.inner_text() == "0.67 at 2"
+
+
+def test_a_speedup_is_drawn_with_its_spread_and_none_of_simulated_devices(draw):
+    text = said(draw(), "speedup")
+    assert "2, batch 256: 1.80 measured (1.60 to 1.90)" in text and "4: 2.10 modelled" in text
+    picture = draw().evaluate("lab.speedup.chart.picture")
+    assert {line["name"]: line.get("dash", False) for line in picture["lines"]} == {
+        "ideal": False, "forecast (modelled)": True, "row 1, batch 256": False,
+        "row 2, batch 256": False,
+    }  # fmt: skip
+
+
+def test_over_two_devices_the_ideal_is_another_line(draw):
+    speedups = [
+        one | {"over_num_gpus": 2, "median": one["median"] / 1.8} for one in lab_page.SPEEDUPS
+    ]
+    page = draw(speedups=speedups, table=lab_page.TABLE | {"baseline": 2})
+    assert page.locator(".lab-speedup figcaption").inner_text() == "Speedup over 2 devices"
+    picture = page.evaluate("lab.speedup.chart.picture")
+    ideal, forecast = (line["points"] for line in picture["lines"][:2])
+    assert ideal[0] == [1, 0.5] and forecast[1] == [2, 1]
+
+
+def test_what_the_reader_chooses_is_sent(draw):
+    page = draw()
+    page.get_by_label("LeNet, MXNet").check()
+    page.locator(".lab-devices").get_by_label("8").check()
+    page.get_by_label("Number").fill("3")
+    page.get_by_label("Number").press("Enter")
+    page.locator(".lab-batch-size input[type=range]").press("ArrowRight")
+    page.locator(".lab-lr input[type=number]").fill("0.123")
+    page.locator(".lab-lr input[type=number]").press("Tab")
+    page.get_by_label("scale with batch").check()
+    page.get_by_role("spinbutton", name="Epochs").fill("")
+    page.get_by_role("spinbutton", name="Epochs").press("Enter")
+    page.get_by_label("row 2").check()
+    for name in ("Run", "Reset", "Measure this machine (30 s)"):
+        page.get_by_role("button", name=name, exact=True).click()
+    assert sent(page) == [
+        *(
+            {"do": "set", "settings": settings}
+            for settings in (
+                {"train": "LeNet, MXNet"}, {"num_gpus": 8}, {"num_gpus": 3}, {"batch_size": 512},
+                {"lr": 0.123}, {"scale_lr": True}, {"num_epochs": None},
+            )
+        ),
+        {"do": "baseline", "row": 2}, {"do": "run"}, {"do": "reset"}, {"do": "measure"},
+    ]  # fmt: skip
+
+
+def test_a_setting_that_is_none_is_said_and_not_sent(draw):
+    page = draw()
+    page.locator(".lab-batch-size input[type=number]").fill("12.5")
+    page.locator(".lab-batch-size input[type=number]").press("Enter")
+    assert "a whole number" in page.locator(".lab-batch-size [role=alert]").inner_text()
+    assert sent(page) == []
+
+
+def test_an_older_answer_of_the_kernel_does_not_undo_a_choice(draw):
+    page = draw()
+    page.locator(".lab-batch-size input[type=range]").press("ArrowRight")
+    older = lab_page.SETTINGS | {"lr": 0.7}
+    page.evaluate("settings => source.set({ settings, heard: 'another' })", older)
+    page.evaluate(FRAME)
+    field = page.locator(".lab-batch-size input[type=number]")
+    assert field.input_value() == "512"
+    page.evaluate("settings => source.set({ settings, heard: source.sent[0].token })", older)
+    page.evaluate(FRAME)
+    assert field.input_value() == "256"
+
+
+def test_while_a_run_goes_on_each_device_has_a_lane(draw):
+    state = lab_page.STATE | {"status": "running", "message": "Training."}
+    page = draw(live=lab_page.LIVE, state=state)
+    assert page.locator(".lab-lanes .lab-lane").count() == 2
+    assert page.locator(".lab-lanes .lab-lane .lab-what-exchanging").count() == 2
+    assert "epoch 2 of 4, 5,500 samples/s (measured), about 12 s left" in said_live(page)
+    assert page.locator(".lab-run").is_disabled() and page.locator(".lab-stop").is_enabled()
+    page.evaluate("state => source.set({ live: null, state })", lab_page.STATE)
+    page.locator(".lab-live").wait_for(state="hidden")
+
+
+def said_live(page):
+    return page.locator(".lab-live .lab-said").inner_text()
+
+
+def test_the_focus_goes_on_where_a_button_cannot_be_pressed_any_more(draw):
+    page = draw()
+    page.locator(".lab-run").press("Enter")
+    page.evaluate("state => source.set({ state })", lab_page.STATE | {"status": "running"})
+    page.locator(".lab-stop:focus").press("Enter")
+    page.evaluate("state => source.set({ state })", lab_page.STATE)
+    page.locator(".lab-run:focus").wait_for()
+    assert [message["do"] for message in sent(page)] == ["run", "stop"]
+
+
+def test_where_the_time_went_is_one_bar_a_run_on_one_scale(draw):
+    page = draw()
+    bars = page.locator(".lab-where .lab-lane")
+    assert bars.count() == 3, "the simulated run has not been timed"
+    widths = [
+        sum(part.bounding_box()["width"] for part in bar.locator("i").all()) for bar in bars.all()
+    ]
+    assert widths[1] / widths[0] == pytest.approx(27 / 41, abs=0.01)
+    assert "Row 2 computes half as long" in page.locator(".lab-why").inner_text()
+
+
+def test_files_charts_and_the_cell_can_be_taken_along(draw):
+    page = draw()
+    files = {}
+    for name in ("training-lab.csv", "training-lab.png", "training-lab.svg"):
+        with page.expect_download() as download:
+            page.locator(f"[data-file='{name}']").click()
+        files[name] = download.value.path().read_bytes()
+    assert files["training-lab.csv"] == b"train\n"
+    assert files["training-lab.png"].startswith(b"\x89PNG")
+    svg = files["training-lab.svg"].decode()
+    assert 'xmlns="http://www.w3.org/2000/svg"' in svg
+    assert len(re.findall("<circle", svg)) == 16, "four runs of four epochs"
+    page.set_content(svg)
+    assert page.locator("svg text", has_text="8 devices, batch 256").count() == 1
+
+
+@pytest.mark.parametrize("width", [360, 768, 1440])
+def test_no_page_is_too_narrow(draw, width):
+    page = draw(live=lab_page.LIVE)
+    page.set_viewport_size({"width": width, "height": 900})
+    page.evaluate(FRAME)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_control_has_a_name_and_its_own_group(draw):
+    page = draw(live=lab_page.LIVE)
+    tree = page.locator(".lab-root").aria_snapshot()
+    for one in ('group "Devices"', 'radio "2" [checked]', 'slider "Batch size"', 'group "Over"',
+                'spinbutton "Learning rate"', 'button "Run"', 'progressbar "Progress of the run"',
+                'region "Table of runs"'):  # fmt: skip
+        assert one in tree, one
