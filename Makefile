@@ -98,6 +98,7 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	$(PYTEST) -q -s tests/process/soak.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
 	$(PYTEST) -q -s tests/hub/ten_learners.py
+	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py
 
 mutants: setup  ## one mistake at a time in the code of each page: does the page notice?
 	@$(PYTHON) tests/notebooks/mutants.py

@@ -1,5 +1,9 @@
-"""The rocket on each page that has code leads to that very file, on the hub of ``_config.yml``."""
+"""The rocket on each page that has code leads to that very file, on the hub of ``_config.yml``.
 
+On pages that need no MXNet it leads to Kaggle and Colab, too.
+"""
+
+import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -19,7 +23,16 @@ def has_code(path):
     return path.endswith(".ipynb") or "\nkernelspec:" in (ROOT / path).read_text()
 
 
+def needs_mxnet(path):
+    """Whether a notebook imports MXNet itself, and not in another process."""
+    lines = "".join(
+        line for cell in json.loads((ROOT / path).read_text())["cells"] for line in cell["source"]
+    ).splitlines()
+    return any(line.startswith(("from mxnet", "from d2lmgpu import mxnet")) for line in lines)
+
+
 def buttons(page):
+    """The addresses under a page's rocket, in their order."""
     links = parsed(HTML / f"{page}.html").select(".dropdown-launch-buttons a[href]")
     return [link["href"] for link in links]
 
@@ -35,7 +48,7 @@ def test_the_rocket_leads_to_this_page_on_the_hub(built, page):
     if not has_code(path):
         assert buttons(page) == []
         return
-    (address,) = buttons(page)
+    address, *free = buttons(page)
     repository, hub = CONFIG["repository"], CONFIG["launch_buttons"]["jupyterhub_url"]
     parts = urlsplit(address)
     assert f"{parts.scheme}://{parts.netloc}{parts.path}" == f"{hub}/hub/user-redirect/git-pull"
@@ -46,3 +59,7 @@ def test_the_rocket_leads_to_this_page_on_the_hub(built, page):
         "branch": [repository["branch"]],
         "urlpath": [f"lab/tree/{folder}/{path}"],
     }
+    here = f"{repository['url']}/blob/{repository['branch']}/{path}"
+    colab = here.replace("https://github.com", "https://colab.research.google.com/github")
+    hosted = path.endswith(".ipynb") and not needs_mxnet(path)
+    assert free == [f"https://kaggle.com/kernels/welcome?src={here}", colab] * hosted

@@ -27,15 +27,19 @@ class Host:
 
     def __init__(self, folder, packages=()):
         self.folder = folder
-        venv.create(folder / "env", with_pip=False)
         self.python = folder / "env" / "bin" / "python"
-        (site_packages,) = folder.glob("env/lib/python3*/site-packages")
-        for name in sorted(brought_by([*HAS, *packages])):
-            link(name, site_packages)
+        self.fill(packages)
         self.environ = {name: os.environ[name] for name in KEPT if name in os.environ} | {
             "HOME": str(folder), "D2LMGPU_PROFILE": "test", "PIP_NO_CACHE_DIR": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         }  # fmt: skip
+
+    def fill(self, packages):
+        """Make the environment."""
+        venv.create(self.folder / "env", with_pip=False)
+        (site_packages,) = self.folder.glob("env/lib/python3*/site-packages")
+        for name in sorted(brought_by([*HAS, *packages])):
+            link(name, site_packages)
 
     def run(self, *command, cwd=None, **environ):
         """Run its Python; what it printed. AssertionError with all of it if it fails."""

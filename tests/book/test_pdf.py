@@ -1,0 +1,91 @@
+"""The PDF: text and drawings as such, nothing cut off, and links that lead where they say."""
+
+import importlib.util
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+from pypdf import PdfReader
+from test_pages import HTML, TOC, parsed
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = [
+    TOC["root"], "chapters/foundations/data-parallelism", "chapters/scaling/overlap",
+    "chapters/reference/bibliography",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def pdf(built, tmp_path_factory):
+    spec = importlib.util.spec_from_file_location("pdf", ROOT / "tools" / "pdf.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    folder = tmp_path_factory.mktemp("pdf")
+    first, *others = ({"file": page} for page in PAGES)
+    toc = {"root": first["file"], "parts": [{"caption": "All", "chapters": others}]}
+    (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
+    return PdfReader(tool.write(built, folder, folder / "dist"))
+
+
+@pytest.fixture(scope="module")
+def texts(pdf):
+    """The text of each page without its number, and without white space: lines break anywhere."""
+    texts = []
+    for number, page in enumerate(pdf.pages, 1):
+        text = plain(page.extract_text())
+        assert text.endswith(str(number)), "a page without its number"
+        texts.append(text.removesuffix(str(number)))
+    return texts
+
+
+def plain(text):
+    return re.sub(r"\s", "", text)
+
+
+def title(page):
+    heading = parsed(HTML / f"{page}.html").select_one("article h1")
+    heading.select_one(".headerlink").decompose()
+    return plain(heading.get_text())
+
+
+def links(pdf):
+    """(number of the page that it is on, number of the page where it leads), both from 0."""
+    places = pdf.named_destinations
+    for number, page in enumerate(pdf.pages):
+        for annotation in page.get("/Annots", []):
+            target = annotation.get_object().get("/Dest")
+            if target is not None:
+                yield number, pdf.get_destination_page_number(places[target])
+
+
+def test_the_contents_name_the_pages_where_articles_start(pdf, texts):
+    (contents,) = [i for i, text in enumerate(texts) if text.startswith("Contents")]
+    entries = texts[contents].removeprefix("Contents").replace("All", "", 1)
+    numbers = re.fullmatch(r"(\d+)".join([*map(re.escape, map(title, PAGES)), ""]), entries)
+    led = {to for on, to in links(pdf) if on == contents}
+    assert led == {int(number) - 1 for number in numbers.groups()}
+    for page, number in zip(PAGES, numbers.groups()):
+        assert title(page) in texts[int(number) - 1]
+
+
+def test_a_citation_leads_to_its_entry(pdf, texts):
+    start = max(to for on, to in links(pdf) if texts[on].startswith("Contents"))
+    cited = len(parsed(HTML / f"{PAGES[1]}.html").select("article a[href*='bibliography']"))
+    assert cited and sum(on < start <= to for on, to in links(pdf)) > cited
+
+
+def test_figures_are_drawings(pdf):
+    assert parsed(HTML / f"{PAGES[2]}.html").select("article svg, article img[src$='.svg']")
+    assert [image.name for page in pdf.pages for image in page.images] == []
+
+
+def test_no_line_of_code_is_cut(texts):
+    whole = "".join(texts)
+    lines = [
+        plain(line)
+        for page in PAGES
+        for block in parsed(HTML / f"{page}.html").select("article .cell pre")
+        for line in block.get_text().splitlines()
+    ]
+    assert len(lines) > 100 and [line for line in lines if line not in whole] == []
