@@ -52,7 +52,10 @@ def launch(fn, *args, num_processes, hosts=None):
         child, _prepared = _prepared or start_ranks("torch"), None
         places = [""] * number
     else:
-        child, places = Hosts(hosts, number), [f", on {host}," for host in hosts for _ in range(number)]
+        child, places = (
+            Hosts(hosts, number),
+            [f", on {host}," for host in hosts for _ in range(number)],
+        )
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
         job = {"call": call, "num_processes": number, "first_rank": 0, "world_size": number,

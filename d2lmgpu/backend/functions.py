@@ -55,7 +55,11 @@ def device_functions(checked, num_gpus, gpu_number, cpu_number):
         return cpu_number(i)
 
     def try_gpu(i=0):
-        """Device ``i``: a GPU or, without any, a CPU device. DeviceError if too many."""
+        """Device ``i``: a GPU or, without any, a CPU device. DeviceError if too many.
+
+        In a worker on one of several hosts ``i`` may be a rank there: each has its own device.
+        """
+        i = machine.on_this_host(i)
         return gpu(i) if machine.check_index(i, num_gpus()) == "gpu" else cpu(i)
 
     def try_all_gpus():

@@ -23,6 +23,7 @@ from pathlib import Path
 
 from d2lmgpu.cluster.state import ssh_options
 from d2lmgpu.process import frames
+from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.settings import versions
 
@@ -32,7 +33,6 @@ LEAVE = 8  # seconds that a host has to end everything
 PACKAGE = Path(__file__).parents[2]
 SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
        "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
-ITS_OWN = ("CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR")
 END = b""  # the kind of what is no message: the link has ended
 
 
@@ -86,7 +86,9 @@ class Link:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._ssh.wait(timeout=1)
         words = self._words.read_text(errors="replace").strip().splitlines()[-5:]
-        return "\n".join(words) or f"ssh ended with exit code {self._ssh.returncode}"
+        code = self._ssh.returncode
+        closed = "the connection was closed" if code == 255 else f"ssh {end_in_words(code)}"
+        return "\n".join(words) or closed
 
     def close(self):
         """Tell the host to end everything."""
@@ -233,8 +235,3 @@ def check_versions(host, theirs):
                 f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "
                 "be sent between equal ones. Install the same on both."
             )
-
-
-def machine_independent(environ):
-    """``environ`` without what belongs to the caller's machine and not to its settings."""
-    return {name: value for name, value in environ.items() if name not in ITS_OWN}
