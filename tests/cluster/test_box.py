@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -87,14 +88,24 @@ def test_up_and_down_again_leave_nothing(tmp_path):
     assert sorted(os.listdir("/sys/class/net")) == links
 
 
+MOMENTS = {
+    "the folder": Path.exists,
+    "a host": lambda folder: any(map(box._is_host, psutil.pids())),
+    "the bridge": lambda folder: box.links.bridge_of(folder) in os.listdir("/sys/class/net"),
+    "an sshd": lambda folder: (folder / "n1.log").exists(),
+    "the state": lambda folder: (folder / "state.json").exists(),
+}
+
+
 @pytest.mark.parametrize("then", ["up", "down"])
-@pytest.mark.parametrize("moment", [0.1, 0.15, 0.2, 0.25, 0.3])
-def test_what_a_killed_up_leaves_goes_with_the_next_command(tmp_path, moment, then):
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_what_a_killed_up_leaves_goes_with_the_next_command(tmp_path, monkeypatch, moment, then):
     folder = tmp_path / "cluster"
+    monkeypatch.setenv(state.VARIABLE, str(folder))
     command = [sys.executable, "-m", "d2lmgpu", "cluster", "up", "--hosts", "4"]
-    environ = os.environ | {state.VARIABLE: str(folder)}
-    with subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL) as process:
-        time.sleep(moment)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
+        while process.poll() is None and not MOMENTS[moment](folder):
+            time.sleep(0.001)
         process.kill()
     complete = (folder / "state.json").exists()
     done = cluster_command(then, folder=folder)
