@@ -34,6 +34,8 @@ AuthenticationMethods publickey
 StrictModes no
 UsePAM no
 PidFile none
+ClientAliveInterval 1
+ClientAliveCountMax 5
 SetEnv TMPDIR=/run
 """
 SSH = """User root

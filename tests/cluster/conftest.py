@@ -64,9 +64,10 @@ class Cluster:
         namespace, found = os.readlink(f"/proc/{first}/ns/pid"), []
         for process in psutil.process_iter():
             try:
-                if os.readlink(f"/proc/{process.pid}/ns/pid") == namespace and process.pid != first:
+                inside = os.readlink(f"/proc/{process.pid}/ns/pid") == namespace
+                if inside and process.pid != first and process.cmdline():
                     found.append(process)
-            except OSError:
+            except (OSError, psutil.Error):  # it has gone
                 pass
         return found
 
@@ -77,9 +78,15 @@ class Cluster:
         """What lies in the host's own folder for temporary files."""
         return list(Path(f"/proc/{self.first_process(host).pid}/root/run").glob("d2lmgpu-*"))
 
+    def alive(self, host):
+        try:
+            return bool(psutil.Process(self.state["hosts"][host]["pid"]).children())
+        except psutil.NoSuchProcess:
+            return False
+
     def left(self):
         """What is left of runs on the hosts that are alive: processes and files."""
-        alive = [h for h, one in self.state["hosts"].items() if psutil.pid_exists(one["pid"])]
+        alive = filter(self.alive, self.state["hosts"])
         return [
             (host, thing) for host in alive for thing in self.processes(host) + self.files(host)
         ]

@@ -1,6 +1,7 @@
 """What fails on another host is told by rank and host, the cause before its consequences."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -91,7 +92,7 @@ def test_a_host_that_has_another_version(two_hosts, what, tmp_path, monkeypatch)
         there, said = work.parent, "notebook: No such file or directory"
     first = two_hosts.first_process("n2").pid
     subprocess.run(["nsenter", "-t", str(first), "-m", "mount", "--bind", own, there], check=True)
-    with pytest.raises(LaunchError, match=f"^Host n2 .*{said}"):
+    with pytest.raises(LaunchError, match=f"^Host n2 .*{re.escape(said)}"):
         launch(print, hosts=HOSTS, num_processes=1)
     assert two_hosts.left() == []
 
