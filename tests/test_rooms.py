@@ -15,7 +15,8 @@ PACKAGE = ROOT / "d2lmgpu"
 # A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
 ORDER = [
     ["machine"], ["cluster"], ["process"], ["launch"], ["data"], ["collectives"], ["figures"],
-    ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["lab"], ["course"], ["cli"], ["__main__"],
+    ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["lab"], ["course"], ["cli"],
+    ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 
