@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks soak wheel offline pdf bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster soak wheel offline pdf bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -76,6 +76,7 @@ run: setup  ## run one chapter and store the outputs of its checked cells: make 
 test: setup  ## everything, two things at a time
 	$(PYTHON) -m ruff check .
 	$(MAKE) -j2 -Oline test-hub test-package test-frameworks
+	$(MAKE) test-cluster
 	$(MAKE) book
 	$(PYTEST) tests/book
 
@@ -83,7 +84,10 @@ test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
 test-package: setup
-	$(PYTEST) tests --ignore tests/backends --ignore tests/book --ignore tests/hub
+	$(PYTEST) tests $(foreach room,backends book cluster hub,--ignore tests/$(room))
+
+test-cluster: setup  ## several hosts in one box, as root on Linux: its kills need the machine for themselves
+	$(PYTEST) tests/cluster
 
 test-frameworks: setup  # each framework in a process of its own, and every chapter
 	$(PYTEST) tests/backends --framework torch

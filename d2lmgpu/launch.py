@@ -63,7 +63,7 @@ def launch(fn, *args, num_processes, hosts=None):
             on_event=events.pass_on,
             on_output=lambda output: print(decode(output), end="", flush=True),
         )
-        return results(child.folder, places, end)
+        return results(child.left, places, end)
     finally:
         child.close()
 

@@ -8,7 +8,7 @@ import pytest
 
 from d2lmgpu import cli
 
-COMMANDS = ["doctor", "record", "forecast", "calibrate", "reset", "gpu-check"]
+COMMANDS = ["doctor", "record", "forecast", "calibrate", "reset", "gpu-check", "cluster"]
 LOADS = "from d2lmgpu import torch as d2l"
 
 

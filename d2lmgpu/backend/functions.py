@@ -57,8 +57,11 @@ def device_functions(checked, num_gpus, gpu_number, cpu_number):
     make = {"gpu": gpu, "cpu": cpu}
 
     def try_gpu(i=0):
-        """Device ``i``: a GPU or, without any, a CPU device. DeviceError if too many."""
-        kind, number = machine.place(i, num_gpus())
+        """Device ``i``: a GPU or, without any, a CPU device. DeviceError if too many.
+
+        In a worker on one of several hosts ``i`` may be a rank there: each has its own device.
+        """
+        kind, number = machine.place(machine.on_this_host(i), num_gpus())
         return make[kind](number)
 
     def try_all_gpus():

@@ -34,6 +34,8 @@ AuthenticationMethods publickey
 StrictModes no
 UsePAM no
 PidFile none
+ClientAliveInterval 1
+ClientAliveCountMax 5
 SetEnv TMPDIR=/run
 """
 SSH = """User root
@@ -123,7 +125,7 @@ def _build(names, rate):
     folder, network = state.folder(), links.free_network()
     bridge = links.bridge_of(folder)
     addresses = {name: str(network[i]) for i, name in enumerate(names, start=1)}
-    _write_files(folder, addresses)
+    _write_files(folder, addresses, str(network[-2]))
     processes = {name: _start(folder, name) for name in names}
     hosts = {}
     for name, process in processes.items():
@@ -142,7 +144,7 @@ def _build(names, rate):
     return cluster
 
 
-def _write_files(folder, addresses):
+def _write_files(folder, addresses, here):
     folder.mkdir(mode=0o700, parents=True)
     for key in ("key", "host_key"):
         links.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / key)
@@ -151,8 +153,9 @@ def _write_files(folder, addresses):
     (folder / "known_hosts").write_text("".join(known))
     ways = [f"Host {name}\nHostName {address}\n" for name, address in addresses.items()]
     (folder / "ssh_config").write_text("".join(ways) + "Host *\n" + SSH.format(folder=folder))
-    lines = [f"{address} {name}\n" for name, address in addresses.items()]
-    (folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(lines))
+    named = {"localhost": "127.0.0.1", socket.gethostname(): here} | addresses
+    lines = [f"{address} {name}\n" for name, address in named.items()]
+    (folder / "hosts").write_text("".join(lines))
     (folder / "shadow").write_text("root:*:1:0:99999:7:::\n")  # no password, and not locked
     for name, address in addresses.items():
         (folder / name).write_text(SSHD.format(folder=folder, address=address))

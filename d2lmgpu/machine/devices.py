@@ -99,6 +99,20 @@ def place(i: int, gpus: int) -> tuple[str, int]:
     return first(i + 1, gpus)[i]
 
 
+def on_this_host(i):
+    """The number here of device ``i``: that of a rank is its local rank, else it is ``i`` itself.
+
+    So ``try_gpu(rank)`` is a device of its own for each rank on several hosts, too, under
+    ``launch`` as under torchrun.
+    """
+    rank, local, number = map(os.environ.get, ("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"))
+    if rank and local and number and is_whole(i):
+        first = int(rank) - int(local)
+        if first <= i < first + int(number):
+            return i - first
+    return i
+
+
 def check_run(num_gpus: int, batch_size: int, lr: float, num_epochs: int | None = None) -> None:
     """Refuse a training run that cannot be right: RunError names the value and what is allowed.
 

@@ -21,6 +21,8 @@ from d2lmgpu.process.child import start_ranks
 from d2lmgpu.process.settings import versions
 
 SIOCGIFADDR = 0x8915
+# What belongs to the caller's machine and is no setting of the run.
+ITS_OWN = {"CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"}
 TAIL = 1 << 16  # bytes of a log that are worth sending
 
 
@@ -64,7 +66,8 @@ def interface_with(address):
 
 def on_this_host(job, child):
     """The job, pickled, with the caller's environment where this host has no setting of its own."""
-    return pickle.dumps(job | {"environ": job["environ"] | os.environ | child.environ})
+    theirs = {name: value for name, value in job["environ"].items() if name not in ITS_OWN}
+    return pickle.dumps(job | {"environ": theirs | os.environ | child.environ})
 
 
 def beat(send):

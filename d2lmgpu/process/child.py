@@ -118,6 +118,11 @@ class Child:
                                 return event
         return {"event": "exit", "codes": None, "supervisor": None}
 
+    def left(self, name):
+        """The content of a file that the workers have left in the folder, None without one."""
+        with contextlib.suppress(FileNotFoundError):
+            return (self.folder / name).read_bytes()
+
     def _drain(self, on_output):
         """Hand on what was printed before everything ended."""
         os.set_blocking(self._output.fileno(), False)

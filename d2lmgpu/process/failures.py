@@ -14,15 +14,17 @@ class LaunchError(RuntimeError):
     """A worker process failed, or a host; the message names it and shows the end of its output."""
 
 
-def results(folder, places, end):
-    """What the workers returned, by rank. ``places`` has words for where each of them ran.
+def results(left, places, end):
+    """What the workers returned, by rank.
 
-    Raises LaunchError if one of them left nothing, or what cannot be used here.
+    ``left(name)`` is the content of a file that they left (see ``ranks``) or None, ``places`` has
+    words for where each of them ran, ``end`` is the last event. Raises LaunchError if one of them
+    left nothing, or what cannot be used here.
     """
-    files = [folder / f"result-{rank}" for rank in range(len(places))]
-    if end["codes"] == [0] * len(places) and all(file.exists() for file in files):
-        return [_unpickled(rank, file.read_bytes()) for rank, file in enumerate(files)]
-    raise LaunchError(_what_happened(folder, places, end))
+    found = [left(f"result-{rank}") for rank in range(len(places))]
+    if end["codes"] == [0] * len(places) and None not in found:
+        return [_unpickled(rank, result) for rank, result in enumerate(found)]
+    raise LaunchError(_what_happened(left, places, end))
 
 
 def _unpickled(rank, result):
@@ -36,27 +38,26 @@ def _unpickled(rank, result):
         ) from error
 
 
-def _what_happened(folder, places, end):
+def _what_happened(left, places, end):
     """What went wrong first, in words: once one worker has gone, its peers mostly fail, too."""
     for host, why in end.get("lost", {}).items():
-        return f"Host {host} was lost: {why}.{_tail(folder / f'log-{host}')}"
+        return f"Host {host} was lost: {why}.{_tail(left(f'log-{host}'))}"
     if end["codes"] is None:
         ended = f"The supervisor of the workers ended with {end['supervisor']}."
-        return ended + _tail(folder / "log")
+        return ended + _tail(left("log"))
     _, what, rank = min(
-        (*_end_of(folder, rank, code), rank)
+        (*_end_of(left(f"error-{rank}"), rank, code), rank)
         for rank, code in enumerate(end["codes"])
-        if code != 0 or not (folder / f"result-{rank}").exists()
+        if code != 0 or left(f"result-{rank}") is None
     )
     worker = f"Worker {rank} of {len(places)}{places[rank]}"
-    return f"{worker} {what.rstrip()}{_tail(folder / f'log-{rank}')}"
+    return f"{worker} {what.rstrip()}{_tail(left(f'log-{rank}'))}"
 
 
-def _end_of(folder, rank, code):
+def _end_of(error, rank, code):
     """When a worker that has failed did so, as far as its end tells, and how, in words."""
-    error = folder / f"error-{rank}"
-    if error.exists():
-        raised = json.loads(error.read_text())
+    if error is not None:
+        raised = json.loads(error)
         # Formatted here because only the caller knows the source lines of a notebook's cells.
         frames = traceback.StackSummary.from_list(raised["frames"]).format()[-5:]
         what = f"raised {raised['error']}\n\nThe end of its traceback:\n{''.join(frames)}"
@@ -68,6 +69,6 @@ def _end_of(folder, rank, code):
 
 
 def _tail(log, lines=15):
-    text = log.read_text(errors="replace").rstrip() if log.exists() else ""
+    text = (log or b"").decode(errors="replace").rstrip()
     end = "\n".join(text.splitlines()[-lines:])
     return f"\n\nThe end of its output:\n{end}" if end else ""

@@ -10,9 +10,7 @@ import contextlib
 import json
 import os
 import queue
-import re
 import shlex
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,6 +21,7 @@ from pathlib import Path
 
 from d2lmgpu.cluster.state import ssh_options
 from d2lmgpu.process import frames
+from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.settings import versions
 
@@ -32,24 +31,22 @@ LEAVE = 8  # seconds that a host has to end everything
 PACKAGE = Path(__file__).parents[2]
 SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
        "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
-ITS_OWN = ("CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR")
 END = b""  # the kind of what is no message: the link has ended
 
 
 class Link:
     """One host: ssh to it, a thread that writes messages, one that puts what comes in ``inbox``."""
 
-    def __init__(self, host, options, folder, inbox):
+    def __init__(self, host, options, inbox):
         self.host, self.inbox = host, inbox
         self.silent = self.greeted = self.over = False
         self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
-        self._words = folder / f"ssh-{host}"
-        with open(self._words, "wb") as words:
-            self._ssh = subprocess.Popen(
-                [*SSH, *options, "--", host, command()], bufsize=0,
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=words,
-                start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-            )  # fmt: skip
+        self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed in kill; it has no name)
+        self._ssh = subprocess.Popen(
+            [*SSH, *options, "--", host, command()], bufsize=0,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
+            start_new_session=True,  # a notebook's interrupt reaches the kernel alone
+        )  # fmt: skip
         self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
         for work in (self._write, self._read):
             threading.Thread(target=work, daemon=True, name=f"{work.__name__} {host}").start()
@@ -85,8 +82,11 @@ class Link:
             return f"it did not start a Python within {BEGIN} s"
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._ssh.wait(timeout=1)
-        words = self._words.read_text(errors="replace").strip().splitlines()[-5:]
-        return "\n".join(words) or f"ssh ended with exit code {self._ssh.returncode}"
+        self._words.seek(0)
+        words = self._words.read().decode(errors="replace").strip().splitlines()[-5:]
+        code = self._ssh.returncode
+        closed = "the connection was closed" if code == 255 else f"ssh {end_in_words(code)}"
+        return "\n".join(words) or closed
 
     def close(self):
         """Tell the host to end everything."""
@@ -102,6 +102,7 @@ class Link:
     def kill(self):
         self._ssh.kill()
         self._ssh.wait()
+        self._words.close()
 
 
 def command():
@@ -114,11 +115,10 @@ class Hosts:
     """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is."""
 
     def __init__(self, hosts, num_processes):
-        self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
-        self.environ, self._number, self._store = {}, num_processes, None
+        self.environ, self._number, self._store, self._files = {}, num_processes, None, {}
         self.world_size = num_processes * len(hosts)
         self._inbox, options = queue.SimpleQueue(), ssh_options(hosts)
-        self._links = [Link(host, options, self.folder, self._inbox) for host in hosts]
+        self._links = [Link(host, options, self._inbox) for host in hosts]
 
     def ranks(self, link):
         """The ranks of the workers on a host."""
@@ -179,7 +179,9 @@ class Hosts:
             elif kind == frames.EVENT:
                 on_event(json.loads(content))
             elif kind == frames.FILE:
-                self._keep(link, *content.split(b"\n", 1))
+                name, piece = content.split(b"\n", 1)
+                name = f"log-{link.host}" if name == b"log" else name.decode()
+                self._files.setdefault(name, bytearray()).extend(piece)
             elif not link.over:
                 link.over = True
                 failed = self._note_end(link, None if kind == END else json.loads(content), end)
@@ -187,12 +189,10 @@ class Hosts:
                     deadline = time.monotonic() + GRACE
         return end
 
-    def _keep(self, link, name, piece):
-        name = name.decode()
-        if not re.fullmatch(r"(result|error|log)-\d+|log", name):
-            raise LaunchError(f"Host {link.host} sent the file {name!r}.")
-        with open(self.folder / (f"log-{link.host}" if name == "log" else name), "ab") as file:
-            file.write(piece)
+    def left(self, name):
+        """The content of a file that the workers have left on their hosts, None without one."""
+        content = self._files.get(name)
+        return None if content is None else bytes(content)
 
     def _note_end(self, link, told, end):
         """Add what a host told at its end, None if it told nothing; whether it has failed."""
@@ -204,11 +204,11 @@ class Hosts:
             return True
         for rank, code in zip(self.ranks(link), told["codes"], strict=True):
             end["codes"][rank] = code
-            error = self.folder / f"error-{rank}"
-            if error.exists():  # its time as our clock would have told it
-                raised = json.loads(error.read_text())
-                error.write_text(json.dumps(raised | {"time_ns": raised["time_ns"] - link.ahead}))
-        return any(not (self.folder / f"result-{rank}").exists() for rank in self.ranks(link))
+            if error := self.left(f"error-{rank}"):  # its time as our clock would have told it
+                raised = json.loads(error)
+                raised["time_ns"] -= link.ahead
+                self._files[f"error-{rank}"] = json.dumps(raised).encode()
+        return any(f"result-{rank}" not in self._files for rank in self.ranks(link))
 
     def close(self):
         """End whatever still runs on the hosts, and return once nothing of it is left there."""
@@ -222,7 +222,6 @@ class Hosts:
             for link in self._links:
                 link.kill()
             self._store = None
-            shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def check_versions(host, theirs):
@@ -233,8 +232,3 @@ def check_versions(host, theirs):
                 f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "
                 "be sent between equal ones. Install the same on both."
             )
-
-
-def machine_independent(environ):
-    """``environ`` without what belongs to the caller's machine and not to its settings."""
-    return {name: value for name, value in environ.items() if name not in ITS_OWN}

@@ -68,13 +68,13 @@ def work(rank, folder, job):
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     write_to(folder / f"log-{rank}", *((2,) if rank == 0 else (1, 2)))
     os.environ.clear()
-    numbers = {
-        "RANK": rank,
-        "LOCAL_RANK": rank - job["first_rank"],
-        "WORLD_SIZE": job["world_size"],
-        "LOCAL_WORLD_SIZE": job["num_processes"],
-    }
-    os.environ.update(job["environ"] | {name: str(number) for name, number in numbers.items()})
+    os.environ.update(
+        job["environ"],
+        RANK=str(rank),
+        LOCAL_RANK=str(rank - job["first_rank"]),
+        WORLD_SIZE=str(job["world_size"]),
+        LOCAL_WORLD_SIZE=str(job["num_processes"]),
+    )
     try:
         take_on(job)
         name, content = f"result-{rank}", run(rank, folder, job)
