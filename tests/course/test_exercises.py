@@ -13,12 +13,14 @@ import nbformat
 import numpy as np
 import pytest
 from exercise_answers import TOO_NARROW, WRONG
-from notebooks.operators import mutants
 
 from d2lmgpu.course import exercises
 from d2lmgpu.course.exercises.registry import EXERCISES, ExerciseError, Wrong
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests" / "notebooks"))
+from operators import mutants  # noqa: E402
+
 MASTER = (ROOT / "exercises" / "write-it.py").read_text()
 QUESTION = r"# name: (\S+)\n.*?# BEGIN SOLUTION\n\n# %%\n(.*?)\n\n# %%"
 SOLUTIONS = dict(re.findall(QUESTION, MASTER, re.S))
