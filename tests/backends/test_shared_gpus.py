@@ -9,6 +9,8 @@ import pytest
 from lenet_start import random_batch, start
 from training.numpy_networks import gradient
 
+from d2lmgpu.costmodel import CostError
+from d2lmgpu.costmodel.measure import calibrate
 from d2lmgpu.machine import devices as machine
 from d2lmgpu.machine.devices import DeviceError
 
@@ -163,6 +165,12 @@ def test_more_replicas_than_gpus_are_simulated_and_a_run_says_so(d2l, choose, mo
     assert "3 devices, simulated" in str(run) and "says nothing about speedup" in str(run)
     choose("gpu:1,cpu:3", 1)
     assert [d2l.sharing(k) for k in (2, 3, 4)] == ["in parallel", "in parallel", "simulated"]
+
+
+def test_the_cost_model_whose_devices_are_equal_refuses_a_mixed_list(choose, framework):
+    choose("gpu:1,cpu:1", 1)
+    with pytest.raises(CostError, match="D2LMGPU_DEVICES is 'gpu:1,cpu:1'"):
+        calibrate(framework)
 
 
 def test_one_too_many_is_refused_with_the_way_to_share_the_gpu(d2l, choose):

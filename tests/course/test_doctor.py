@@ -70,6 +70,17 @@ def test_a_framework_that_does_not_see_the_gpu_is_told_of(framework, remedy):
     assert remedy not in doctor.check_framework(framework, there=0)[0]
 
 
+@pytest.mark.parametrize("choice, said", [
+    ("gpu:2", "2 GPUs, each a device"),
+    ("gpu:3", "3 devices, gpu(0), gpu(1), gpu(0); runs on more than 2 are simulated"),
+    ("gpu:1,cpu:1", "2 devices, gpu(0), cpu(0)"),
+])  # fmt: skip
+def test_shared_gpus_and_mixed_lists_are_named(monkeypatch, choice, said):
+    monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+    lines, problems = doctor.examine([Framework("torch", "2.13.0", 2), Framework("mxnet")], ["a"])
+    assert line(lines, "PyTorch") == f"PyTorch 2.13.0: {said}" and problems == []
+
+
 def test_gpus_that_the_variable_leaves_alone_are_told_of(monkeypatch):
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu")
     said, problems = doctor.check_framework(Framework("torch", "2.13.0", 4), there=4)
