@@ -23,7 +23,8 @@ def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
 
 
 def mark(axes, gap: Gap, height: float, ink: str) -> None:
-    """Hatch the gap at this height of the axes, and write its time above it."""
+    """Hatch the gap at this height of the axes, and write its time above it or, at the top, below."""
     axes.barh(height, gap.length, 0.6, gap.start, color="none", hatch="////", edgecolor=ink)
-    at = gap.start + gap.length / 2, height - 0.31
-    axes.text(*at, f"{gap.length:.3g} ms", ha="center", va="bottom", fontsize=8)
+    side, align = (-1, "bottom") if height else (1, "top")  # above the first lane is the title
+    at = gap.start + gap.length / 2, height + 0.33 * side
+    axes.text(*at, f"{gap.length:.3g} ms", ha="center", va=align, fontsize=8)

@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 from nbformat import v4, write
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -53,6 +54,23 @@ def test_warning_fails_the_build_each_time(book):
     chapter(book, v4.new_markdown_cell("# One\n\n[nowhere](missing.md)"))
     assert book.main() != 0
     assert book.main() != 0
+
+
+def test_an_address_brings_a_picture_for_other_sites(book):
+    (book.ROOT / "tools").mkdir()
+    (book.ROOT / "tools" / "page-templates").symlink_to(ROOT / "tools" / "page-templates")
+    config = book.ROOT / "_config.yml"
+    address = "https://pages.example.org/course/"
+    config.write_text(config.read_text().replace('baseurl: ""', f'baseurl: "{address}"'))
+    chapter(book, v4.new_markdown_cell('# One "&" all\n\nWhat *it* is about.'))
+    assert book.main() == 0
+    head = BeautifulSoup((book.BUILD / "html" / "one.html").read_text(), "html.parser").head
+    told = {m["property"]: m["content"] for m in head.select("meta[property^='og:']")}
+    assert told["og:title"] == "One “&” all"
+    assert told["og:description"] == "What it is about."
+    assert told["og:url"] == f"{address}one.html"
+    picture = told["og:image"].removeprefix(address)
+    assert (book.BUILD / "html" / picture).is_file() and picture.endswith(".png")
 
 
 def test_changes_of_what_chapters_use_drop_the_build(book, monkeypatch):
