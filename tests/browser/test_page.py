@@ -57,6 +57,8 @@ def shown(show_offline, records):
 
 
 def run_names(page):
+    """The runs of the record that is shown, once they are drawn."""
+    page.locator(".lab-toggle").first.wait_for()
     return [text.strip() for text in page.locator(".lab-toggle").all_inner_texts()]
 
 
