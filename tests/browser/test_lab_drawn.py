@@ -1,4 +1,4 @@
-"""What the lab draws of numbers that a test has made, and what it tells of its reader."""
+"""What the lab draws of numbers that a test has made, and what it tells the kernel."""
 
 import re
 

@@ -1,9 +1,13 @@
 """The lab in a built page: opened as a file with the network cut, wide and narrow."""
 
 import json
+import shutil
 
 import pytest
+from contrast import FAINT
+from training_page import LINKS, write_theme
 
+from d2lmgpu.lab import scripts
 from d2lmgpu.lab.page import page as lab_page
 from d2lmgpu.records.store import RecordError
 
@@ -53,6 +57,8 @@ def shown(show_offline, records):
 
 
 def run_names(page):
+    """The runs of the record that is shown, once they are drawn."""
+    page.locator(".lab-toggle").first.wait_for()
     return [text.strip() for text in page.locator(".lab-toggle").all_inner_texts()]
 
 
@@ -107,6 +113,29 @@ def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
     shown.set_viewport_size({"width": 360, "height": 800})
     shown.wait_for_function("document.querySelector('.lab-curves canvas').clientWidth < 360")
     assert shown.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+@pytest.mark.parametrize("theme, ink", [("light", "false"), ("dark", "true")])
+def test_in_the_book_a_loader_gets_the_scripts_for_all_labs_of_a_page(
+    quiet, records, tmp_path, monkeypatch, theme, ink
+):
+    monkeypatch.setenv("D2LMGPU_BOOK", "1")
+    html = 2 * lab_page(folder=records)
+    write_theme(tmp_path / "_static")
+    shutil.copytree(scripts.FOLDER, tmp_path / "_static", dirs_exist_ok=True)
+    (tmp_path / "page.html").write_text(
+        f'<!doctype html><html data-theme="{theme}"><title>x</title><link rel="icon" href="data:,">'
+        f'{LINKS}<link rel="stylesheet" href="_static/lab.css">'
+        f'<script src="_static/lab-loader.js"></script><article class="bd-article">{html}</article>'
+    )
+    quiet.context.set_offline(True)
+    quiet.goto((tmp_path / "page.html").as_uri())
+    quiet.locator(".lab-curves canvas").nth(1).wait_for()
+    assert quiet.locator("script[src$='lab.js']").count() == 1
+    assert quiet.locator(".lab-record .lab-root").first.get_attribute("data-dark") == ink
+    quiet.set_viewport_size({"width": 1280, "height": 4000})  # only what is in it is found
+    found = quiet.evaluate(FAINT, ".lab-recorded")
+    assert found["count"] > 150 and found["faint"] == []
 
 
 def test_without_scripts_the_tables_are_there(browser, records, tmp_path):

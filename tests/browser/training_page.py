@@ -14,6 +14,9 @@ THEMES = [
     for package in (pydata_sphinx_theme, sphinx_book_theme)
 ]
 STYLES = ["bootstrap.css", "pydata-sphinx-theme.css", "sphinx-book-theme.css"]
+LINKS = "".join(
+    f'<link rel="stylesheet" href="_static/{style}">' for style in [*STYLES, "course.css"]
+)
 
 # An engine that does not train but tells a story: what the real one cannot be made to show.
 FAKE = """
@@ -44,14 +47,9 @@ class Training {
 """
 
 
-def write_site(folder, images, engine=None):
-    """What pages with the panel need beside them, ``engine`` in place of the real one."""
-    static = folder / "_static"
+def write_theme(static):
+    """The theme's styles and the libraries of the pages, in a new folder ``static``."""
     static.mkdir()
-    shutil.copytree(ASSETS / "training", static / "training")
-    shutil.copy(images, static / "training")
-    if engine:
-        (static / "training" / "training.js").write_text(engine)
     for name in ("vendor", "course.css"):
         (static / name).symlink_to(ASSETS / name)
     for style in STYLES:
@@ -59,16 +57,23 @@ def write_site(folder, images, engine=None):
         (static / style).symlink_to(found)
 
 
+def write_site(folder, images, engine=None):
+    """What pages with the panel need beside them, ``engine`` in place of the real one."""
+    static = folder / "_static"
+    write_theme(static)
+    shutil.copytree(ASSETS / "training", static / "training")
+    shutil.copy(images, static / "training")
+    if engine:
+        (static / "training" / "training.js").write_text(engine)
+
+
 def write_page(folder, name="page", theme="light", **data):
     """Writes ``name.html`` with a panel whose settings are ``data``."""
-    links = "".join(
-        f'<link rel="stylesheet" href="_static/{style}">' for style in [*STYLES, "course.css"]
-    )
     settings = "".join(f' data-{key.replace("_", "-")}="{value}"' for key, value in data.items())
     (folder / f"{name}.html").write_text(
         f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>A page that trains</title>'
-        f'<link rel="icon" href="data:,">{links}<script src="_static/training/loader.js"></script>'
+        f'<link rel="icon" href="data:,">{LINKS}<script src="_static/training/loader.js"></script>'
         f'<body><article class="bd-article"><div class="training"{settings}>'
         "In the built pages, your browser trains here.</div></article>"
     )
