@@ -33,11 +33,15 @@ class Compressing(Quiet):
         self.wfile.write(data)
 
 
+class Server(http.server.ThreadingHTTPServer):
+    request_queue_size = 64  # a page asks for all of its files at once
+
+
 @contextlib.contextmanager
 def served(folder, handler=Quiet):
     """The address of the folder on a free loopback port, without a / at its end."""
     handler = functools.partial(handler, directory=folder)
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), handler) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()
         try:

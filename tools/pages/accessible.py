@@ -5,6 +5,10 @@ MENDED = {
     '<summary aria-label="Toggle hidden content">': "<summary>",
     # A list's children are list items; docutils makes other ones, with link targets between them.
     '<div role="list" class="citation-list">': '<div class="citation-list">',
+    # What may scroll can be scrolled with the keyboard.
+    '<div class="pst-scrollable-table-container">': (
+        '<div class="pst-scrollable-table-container" tabindex="0" role="group" aria-label="Table">'
+    ),
 }
 
 
