@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import yaml
-from conftest import LACKS, ROOT, Host, read
+from free_host import LACKS, ROOT, Host, read
 from installed import brought_by, wheel
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
