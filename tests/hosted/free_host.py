@@ -11,12 +11,16 @@ import venv
 from pathlib import Path
 
 import nbformat
+import tomllib
 from installed import brought_by, link
 from nbclient import NotebookClient
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
 HAS = ["torch", "numpy", "matplotlib", "ipywidgets", "ipykernel", "pip"]
-LACKS = ["cloudpickle", "scipy"]  # what else the package needs; an index would serve it
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+NEEDS = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
+LACKS = brought_by(Requirement(line).name for line in NEEDS) - brought_by(HAS)
 KEPT = ("PATH", "LANG", "OPENBLAS_CORETYPE")
 
 

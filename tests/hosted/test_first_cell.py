@@ -44,7 +44,7 @@ def repository(tmp_path_factory):
 def index(tmp_path_factory):
     """An index with what the package needs beyond the host's own, and what builds it."""
     folder = tmp_path_factory.mktemp("index")
-    for name in brought_by([*LACKS, "hatchling"]) - {"numpy"}:
+    for name in LACKS | brought_by(["hatchling"]):
         wheel(name, folder / name)
     with served(folder) as address:
         yield {"PIP_INDEX_URL": address, "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
