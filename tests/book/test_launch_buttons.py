@@ -3,6 +3,7 @@
 On pages that need no MXNet it leads to Kaggle and Colab, too.
 """
 
+import ast
 import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -25,10 +26,14 @@ def has_code(path):
 
 def needs_mxnet(path):
     """Whether a notebook imports MXNet itself, and not in another process."""
-    lines = "".join(
-        line for cell in json.loads((ROOT / path).read_text())["cells"] for line in cell["source"]
-    ).splitlines()
-    return any(line.startswith(("from mxnet", "from d2lmgpu import mxnet")) for line in lines)
+    cells = json.loads((ROOT / path).read_text())["cells"]
+    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
+    return any(
+        "mxnet" in ast.unparse(statement)
+        for source in sources
+        for statement in ast.parse(source).body
+        if isinstance(statement, (ast.Import, ast.ImportFrom))
+    )
 
 
 def buttons(page):

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 
 import pytest
-from conftest import HAS, ROOT, Host, read
+from free_host import HAS, ROOT, Host, read
 from test_chapters_alone import run_alone
 
 NAMES = [

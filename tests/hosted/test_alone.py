@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import ROOT
+from free_host import ROOT
 
 RUNS = """
 import json, sys

@@ -4,7 +4,7 @@ Those of ``NAMES`` in each test; `make soak` runs every one, on each Python: ``a
 """
 
 import pytest
-from conftest import read
+from free_host import read
 
 NAMES = [
     "foundations/data-parallelism",

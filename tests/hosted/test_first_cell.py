@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 import yaml
-from conftest import LACKS, ROOT, Host, read
+from free_host import LACKS, ROOT, Host, read
 from installed import brought_by, wheel
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
@@ -44,7 +44,7 @@ def repository(tmp_path_factory):
 def index(tmp_path_factory):
     """An index with what the package needs beyond the host's own, and what builds it."""
     folder = tmp_path_factory.mktemp("index")
-    for name in brought_by([*LACKS, "hatchling"]) - {"numpy"}:
+    for name in LACKS | brought_by(["hatchling"]):
         wheel(name, folder / name)
     with served(folder) as address:
         yield {"PIP_INDEX_URL": address, "PIP_EXTRA_INDEX_URL": "", "PIP_FIND_LINKS": ""}
