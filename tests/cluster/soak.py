@@ -8,6 +8,7 @@ import random
 import signal
 import time
 
+from box_traces import Cluster, traces_of
 from test_hosts_end import Caller, cut, gone, kill_agent, kill_host, kill_ssh, kill_worker
 
 from d2lmgpu.cluster import box, state
@@ -17,8 +18,6 @@ TIMES = 20
 
 
 def test_twenty_ends_at_random_moments_leave_nothing(tmp_path, monkeypatch):
-    from cluster.conftest import Cluster, traces_of
-
     chance, latest = random.Random(0), 0
     for number in range(TIMES):
         folder, files = tmp_path / f"cluster-{number}", tmp_path / f"files-{number}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.conftest import Cluster, cluster_command, traces_of
+from box_traces import Cluster, cluster_command, traces_of
 
 from d2lmgpu.cluster import box, state
 
