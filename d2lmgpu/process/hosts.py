@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -137,6 +138,8 @@ class Hosts:
 
         Raises LaunchError for a host that does not answer or has another Python, torch or package.
         """
+        if not shutil.which("ssh"):
+            raise LaunchError("Other hosts are reached by ssh, which is not installed here.")
         options = ssh_options([link.host for link in self._links])
         for link in self._links:
             link.start(options)

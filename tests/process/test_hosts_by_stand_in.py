@@ -87,3 +87,9 @@ def test_a_host_that_lets_nobody_in_is_named_with_ssh_s_words(ssh):
     with pytest.raises(LaunchError, match=r"^Host locked cannot be used: .*Permission denied"):
         launch(print, hosts=["a", "locked"], num_processes=1)
     ssh.assert_none(seconds=2)
+
+
+def test_without_ssh_it_says_so(traces, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(LaunchError, match="ssh, which is not installed"):
+        launch(print, hosts=["a"], num_processes=1)
