@@ -100,6 +100,7 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
 	$(PYTEST) -q -s tests/process/soak.py
+	$(PYTEST) -q -s tests/cluster/soak.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
 	$(PYTEST) -q -s tests/hub/ten_learners.py
 	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py

@@ -34,8 +34,8 @@ AuthenticationMethods publickey
 StrictModes no
 UsePAM no
 PidFile none
-ClientAliveInterval 1
-ClientAliveCountMax 5
+ClientAliveInterval 2
+ClientAliveCountMax 3
 SetEnv TMPDIR=/run
 """
 SSH = """User root

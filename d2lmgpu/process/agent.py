@@ -10,6 +10,7 @@ import fcntl
 import json
 import os
 import pickle
+import signal
 import socket
 import struct
 import sys
@@ -45,8 +46,11 @@ def main():
                 child.send(on_this_host(pickle.loads(b"".join(job)) | place, child))
                 job.clear()
                 threading.Thread(target=report, args=[send, child, place], daemon=True).start()
-    except (TimeoutError, OSError):
-        pass  # the caller has gone, or the link
+    except TimeoutError:  # the link has gone, and sshd would hold its end for long
+        with contextlib.suppress(OSError):
+            os.kill(os.getppid(), signal.SIGTERM)
+    except OSError:
+        pass  # the caller has gone
     finally:
         child.close()
         os._exit(0)

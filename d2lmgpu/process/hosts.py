@@ -11,6 +11,7 @@ import json
 import os
 import queue
 import shlex
+import shutil
 import socket
 import subprocess
 import sys
@@ -37,19 +38,21 @@ END = b""  # the kind of what is no message: the link has ended
 class Link:
     """One host: ssh to it, a thread that writes messages, one that puts what comes in ``inbox``."""
 
-    def __init__(self, host, options, inbox):
-        self.host, self.inbox = host, inbox
+    def __init__(self, host, inbox):
+        self.host, self.inbox, self._ssh = host, inbox, None
         self.silent = self.greeted = self.over = False
         self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
+        self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
+
+    def start(self, options):
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed in kill; it has no name)
         self._ssh = subprocess.Popen(
-            [*SSH, *options, "--", host, command()], bufsize=0,
+            [*SSH, *options, "--", self.host, command()], bufsize=0,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
             start_new_session=True,  # a notebook's interrupt reaches the kernel alone
         )  # fmt: skip
-        self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
         for work in (self._write, self._read):
-            threading.Thread(target=work, daemon=True, name=f"{work.__name__} {host}").start()
+            threading.Thread(target=work, daemon=True, name=f"{work.__name__} {self.host}").start()
 
     def send(self, kind, content=b""):
         self._outbox.put((kind, content))
@@ -95,14 +98,16 @@ class Link:
 
     def wait(self, deadline):
         """Wait until it has; where it cannot say so any more, not for long."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._ssh.wait(0 if self.silent else max(0, deadline - time.monotonic()))
+        if self._ssh:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._ssh.wait(0 if self.silent else max(0, deadline - time.monotonic()))
         self.kill()
 
     def kill(self):
-        self._ssh.kill()
-        self._ssh.wait()
-        self._words.close()
+        if self._ssh:
+            self._ssh.kill()
+            self._ssh.wait()
+            self._words.close()
 
 
 def command():
@@ -112,13 +117,16 @@ def command():
 
 
 class Hosts:
-    """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is."""
+    """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is.
+
+    Nothing runs before ``send``: an interrupt from then on finds all that was started.
+    """
 
     def __init__(self, hosts, num_processes):
         self.environ, self._number, self._store, self._files = {}, num_processes, None, {}
         self.world_size = num_processes * len(hosts)
-        self._inbox, options = queue.SimpleQueue(), ssh_options(hosts)
-        self._links = [Link(host, options, self._inbox) for host in hosts]
+        self._inbox = queue.SimpleQueue()
+        self._links = [Link(host, self._inbox) for host in hosts]
 
     def ranks(self, link):
         """The ranks of the workers on a host."""
@@ -126,10 +134,15 @@ class Hosts:
         return range(first, first + self._number)
 
     def send(self, job: bytes):
-        """Give the workers their job, once all hosts are there.
+        """Start the hosts, and give the workers their job once all of them are there.
 
         Raises LaunchError for a host that does not answer or has another Python, torch or package.
         """
+        if not shutil.which("ssh"):
+            raise LaunchError("Other hosts are reached by ssh, which is not installed here.")
+        options = ssh_options([link.host for link in self._links])
+        for link in self._links:
+            link.start(options)
         from torch.distributed import TCPStore  # while the hosts import it, too
 
         waiting = set(self._links)

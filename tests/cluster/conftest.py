@@ -1,13 +1,9 @@
 """Four hosts in one box, and what runs left on them."""
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
-import psutil
 import pytest
+from box_traces import Cluster, cluster_command, traces_of
 
 from d2lmgpu.cluster import box, state
 
@@ -18,83 +14,6 @@ def pytest_collection_modifyitems(items):
     if here and (lacking := box.missing()):
         for item in here:
             item.add_marker(pytest.mark.skip(reason=f"needs {'; '.join(lacking)}"))
-
-
-def cluster_command(*words, folder, **options):
-    """``d2lmgpu cluster`` with ``words``, on the cluster in ``folder``."""
-    command = [sys.executable, "-m", "d2lmgpu", "cluster", *map(str, words)]
-    environ = os.environ | {state.VARIABLE: str(folder)}
-    return subprocess.run(command, env=environ, text=True, capture_output=True, **options)
-
-
-def traces_of(folder):
-    """What is there of the cluster in ``folder``: files, processes, interfaces and mounts."""
-    name = os.fsencode(folder)
-    lines = Path("/proc/mounts").read_bytes().splitlines()
-    found = [line for line in lines if name in line]
-    if folder.exists():
-        found += folder.rglob("*")
-    for process in psutil.process_iter():
-        try:
-            words = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        if str(folder) in words and process.pid != os.getpid():
-            found.append(words)
-    interfaces = json.loads(subprocess.check_output(["ip", "-json", "link"]))
-    bridge = box.links.bridge_of(folder)
-    return found + [one["ifname"] for one in interfaces if one["ifname"].startswith(bridge)]
-
-
-class Cluster:
-    """Hosts n1, n2, … that are up."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.state = json.loads((folder / "state.json").read_text())
-
-    def first_process(self, host):
-        """The process with whose end the host ends."""
-        (child,) = psutil.Process(self.state["hosts"][host]["pid"]).children()
-        return child
-
-    def processes(self, host):
-        """All processes on the host but its sshd."""
-        first = self.first_process(host).pid
-        namespace, found = os.readlink(f"/proc/{first}/ns/pid"), []
-        for process in psutil.process_iter():
-            try:
-                inside = os.readlink(f"/proc/{process.pid}/ns/pid") == namespace
-                if inside and process.pid != first and process.cmdline():
-                    found.append(process)
-            except (OSError, psutil.Error):  # it has gone
-                pass
-        return found
-
-    def agents(self, host):
-        return [p for p in self.processes(host) if "d2lmgpu.process.agent" in p.cmdline()]
-
-    def files(self, host):
-        """What lies in the host's own folder for temporary files."""
-        return list(Path(f"/proc/{self.first_process(host).pid}/root/run").glob("d2lmgpu-*"))
-
-    def alive(self, host):
-        try:
-            return bool(psutil.Process(self.state["hosts"][host]["pid"]).children())
-        except psutil.NoSuchProcess:
-            return False
-
-    def left(self):
-        """What is left of runs on the hosts that are alive: processes and files."""
-        alive = filter(self.alive, self.state["hosts"])
-        return [
-            (host, thing) for host in alive for thing in self.processes(host) + self.files(host)
-        ]
-
-    def link(self, host, upward):
-        """Cut the host's link, or mend it."""
-        link = self.state["bridge"] + host
-        subprocess.run(["ip", "link", "set", link, "up" if upward else "down"], check=True)
 
 
 @pytest.fixture(scope="session")

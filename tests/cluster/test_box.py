@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from cluster.conftest import Cluster, cluster_command, traces_of
+from box_traces import Cluster, cluster_command, traces_of
 
 from d2lmgpu.cluster import box, state
 
@@ -146,11 +146,15 @@ def test_what_cannot_be_is_refused_in_a_line(tmp_path, words, said):
 
 
 def test_what_is_missing_is_named(tmp_path, monkeypatch):
-    command = [sys.executable, "-m", "d2lmgpu", "cluster", "up"]
-    nobody = ["setpriv", "--reuid", "65534"]
-    done = subprocess.run([*nobody, *command], capture_output=True, text=True)
-    assert done.returncode == 1 and "the rights of root" in done.stderr
+    folder = tmp_path / "cluster"
+    monkeypatch.setenv(state.VARIABLE, str(folder))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "geteuid", lambda: 1000)
+        for command in (lambda: box.up(2), box.down):
+            with pytest.raises(state.ClusterError, match="the rights of root"):
+                command()
     monkeypatch.setenv("PATH", str(tmp_path))
     assert [line.split()[2] for line in box.missing()] == list(box.PROGRAMS)
     monkeypatch.setattr(sys, "platform", "darwin")
     assert box.missing() == ["Linux, whose network namespaces the hosts are: this is darwin"]
+    assert not folder.exists()

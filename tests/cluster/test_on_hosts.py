@@ -106,7 +106,7 @@ def test_the_page_s_worker_trains_on_two_hosts_and_reports_to_its_lab(
     printed = capfd.readouterr().out.splitlines()
     assert printed == [f"epoch {i}: test accuracy {a:.3f}" for i, a in enumerate(accuracies, 1)]
     told = [json.loads(line) for line in os.read(reader, 1 << 20).splitlines()]
-    assert {event["event"] for event in told} == {"loss", "progress", "point"}
+    assert {event["event"] for event in told} == {"batch", "loss", "point"}
     assert all(abs(event["time"] - time.monotonic()) < 60 for event in told)
     assert cluster.left() == []
 

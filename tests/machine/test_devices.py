@@ -213,3 +213,26 @@ def test_what_is_measured_and_where_nccl_will_do(monkeypatch, choice, gpus, meas
     sharing = {k: devices.sharing(k, gpus) for k in range(2, count + 1)}
     assert all((kind == "in parallel") == (k <= measured) for k, kind in sharing.items())
     assert tuple(k for k in range(1, count + 1) if devices.own_gpus(k, gpus)) == own
+
+
+@pytest.mark.parametrize(
+    ("place", "i", "found"),
+    [
+        ((None, None, None), 3, 3),
+        ((0, 0, 2), 1, 1),
+        ((1, 1, 2), 0, 0),
+        ((2, 0, 2), 2, 0),
+        ((2, 0, 2), 3, 1),
+        ((3, 1, 2), 3, 1),
+        ((3, 1, 2), 1, 1),  # a local rank is a local device
+        ((3, 1, 2), 4, 4),  # nobody's rank here
+        ((3, 1, 2), "x", "x"),
+    ],
+)
+def test_a_rank_on_one_of_several_hosts_has_a_device_there(monkeypatch, place, i, found):
+    for name, number in zip(("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"), place, strict=True):
+        if number is None:
+            monkeypatch.delenv(name, raising=False)
+        else:
+            monkeypatch.setenv(name, str(number))
+    assert devices.on_this_host(i) == found

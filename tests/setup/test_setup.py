@@ -56,6 +56,7 @@ class Machine:
         self.has("npm", NPM)
         self.has("chromium", "")
         self.has("firefox-esr", "")
+        self.has("sshd", "")
 
     def has(self, name, text, folder=None):
         program = (folder or self.bin) / name
@@ -69,7 +70,8 @@ class Machine:
     def set_up(self, **settings):
         """Runs the set-up: ``(exit status, lines that it wrote, commands that it called)``."""
         self.log.write_text("")
-        environment = {"PATH": str(self.bin), "HOME": str(self.home), "LOG": str(self.log)}
+        environment = {"PATH": str(self.bin), "HOME": str(self.home), "LOG": str(self.log),
+                       "POLICY_RC_D": str(self.log.with_name("policy"))}  # fmt: skip
         result = subprocess.run(
             [self.checkout / "tools" / "setup.sh"],
             env=environment | settings,
@@ -171,6 +173,20 @@ def test_firefox_comes_from_apt_for_root_or_its_lack_is_said(machine):
     status, lines, called = machine.set_up()
     assert status == 0 and "apt-get install -y firefox-esr" in called
     assert not any("no Firefox" in line for line in lines)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_sshd_comes_from_apt_for_root_and_its_daemon_is_not_started(machine, status):
+    machine.lacks("sshd")
+    assert "openssh" not in machine.set_up()[2]  # who is not root cannot have hosts anyhow
+    machine.has("id", ANSWER.format(0))
+    machine.has("apt-get", f'{APT}cat "$POLICY_RC_D" >>"$LOG"\nexit {status}\n')
+    done, lines, called = machine.set_up()
+    assert done == 0 and machine.ready
+    assert "exit 101" in called  # what keeps the package from starting it
+    assert status or "apt-get install -y openssh-server\n#!/bin/sh\nexit 101" in called
+    assert any("openssh-server package" in line for line in lines) == bool(status)
+    assert not machine.log.with_name("policy").exists()
 
 
 def test_chromium_comes_from_playwright_for_others_or_its_lack_is_said(machine):
