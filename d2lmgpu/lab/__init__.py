@@ -16,7 +16,8 @@ def __getattr__(name):
     try:
         return getattr(import_module(f"{__name__}.{MODULES[name]}"), name)
     except ModuleNotFoundError as error:
-        if error.name not in ("anywidget", "ipywidgets", "psygnal", "traitlets"):
+        missing = error.name.partition(".")[0]
+        if missing not in ("anywidget", "ipywidgets", "psygnal", "traitlets"):
             raise
-        text = f'The training lab needs {error.name}: pip install "d2lmgpu[lab]"'
-        raise ModuleNotFoundError(text, name=error.name) from error
+        text = f'The training lab needs {missing}: pip install "d2lmgpu[lab]"'
+        raise ModuleNotFoundError(text, name=missing) from error

@@ -7,7 +7,7 @@ import gpu_stand_in
 import numpy as np
 import pytest
 from lenet_start import random_batch, start
-from training.numpy_networks import gradient
+from numpy_networks import gradient
 
 from d2lmgpu.costmodel import CostError
 from d2lmgpu.costmodel.measure import calibrate
