@@ -48,7 +48,7 @@ def theta(d2l, array, numpy):
 
 
 def as_numpy_network(params):
-    """LeNet's parameters as `training.numpy_networks` orders them, in one vector."""
+    """LeNet's parameters as `numpy_networks` orders them, in one vector."""
     W1, b1, W2, b2, W3, b3, W4, b4 = (p.astype("float64") for p in params)
     W3 = W3.reshape(50, 4, 4, 128).transpose(1, 2, 0, 3)  # channels last
     kernels = W1.transpose(2, 3, 1, 0), W2.transpose(2, 3, 1, 0)
