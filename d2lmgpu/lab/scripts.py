@@ -6,6 +6,7 @@ from d2lmgpu.figures.site import PACKAGE
 
 FOLDER = PACKAGE / "lab" / "web"
 STYLES = ("uPlot.min.css", "lab.css")
+PREDICTION = ("prediction.js", "prediction.css")  # which the book has of its own
 SCRIPTS = (
     "uPlot.iife.min.js", "words.js", "theme.js", "choice.js", "number.js", "controls.js",
     "chart.js", "svg.js", "curves.js", "speedup.js", "runs.js", "lanes.js", "where.js",
@@ -27,13 +28,19 @@ export default {
 @cache
 def module() -> str:
     """The scripts as one ES module, which shows a widget as a lab."""
-    return "\n".join([*(FOLDER.joinpath(name).read_text() for name in SCRIPTS), RENDER])
+    return "\n".join(
+        [*(FOLDER.joinpath(name).read_text() for name in (PREDICTION[0], *SCRIPTS)), RENDER]
+    )
 
 
 @cache
 def styles() -> str:
     """The styles as one text."""
-    return "\n".join(FOLDER.joinpath(name).read_text() for name in STYLES)
+    return "\n".join(_read(*STYLES, PREDICTION[1]))
+
+
+def _read(*names):
+    return [FOLDER.joinpath(name).read_text() for name in names]
 
 
 def in_package(*names) -> list[str]:

@@ -9,9 +9,10 @@ from traitlets import Dict, List, TraitError, Unicode
 
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.figures.site import BOOK
-from d2lmgpu.lab import numbers, scripts, why
+from d2lmgpu.lab import numbers, predicting, scripts, why
 from d2lmgpu.lab.functions import CONTROLS, TITLES, framework_of, need
 from d2lmgpu.lab.model import LabModel
+from d2lmgpu.lab.predicted import PredictionError
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")
@@ -34,6 +35,7 @@ SAID = {
     "why": (why.why, RESULTS),
     "files": (numbers.files, RESULTS),
     "hidden": (hidden, ("hidden",)),
+    "prediction": (predicting.prediction, (*RESULTS, *SETTINGS, "num_devices")),
     "live": (numbers.live, ()),  # see _tell_live
     "state": (
         numbers.state,
@@ -86,7 +88,7 @@ class LabView(anywidget.AnyWidget):
     about, settings, state = (Dict().tag(sync=True) for _ in range(3))
     runs, speedups, hidden = (List().tag(sync=True) for _ in range(3))
     table, files = (Dict().tag(sync=True) for _ in range(2))
-    live = Dict(None, allow_none=True).tag(sync=True)
+    live, prediction = (Dict(None, allow_none=True).tag(sync=True) for _ in range(2))
     why, heard, troubles = (Unicode().tag(sync=True) for _ in range(3))
 
     def __init__(self, model):
@@ -138,6 +140,13 @@ class LabView(anywidget.AnyWidget):
 
     def do_reset(self):
         self.model.reset()
+
+    def do_predict(self, value):
+        try:
+            predicting.lock(self.model, value)
+        except PredictionError as error:
+            self.model.message = str(error)
+        self._tell("prediction")
 
     def do_measure(self):
         self.model.measure()

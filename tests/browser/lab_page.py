@@ -44,6 +44,11 @@ STATE = {
     "forecast": FORECAST, "forecasts": [[1, 1.0], [2, 1.9], [4, 2.1]], "can_measure": True,
     "measuring": None,
 }  # fmt: skip
+PREDICTION = {
+    "name": "lab/LeNet, PyTorch/2 devices, batch 256", "unit": "times", "low": 0, "high": None,
+    "question": "How many times as fast as one device will 2 devices be?", "remark": "",
+    "predicted": None, "happened": None,
+}  # fmt: skip
 WHERE = {"loading": 0.002, "computing": 0.03, "exchanging": 0.006, "waiting": 0.002, "other": 0.001}
 
 

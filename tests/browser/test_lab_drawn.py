@@ -267,3 +267,35 @@ def test_every_control_has_a_name_and_its_own_group(draw):
                 'spinbutton "Learning rate"', 'button "Run"', 'progressbar "Progress of the run"',
                 'region "Table of runs"'):  # fmt: skip
         assert one in tree, one
+
+
+LOCKED = {"value": 1.5, "time": "2026-01-31T09:30:00+01:00"}
+
+
+def test_a_prediction_is_locked_before_the_run_and_stands_beside_what_happened(draw):
+    page = draw(prediction=lab_page.PREDICTION)
+    field = page.get_by_label("How many times as fast")
+    field.fill("1.5")
+    page.evaluate("source.set({ state: source.get('state') })")
+    page.evaluate(FRAME)
+    assert field.input_value() == "1.5", "what is typed stays while other things change"
+    field.press("Enter")
+    assert sent(page) == [{"do": "predict", "value": 1.5}]
+    show = "entry => source.set({ prediction: { ...source.get('prediction'), ...entry } })"
+    page.evaluate(show, {"predicted": LOCKED})
+    page.evaluate(FRAME)
+    assert page.locator(".lab-prediction input").count() == 0
+    assert page.locator(".prediction-picture").count() == 0
+    page.evaluate(show, {"happened": {"value": 1.9, "source": "measured", "time": LOCKED["time"]}})
+    page.evaluate(FRAME)
+    outcome = page.locator(".prediction-picture").get_attribute("aria-label")
+    assert "predicted 1.5" in outcome and "measured 1.9" in outcome
+
+
+def test_where_no_speedup_will_be_told_nothing_is_asked(draw):
+    page = draw(prediction=None)
+    assert not page.locator(".lab-prediction").is_visible()
+    late = lab_page.PREDICTION | {"happened": LOCKED | {"source": "measured"}}
+    page.evaluate("prediction => source.set({ prediction })", late)
+    page.evaluate(FRAME)
+    assert not page.get_by_label("How many times as fast").is_visible(), "too late to predict"

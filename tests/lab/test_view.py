@@ -11,6 +11,7 @@ from recording import SECONDS
 
 from d2lmgpu.lab import TrainingLab, runner, scripts, view
 from d2lmgpu.lab.functions import JobError
+from d2lmgpu.records import compare
 
 VENDOR = Path(__file__).resolve().parents[2] / "assets" / "vendor"
 WIDGET = "application/vnd.jupyter.widget-view+json"
@@ -135,7 +136,8 @@ def test_uplot_is_the_one_of_the_pages_own_scripts():
 
 def test_every_script_is_in_the_module_and_in_the_page_once():
     there = {path.name for path in scripts.FOLDER.glob("*.js")}
-    assert {*scripts.OF_PAGE, "lab-loader.js"} == there
+    there -= {"predictions.js", "prediction-page.js"}  # of pages, see test_prediction_page.py
+    assert {*scripts.OF_PAGE, "lab-loader.js", scripts.PREDICTION[0]} == there
     assert len(scripts.OF_PAGE) == len(set(scripts.OF_PAGE))
 
 
@@ -151,3 +153,47 @@ def test_another_signature_is_refused_at_once():
 def test_arguments_of_a_wrong_type_are_refused_at_once(given):
     with pytest.raises(JobError):
         TrainingLab(**{"train": trains.finishes} | given)
+
+
+@pytest.fixture
+def predictions(monkeypatch, tmp_path):
+    monkeypatch.setenv("D2LMGPU_PREDICTIONS", str(tmp_path))
+
+
+def test_a_predicted_speedup_stays_and_meets_what_is_measured(predictions):
+    lab = shown(trains.finishes)
+    assert lab.view.prediction is None, "one device"
+    lab.model.num_devices = 2
+    choose(lab, num_gpus=2)
+    press(lab, "predict", value=1.5)
+    press(lab, "predict", value=1.9)
+    assert lab.view.prediction["predicted"]["value"] == 1.5
+    assert "locked" in lab.view.state["message"] and lab.view.prediction["happened"] is None
+    lab.model.runs = [trial(1, 100.0), trial(2, 180.0)]
+    assert lab.view.prediction["happened"]["value"] == 1.8
+    choose(lab, batch_size=512)
+    assert lab.view.prediction["predicted"] is None
+    choose(lab, num_gpus=3)
+    assert lab.view.prediction is None, "simulated"
+    another = shown(trains.finishes, num_gpus=2)
+    another.model.num_devices = 2
+    assert another.view.prediction["predicted"]["value"] == 1.5, "another kernel finds it"
+
+
+@pytest.mark.parametrize("runs", [[(2, 180.0)], [(1, 100.0), (2, 260.0)]])
+def test_what_is_no_speedup_over_one_device_never_meets_a_prediction(predictions, runs):
+    lab = shown(trains.finishes, num_gpus=2)
+    lab.model.num_devices = 2
+    press(lab, "predict", value=1.5)
+    lab.model.runs = [trial(*run) for run in runs]
+    assert lab.view.prediction["happened"] is None
+
+
+def trial(num_gpus, speed):
+    """A finished run of 'Training', as a table takes it."""
+    sharing = "one device" if num_gpus == 1 else "in parallel"
+    return compare.Trial(
+        train="Training", version="a", started="2026-01-01T00:00:00", num_gpus=num_gpus,
+        batch_size=256, lr=0.1, num_epochs=None, status="finished", message="", sharing=sharing,
+        **compare.numbers(1000, [0.5], [1000 / speed]),
+    )  # fmt: skip

@@ -10,7 +10,7 @@ class LabControls {
   static HTML = `
     <div class="lab-settings"></div>
     <p class="lab-note"></p>
-    <div class="lab-prediction"></div>
+    <div class="lab-prediction" hidden><div></div><div></div></div>
     <p class="lab-forecast"></p>
     <p class="lab-buttons">
       <button type="button" class="lab-run">Run</button>
@@ -119,6 +119,23 @@ class LabControls {
     measuring.hidden = state.measuring === null;
     measuring.querySelector("progress").value = state.measuring?.done ?? 0;
     measuring.querySelector("span").textContent = state.measuring?.message ?? "";
+  }
+
+  /** What the reader has predicted of these settings, and what happened; drawn when it changes. */
+  showPrediction() {
+    const entry = this.source.get("prediction") ?? null;
+    const now = JSON.stringify(entry);
+    if (now === this.predicted) return;
+    this.predicted = now;
+    const place = this.find(".lab-prediction");
+    place.hidden = entry === null;
+    if (entry === null) return;
+    const [field, outcome] = place.children;
+    const onLock = (value) => this.source.send({ do: "predict", value });
+    field.hidden = entry.predicted === null && entry.happened !== null; // too late to predict
+    predictionField(field, { ...entry, locked: entry.predicted, onLock });
+    outcome.hidden = entry.predicted === null || entry.happened === null;
+    predictionOutcome(outcome, entry);
   }
 
   static #forecast(forecast) {

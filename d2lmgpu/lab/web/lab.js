@@ -17,7 +17,7 @@ class Lab {
       <div class="lab-all"></div>
     </div>
     <div class="lab-save"></div>`;
-  static LIVE = ["about", "settings", "heard", "state", "live", "troubles"];
+  static LIVE = ["about", "settings", "heard", "state", "live", "prediction", "troubles"];
   static RESULTS = ["runs", "table", "speedups", "why", "files", "hidden"];
 
   constructor(root, source, recorded = false) {
@@ -78,6 +78,7 @@ class Lab {
   #showLive() {
     this.controls.showSettings();
     this.controls.showState();
+    this.controls.showPrediction();
     this.lanes.show(this.source.get("live"));
     this.find("troubles").textContent = this.source.get("troubles");
   }
