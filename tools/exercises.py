@@ -55,8 +55,8 @@ def page() -> str:
     for name, text, solution in questions():
         parts += [f"(exercise-{name})=\n{text}"]
         hints = exercises.registry.find(name).hints
-        parts += [f":::{{dropdown}} Hint {i}\n{hint}\n:::" for i, hint in enumerate(hints, 1)]
-        parts += [f":::{{dropdown}} Solution\n```python\n{solution}\n```\n:::"]
+        parts += [f"```{{dropdown}} Hint {i}\n{hint}\n```" for i, hint in enumerate(hints, 1)]
+        parts += [f"````{{dropdown}} Solution\n```python\n{solution}\n```\n````"]
     return "\n\n".join(parts) + "\n"
 
 

@@ -37,6 +37,8 @@ VARIABLES = {
     profiles.CAP: "at most so many training images; not set, as many as the profile says",
     "D2LMGPU_DATA": "the one folder in which the data is; not set, the usual places are searched",
     "D2LMGPU_CACHE": "where downloads are kept; not set, it is in the user's cache folder",
+    "D2LMGPU_PREDICTIONS": "where predictions are kept; not set, it is in the user's data folder",
+    "D2LMGPU_CLUSTER": "where hosts in one box are kept; not set, it is /run/d2lmgpu-cluster",
 }
 # What d2l.seed, the lab, the build of the book and the hub set for the processes that they start.
 INTERNAL = {

@@ -30,7 +30,7 @@ def forecasts(monkeypatch):
             samples_per_second=1000 * batch_size / num_gpus,
             communication_share=0.25,
         )
-        return SimpleNamespace(step=step, best_num_gpus=1)
+        return SimpleNamespace(step=step, best_num_gpus=1, fit_error=0.1)
 
     monkeypatch.setattr("d2lmgpu.lab.model.forecast", forecast)
     return asked
@@ -44,7 +44,7 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
     assert forecasts == [("lenet", "torch", 2, 64)]
     assert numbers.state(lab)["forecast"] == {
         "step_seconds": 0.002, "samples_per_second": 32_000, "communication_share": 0.25,
-        "best_num_gpus": 1, "error": list(RECORDED_ERRORS),
+        "best_num_gpus": 1, "error": list(RECORDED_ERRORS), "fit_error": 0.1,
     }  # fmt: skip
     lab.run()
     idle(lab)

@@ -1,7 +1,6 @@
 """The process in which an answer is checked: python -m d2lmgpu.course.exercises.worker"""
 
 import pickle
-import resource
 import sys
 import traceback
 from pathlib import Path
@@ -20,9 +19,7 @@ def main():
     job = pickle.loads(sys.stdin.buffer.read())
     take_on(job)
     answer, _ = pickle.loads(job["call"])
-    with open("/proc/self/statm") as file:
-        now = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, now + MEMORY))
+    limit_memory()
     for check in find(job["name"]).checks:
         try:
             text = ""
@@ -44,6 +41,16 @@ def main():
             return say(False, f"It raised {type(error).__name__}: {error}", "raised")
         say(True, text)
     report("done")
+
+
+def limit_memory():
+    """Let this process use ``MEMORY`` bytes of addresses more than it does (on Linux)."""
+    if sys.platform == "linux":
+        import resource  # which Windows lacks
+
+        with open("/proc/self/statm") as file:
+            most = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
 def say(right, text, reason=""):

@@ -2,8 +2,8 @@
 (() => {
   "use strict";
   const KEY = "d2lmgpu-prediction:";
-  const LOST = "This browser keeps nothing for this page, as in a private window: what you lock is " +
-    "locked until you leave the page.";
+  const LOST = "This browser keeps nothing for this page, as in a private window: what you lock " +
+    "is locked until you leave the page.";
   const unkept = new Map();
 
   // What is known of the question: { predicted, happened, remark }.
@@ -18,8 +18,9 @@
       const { predicted, happened = null } = JSON.parse(text);
       if (Number.isFinite(predicted.value)) return { predicted, happened, remark };
     } catch { /* said below */ }
-    return { predicted: null, happened: null, remark: `What this browser keeps as ${KEY + name} is ` +
-      "damaged: remove it, and the question is open again." };
+    const damaged = `What this browser keeps as ${KEY + name} is damaged: remove it, ` +
+      "and the question is open again.";
+    return { predicted: null, happened: null, remark: damaged };
   }
 
   function write(name, known) {
@@ -62,14 +63,16 @@
     if (entry.part === "table") predictionTable(element, all());
     else if (entry.part === "field") {
       if (!known.predicted && element.querySelector(".prediction-form")) return;
-      predictionDraw(element, { ...entry, ...known, happened: null }, (value) => lock(entry, value));
+      const open = { ...entry, ...known, happened: null };
+      predictionDraw(element, open, (value) => lock(entry, value));
     } else if (known.predicted) {
       const happened = { ...entry.happened, time: new Date().toISOString() };
       write(entry.name, { predicted: known.predicted, happened });
       predictionOutcome(element, { ...entry, ...known, happened: entry.happened });
     } else {
       const said = document.createElement("p");
-      said.textContent = known.remark || "What happened is shown here once you have locked your prediction.";
+      const later = "What happened is shown here once you have locked your prediction.";
+      said.textContent = known.remark || later;
       element.replaceChildren(said);
     }
   }

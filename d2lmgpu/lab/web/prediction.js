@@ -1,7 +1,7 @@
 // Predict first: a field whose number is locked, and what happened beside it. See prediction.py.
 //
-// One source for two lives. In a live notebook prediction.py makes it a module, and the kernel keeps
-// what is locked. In a built page it is a plain script, and the browser keeps it.
+// One source for two lives. In a live notebook prediction.py makes it a module, and the kernel
+// keeps what is locked. In a built page it is a plain script, and the browser keeps it.
 "use strict";
 
 class PredictionParts {
@@ -27,7 +27,7 @@ class PredictionParts {
       input.setAttribute("aria-invalid", !allowed);
       if (allowed) {
         input.readOnly = true;
-        button.setAttribute("aria-disabled", true); // a disabled one would lose the keyboard's place
+        button.setAttribute("aria-disabled", true); // disabled, it would lose the keyboard's place
         said.textContent = "Waiting for the kernel. If it was restarted, run this cell again.";
         onLock(value);
       } else {
@@ -58,7 +58,8 @@ class PredictionParts {
       const { far, percent } = error(predicted, happened);
       const share = percent === null ? "" : ` (${number(Math.abs(percent))} %)`;
       const way = far > 0 ? "high" : "low";
-      parts.push(`Your prediction is ${far ? `${number(Math.abs(far))}${share} too ${way}` : "right"}.`);
+      const judged = far ? `${number(Math.abs(far))}${share} too ${way}` : "right";
+      parts.push(`Your prediction is ${judged}.`);
       if (predicted.shown) parts.push("It was locked after the outcome had been shown.");
     } else if (happened) {
       parts.push("No prediction was made before.");
@@ -82,7 +83,8 @@ class PredictionParts {
     };
     const text = (value, y, said, name = "") => draw(
       "text", { x: `${at(value)}%`, y, "text-anchor": anchor(at(value)), class: name }, said);
-    const svg = draw("svg", { width: "100%", height: 88, role: "img", class: "prediction-picture" });
+    const size = { width: "100%", height: 88 };
+    const svg = draw("svg", { ...size, role: "img", class: "prediction-picture" });
     const line = (one, other, name) => draw(
       "line", { x1: `${at(one)}%`, x2: `${at(other)}%`, y1: 40, y2: 40, class: name });
     svg.append(line(from, to, "prediction-axis"));
@@ -99,7 +101,9 @@ class PredictionParts {
     }
     const seen = ["measured", "counted"].includes(happened.source) ? "" : " prediction-unseen";
     svg.append(
-      draw("circle", { cx: `${at(happened.value)}%`, cy: 40, r: 6, class: `prediction-outcome${seen}` }),
+      draw("circle", {
+        cx: `${at(happened.value)}%`, cy: 40, r: 6, class: `prediction-outcome${seen}`,
+      }),
       text(happened.value, 64, said.at(-1)),
     );
     svg.setAttribute("aria-label", `From ${number(from)} to ${number(to)}: ${said.join(", ")}`);
@@ -129,17 +133,19 @@ class PredictionParts {
   }
 }
 
-// The question with a field, or the number that is `locked` ({ value, time }); `onLock(value)` is told
-// once, of a number from `low` to `high`. Called again, it draws again.
+// The question with a field, or the number that is `locked` ({ value, time }); `onLock(value)` is
+// told once, of a number from `low` to `high`. Called again, it draws again.
 function predictionField(element, settings) {
-  const { question, unit = "", low = null, high = null, locked = null, remark = "", onLock } = settings;
+  const { question, unit = "", locked = null, remark = "", onLock } = settings;
+  const { low = null, high = null } = settings;
   const { make, quantity, form } = PredictionParts;
   element.classList.add("prediction");
   element.dataset.lmSuppressShortcuts = ""; // JupyterLab takes no key that is pressed in here
   const kept = element.contains(document.activeElement);
   const children = [make("p", { className: "prediction-remark" }, remark)];
   if (locked) {
-    const said = `Your prediction: ${quantity(locked.value, unit, true)}, locked ${predictionTime(locked)}.`;
+    const number = quantity(locked.value, unit, true);
+    const said = `Your prediction: ${number}, locked ${predictionTime(locked)}.`;
     children.unshift(make("p", { className: "prediction-locked", tabIndex: -1 }, said));
   }
   if (locked || remark) children.unshift(make("p", { className: "prediction-question" }, question));

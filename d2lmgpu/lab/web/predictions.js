@@ -1,4 +1,4 @@
-// All predictions with their errors as a table, which can be saved; and the widget of a live notebook.
+// All predictions with their errors as a table, which can be saved; and the widget of a notebook.
 "use strict";
 
 class PredictionTable {
@@ -8,7 +8,8 @@ class PredictionTable {
     const { make } = PredictionParts;
     if (!entries.length) return [make("p", {}, "You have not predicted anything yet.")];
     const all = entries.map(PredictionTable.#cells);
-    const shown = (cells) => (all.some((row) => row.at(-1)) ? cells : cells.slice(0, -1)); // remarks
+    const remarked = all.some((row) => row.at(-1));
+    const shown = (cells) => (remarked ? cells : cells.slice(0, -1));
     const rows = all.map(shown);
     const line = (cells, tag) => make("tr", {}, ...cells.map((cell) => make(tag, {}, cell)));
     const box = make("div", { className: "prediction-table", tabIndex: 0, role: "region" },
@@ -30,7 +31,7 @@ class PredictionTable {
       question || name,
       predicted ? quantity(predicted.value, unit, true) : "",
       happened ? `${quantity(happened.value, unit)}, ${happened.source}` : "",
-      far === undefined ? "" : number(far), percent == null ? "" : number(percent),
+      far === undefined ? "" : number(far), (percent ?? null) === null ? "" : number(percent),
       predicted ? predictionTime(predicted) : "",
       [predicted?.shown ? "outcome was known" : "", remark].filter(Boolean).join(" "),
     ];
@@ -38,12 +39,13 @@ class PredictionTable {
 
   static #save(entries) {
     const quoted = (cell) => `"${String(cell ?? "").replaceAll('"', '""')}"`;
-    const names = ["name", "question", "unit", "predicted", "happened", "source", "error", "percent",
-      "locked", "after_outcome", "remark"];
+    const names = ["name", "question", "unit", "predicted", "happened", "source", "error",
+      "percent", "locked", "after_outcome", "remark"];
     const rows = entries.map(({ name, question, unit, predicted, happened, remark }) => {
-      const { far, percent } = predicted && happened ? PredictionParts.error(predicted, happened) : {};
-      return [name, question, unit, predicted?.value, happened?.value, happened?.source, far, percent,
-        predicted?.time, predicted?.shown, remark];
+      const both = predicted && happened;
+      const { far, percent } = both ? PredictionParts.error(predicted, happened) : {};
+      return [name, question, unit, predicted?.value, happened?.value, happened?.source, far,
+        percent, predicted?.time, predicted?.shown, remark];
     });
     const text = [names, ...rows].map((cells) => `${cells.map(quoted).join(",")}\n`).join("");
     const href = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
