@@ -6,7 +6,6 @@ the caller has been silent for too long, and then nothing is left on this host.
 """
 
 import contextlib
-import fcntl
 import json
 import os
 import pickle
@@ -58,6 +57,8 @@ def main():
 
 def interface_with(address):
     """The network interface that has ``address``, None where that cannot be told (IPv6)."""
+    import fcntl  # which Windows lacks
+
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # it has no address
