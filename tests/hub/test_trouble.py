@@ -73,7 +73,7 @@ def test_a_full_disk(small_home, tmp_path, course, context):
         log_in(page, hub)
         assert "Your home folder has only 0 MiB left" in choose(page, gpus=0)
         # The server starts; what the launch link brings has no room, and its log says so.
-        # The way on at once: nbgitpuller's page hides it when its stream of events breaks off later.
+        # The way on at once: nbgitpuller's page hides it if its stream of events breaks off later.
         page.get_by_role("button", name="Go to the Jupyter server").click()
         link = launch_link(hub, course)
         api = link.replace("hub/user-redirect/git-pull", f"user/{ADA}/git-pull/api")
