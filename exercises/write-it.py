@@ -276,7 +276,6 @@ def allreduce_ring(device, data):
     k, i = device.k, device.rank
     if k == 1:
         return
-    # Devices whose part is empty send it all the same, so that each knows what to wait for
     parts = np.array_split(data, k)
     for r in range(k - 1):
         device.send(parts[(i - r) % k], (i + 1) % k)

@@ -17,8 +17,9 @@ from notebook import normalise  # tools/notebook.py
 HOSTED = (
     "**No GPU?** The menu under this page's rocket opens it on a free one. On *Kaggle*, choose "
     "*GPU T4 x2* as accelerator and turn the internet on, in the notebook's settings: two real "
-    "GPUs. On *Colab*, choose a GPU as runtime: it is one, and two devices share it, simulated "
-    "(`D2LMGPU_DEVICES=gpu:2`). The first cell there brings the course; elsewhere it does nothing."
+    "GPUs. On *Colab*, choose a GPU as runtime: it is one, and two {term}`devices <device>` share "
+    "it, {term}`simulated` (`D2LMGPU_DEVICES=gpu:2`). The first cell there brings the course; "
+    "elsewhere it does nothing."
 )
 
 NOT_HOSTED = (

@@ -57,8 +57,6 @@ def test_warning_fails_the_build_each_time(book):
 
 
 def test_an_address_brings_a_picture_for_other_sites(book):
-    (book.ROOT / "tools").mkdir()
-    (book.ROOT / "tools" / "page-templates").symlink_to(ROOT / "tools" / "page-templates")
     config = book.ROOT / "_config.yml"
     address = "https://pages.example.org/course/"
     config.write_text(config.read_text().replace('baseurl: ""', f'baseurl: "{address}"'))

@@ -2,6 +2,7 @@
 
 import importlib.util
 import re
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,8 @@ def pdf(built, tmp_path_factory):
     first, *others = ({"file": page} for page in PAGES)
     toc = {"root": first["file"], "parts": [{"caption": "All", "chapters": others}]}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
-    return PdfReader(tool.write(built, folder, folder / "dist"))
+    with ThreadPoolExecutor(1) as thread:  # this one has Playwright's loop of other tests
+        return PdfReader(thread.submit(tool.write, built, folder, folder / "dist").result())
 
 
 @pytest.fixture(scope="module")

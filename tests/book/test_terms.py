@@ -8,6 +8,9 @@ from test_pages import EVERY_PAGE, HTML, ROOT, parsed
 GLOSSARY = "chapters/reference/glossary"
 NO_PROSE = "h1, h2, h3, h4, h5, h6, pre, code, .math, .cell, .training, nav, figure, p.caption"
 EXEMPT = {("chapters/diagnosis/profile", "profile")}  # there a profile is what a profiler writes
+NOT_PROSE = {  # the titles there are not ours; and that text is a notebook's, too
+    GLOSSARY, "chapters/reference/bibliography", "chapters/reference/exercises",
+}  # fmt: skip
 ACRONYMS = {"ZeRO", "FSDP"}  # that are words in small letters
 
 
@@ -48,7 +51,7 @@ def prose(page):
 @EVERY_PAGE
 def test_a_key_term_links_to_its_definition_at_its_first_use(built, page):
     """A key term is used three times at least, or is no single word, which could mean much."""
-    if page in (GLOSSARY, "chapters/reference/bibliography"):  # the titles there are not ours
+    if page in NOT_PROSE:
         return
     pieces = prose(page)
     missing = {}
