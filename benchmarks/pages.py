@@ -9,9 +9,8 @@ import sys
 from statistics import median
 
 import yaml
-from playwright.sync_api import sync_playwright
 
-from tests.conftest import CHROMIUM
+from tests.programs import program
 from tests.static_site import Compressing, served
 
 REPEATS = 3
@@ -51,15 +50,14 @@ def main() -> int:
     names = [toc["root"], *(page["file"] for part in toc["parts"] for page in part["chapters"])]
     over = 0
     print(f"{MBIT} Mbit/s, {LATENCY} ms, median of {REPEATS}; at most {PAINT} s and {SHIFT}")
-    with served("_build/html", Compressing) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(**CHROMIUM)
+    open_browser = program("chromium").chromium
+    with served("_build/html", Compressing) as address, open_browser() as browser:
         for name in names:
             visits = [first_visit(browser, f"{address}/{name}.html") for _ in range(REPEATS)]
             paint, shift = map(median, zip(*visits))
             late = paint > PAINT or shift > SHIFT
             over += late
             print(f"{name:40} {paint:5.2f} s {shift:6.3f}{'  over' if late else ''}", flush=True)
-        browser.close()
     return 1 if over else 0
 
 

@@ -4,12 +4,12 @@ A shell starts background commands with SIGINT ignored, and what is ignored is i
 process that a test starts.
 """
 
-import shutil
 import signal
 from pathlib import Path
 
 import hypothesis
 import pytest
+from programs import program
 
 # The same examples in every run, so that what fails is what was changed; `make soak` draws others.
 hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
@@ -17,26 +17,15 @@ hypothesis.settings.register_profile("other", deadline=None)
 hypothesis.settings.load_profile("same")
 
 FAILURES = Path(__file__).resolve().parents[1] / ".cache" / "failures"
-QUIET = ["quic", "background-networking", "component-update", "sync", "gpu"]
-SYSTEM = ("chromium", "chromium-browser", "google-chrome")
-CHROMIUM = {  # the system's, else the one that Playwright downloaded; and nothing but the pages
-    "executable_path": next(filter(None, map(shutil.which, SYSTEM)), None),
-    "args": ["--no-sandbox", "--no-first-run", *(f"--disable-{name}" for name in QUIET)],
-}
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
-def browser(tmp_path_factory):
+def browser():
     """A headless Chromium."""
-    from playwright.sync_api import sync_playwright
-
-    home = str(tmp_path_factory.mktemp("home"))
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(**CHROMIUM, env={"HOME": home})
+    with program("chromium").chromium() as chromium:
         yield chromium
-        chromium.close()
 
 
 @pytest.hookimpl(wrapper=True)

@@ -5,21 +5,22 @@ prints them: text, figures and formulas stay what they are, and links lead to pl
 """
 
 import re
-import shutil
+import sys
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import yaml
 from bs4 import BeautifulSoup
-from playwright.sync_api import sync_playwright
 from pypdf import PdfReader
 
 from d2lmgpu import __version__
 
+sys.path.insert(0, str(Path(__file__).parent))
+from chromium import chromium
+
 ROOT = Path(__file__).resolve().parent.parent
 HTML = ROOT / "_build" / "html"
 STYLE = Path(__file__).with_name("pdf.css")
-SYSTEM = ("chromium", "chromium-browser", "google-chrome")  # else Playwright's own
 REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "headers", "list")
 NUMBER = (
     '<div style="width: 100%; text-align: center; font: 8pt sans-serif">'
@@ -145,11 +146,8 @@ def write(html, root, folder):
     source.write_text(str(whole(html, parts)))
     folder.mkdir(exist_ok=True)
     target = folder / f"hands-on-multi-gpu-{__version__}.pdf"
-    program = next(filter(None, map(shutil.which, SYSTEM)), None)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox"])
+    with chromium() as browser:
         print_pages(browser, source, target, [page for _, named in parts for page in named])
-        browser.close()
     return target
 
 

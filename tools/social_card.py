@@ -8,15 +8,14 @@ import sys
 from pathlib import Path
 
 from PIL import Image, PngImagePlugin
-from playwright.sync_api import sync_playwright
 
 sys.path.insert(0, str(Path(__file__).parent))
+from chromium import chromium
 from cover import cover
 from emblem import emblem
 
 FILE = Path(__file__).parents[1] / "assets" / "social-card.png"
 SIZE = {"width": 1200, "height": 630}  # what most sites ask for
-CHROMIUM = "/usr/bin/chromium"
 PAGE = f"""<!DOCTYPE html><style>
 body {{ display: grid; grid-template-columns: 460px 1fr; align-items: center; gap: 20px; margin: 0;
   padding: 0 30px 0 70px; height: 100vh; box-sizing: border-box; color: #222832; background: #fff;
@@ -30,12 +29,10 @@ SOURCE = hashlib.sha256(PAGE.encode()).hexdigest()
 
 
 def draw() -> None:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page(viewport=SIZE, reduced_motion="reduce")
         page.set_content(PAGE)
         page.screenshot(path=FILE)
-        browser.close()
     kept = PngImagePlugin.PngInfo()
     kept.add_text("Source", SOURCE)
     with Image.open(FILE) as picture:

@@ -1,6 +1,5 @@
 """The build of the book fails when it should, every time, and keeps nothing that is stale."""
 
-import importlib.util
 import os
 import shutil
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pytest
 from bs4 import BeautifulSoup
 from nbformat import v4, write
+from programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -26,9 +26,7 @@ def book(tmp_path, monkeypatch):
         shutil.copy(ROOT / "d2lmgpu" / name, copy)
     shutil.copytree(ROOT / "d2lmgpu" / "lab" / "web", tmp_path / "d2lmgpu" / "lab" / "web")
     (tmp_path / "d2lmgpu" / "module.py").write_text("one = 1\n")
-    spec = importlib.util.spec_from_file_location("book", ROOT / "tools" / "book.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = program("book")
     monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(module, "BUILD", tmp_path / "_build")
     return module

@@ -1,35 +1,24 @@
 """The first page: its cover, its map of the course, and what other sites show of it."""
 
-import functools
-import importlib.util
 import re
-import sys
 
 import pytest
 from PIL import Image
-from test_pages import HTML, PAGES, ROOT, parsed
+from programs import program
+from test_pages import HTML, PAGES, parsed
 
 FIRST = HTML / "chapters" / "intro.html"
 READ = [page for page in PAGES[1:] if not page.startswith("chapters/reference/")]
 
 
-@functools.cache
-def tool(name):
-    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.parametrize("name, draw", [("cover", "cover"), ("course_map", "course_map")])
 def test_what_is_drawn_is_up_to_date(name, draw):
-    drawing = tool(name)
+    drawing = program(name)
     assert drawing.FILE.read_text() == getattr(drawing, draw)(), f"python tools/{name}.py"
 
 
 def test_the_social_card_is_up_to_date_and_has_the_size_that_sites_ask_for():
-    card = tool("social_card")
+    card = program("social_card")
     with Image.open(card.FILE) as picture:
         assert picture.info["Source"] == card.SOURCE, "python tools/social_card.py"
         assert picture.size == (1200, 630)
@@ -52,7 +41,7 @@ def test_the_map_leads_to_every_page_with_its_minutes(built):
 
 
 def test_minutes_come_from_words_code_things_to_try_and_seconds(monkeypatch, tmp_path):
-    minutes = tool("page_minutes")
+    minutes = program("page_minutes")
     record = tmp_path / "pages.json"
     record.write_text('{"seconds": {"page": 120}}')
     monkeypatch.setattr(minutes, "RECORD", record)

@@ -1,10 +1,9 @@
 """How the built pages look: what is read stands out from its ground, and nothing is cut off."""
 
-import importlib.util
-
 import pytest
 from contrast import FAINT
-from test_pages import HTML, PAGES, ROOT
+from programs import program
+from test_pages import HTML, PAGES
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -56,9 +55,7 @@ def test_titles_in_the_side_bar_take_one_line(browser, built):
 
 
 def test_the_emblem_is_as_its_program_draws_it_and_on_every_page(browser, built):
-    spec = importlib.util.spec_from_file_location("emblem", ROOT / "tools" / "emblem.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    tool = program("emblem")
     assert tool.FILE.read_text() == tool.emblem()
     for path in PAGES:
         head, _, body = (HTML / f"{path}.html").read_text().partition("</head>")

@@ -1,21 +1,15 @@
 """The pages as one zip: unpacked elsewhere and opened from the disk, with the network cut."""
 
-import importlib.util
 import zipfile
-from pathlib import Path
 
 import pytest
-
-ROOT = Path(__file__).resolve().parents[2]
+from programs import program
 
 
 @pytest.fixture(scope="module")
 def unpacked(built, tmp_path_factory):
-    spec = importlib.util.spec_from_file_location("offline", ROOT / "tools" / "offline.py")
-    offline = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(offline)
     folder = tmp_path_factory.mktemp("offline")
-    with zipfile.ZipFile(offline.write(built, folder / "dist")) as archive:
+    with zipfile.ZipFile(program("offline").write(built, folder / "dist")) as archive:
         archive.extractall(folder)
     (course,) = folder.glob("hands-on-multi-gpu-*")
     return course

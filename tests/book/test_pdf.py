@@ -1,16 +1,14 @@
 """The PDF: text and drawings as such, nothing cut off, and links that lead where they say."""
 
-import importlib.util
 import re
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 import yaml
+from programs import program
 from pypdf import PdfReader
 from test_pages import HTML, TOC, parsed
 
-ROOT = Path(__file__).resolve().parents[2]
 PAGES = [
     TOC["root"], "chapters/foundations/data-parallelism", "chapters/scaling/overlap",
     "chapters/reference/bibliography",
@@ -19,15 +17,17 @@ PAGES = [
 
 @pytest.fixture(scope="module")
 def pdf(built, tmp_path_factory):
-    spec = importlib.util.spec_from_file_location("pdf", ROOT / "tools" / "pdf.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
     folder = tmp_path_factory.mktemp("pdf")
+    (folder / "home").mkdir()
     first, *others = ({"file": page} for page in PAGES)
     toc = {"root": first["file"], "parts": [{"caption": "All", "chapters": others}]}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
-    with ThreadPoolExecutor(1) as thread:  # this one has Playwright's loop of other tests
-        return PdfReader(thread.submit(tool.write, built, folder, folder / "dist").result())
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as thread:
+        patch.setenv("HOME", str(folder / "home"))
+        # in another thread: this one has Playwright's loop of other tests
+        written = thread.submit(program("pdf").write, built, folder, folder / "dist").result()
+    assert not [*(folder / "home").iterdir()], "written to the home folder"
+    return PdfReader(written)
 
 
 @pytest.fixture(scope="module")

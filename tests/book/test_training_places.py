@@ -44,6 +44,6 @@ def test_no_other_page_loads_it(browser, built):
     opened, _ = visit(browser, built.as_uri(), f"{PAGES[1]}.html", 1280)
     names = opened.evaluate("[...document.scripts].map(script => script.src)")
     opened.context.close()
-    assert any("training/loader.js" in name for name in names)
+    assert any("pages/loader.js" in name for name in names)
     assert not any("training/panel" in name for name in names)
     assert [page for page in PAGES if parsed(HTML / f"{page}.html").select(".training")] == PLACES

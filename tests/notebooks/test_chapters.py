@@ -1,11 +1,10 @@
 """Every chapter is as it should be (``hygiene`` and ``agreement`` say what that is)."""
 
-import importlib.util
-
 import agreement
 import pytest
 import yaml
 from notebooks import NAMES, ROOT, read
+from programs import program
 from rules import RULES
 
 
@@ -17,11 +16,8 @@ def test_chapter_keeps_the_rule(name, rule):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_chapter_is_stored_as_the_tool_stores_it(name):
-    spec = importlib.util.spec_from_file_location("notebook", ROOT / "tools" / "notebook.py")
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
     stored = read(ROOT / name)
-    tool.normalise(stored)
+    program("notebook").normalise(stored)
     assert stored == read(ROOT / name), f"run it again: make run CHAPTER={name}"
 
 
