@@ -126,7 +126,8 @@ def test_in_the_book_a_loader_gets_the_scripts_for_all_labs_of_a_page(
     (tmp_path / "page.html").write_text(
         f'<!doctype html><html data-theme="{theme}"><title>x</title><link rel="icon" href="data:,">'
         f'{LINKS}<link rel="stylesheet" href="_static/lab.css">'
-        f'<script src="_static/lab-loader.js"></script><article class="bd-article">{html}</article>'
+        '<script src="_static/pages/loader.js"></script>'
+        f'<article class="bd-article">{html}</article>'
     )
     quiet.context.set_offline(True)
     quiet.goto((tmp_path / "page.html").as_uri())

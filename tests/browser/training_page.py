@@ -50,7 +50,7 @@ class Training {
 def write_theme(static):
     """The theme's styles and the libraries of the pages, in a new folder ``static``."""
     static.mkdir()
-    for name in ("vendor", "course.css"):
+    for name in ("vendor", "pages", "course.css"):
         (static / name).symlink_to(ASSETS / name)
     for style in STYLES:
         (found,) = [styles / style for styles in THEMES if (styles / style).exists()]
@@ -73,7 +73,7 @@ def write_page(folder, name="page", theme="light", **data):
     (folder / f"{name}.html").write_text(
         f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>A page that trains</title>'
-        f'<link rel="icon" href="data:,">{LINKS}<script src="_static/training/loader.js"></script>'
+        f'<link rel="icon" href="data:,">{LINKS}<script src="_static/pages/loader.js"></script>'
         f'<body><article class="bd-article"><div class="training"{settings}>'
         "In the built pages, your browser trains here.</div></article>"
     )

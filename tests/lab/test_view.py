@@ -137,7 +137,7 @@ def test_uplot_is_the_one_of_the_pages_own_scripts():
 def test_every_script_is_in_the_module_and_in_the_page_once():
     there = {path.name for path in scripts.FOLDER.glob("*.js")}
     there -= {"predictions.js", "prediction-page.js"}  # of pages, see test_prediction_page.py
-    assert {*scripts.OF_PAGE, "lab-loader.js", scripts.PREDICTION[0]} == there
+    assert {*scripts.OF_PAGE, scripts.PREDICTION[0]} == there
     assert len(scripts.OF_PAGE) == len(set(scripts.OF_PAGE))
 
 

@@ -1,0 +1,30 @@
+// Adds to a page what its places need: the panel that trains, the lab of recorded runs. Any other
+// page loads nothing but this.
+(() => {
+  "use strict";
+  const here = new URL("..", document.currentScript.src);
+  const TRAINING = ["training", "runs", "words", "settings", "chart", "table", "panel"];
+
+  const PLACES = {
+    ".training": () => ["training/panel.css", ...TRAINING.map((name) => `training/${name}.js`)],
+    ".lab-recorded": (place) => place.dataset.scripts.split(" "),
+  };
+
+  function add(tag, properties) {
+    document.head.append(Object.assign(document.createElement(tag), properties));
+  }
+
+  function start() {
+    for (const [selector, names] of Object.entries(PLACES)) {
+      const place = document.querySelector(selector);
+      for (const name of place ? names(place) : []) {
+        const href = new URL(name, here);
+        if (name.endsWith(".css")) add("link", { rel: "stylesheet", href });
+        else add("script", { src: href, async: false }); // one after the other
+      }
+    }
+  }
+
+  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", start);
+  else start();
+})();
