@@ -18,6 +18,8 @@ from d2lmgpu.process.settings import PythonError
 
 _LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 _RANKS = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
+# The supervisor of one worker, whose command follows; it must start at once.
+ONE_WORKER = [sys.executable, "-S", "-E", Path(__file__).with_name("supervisor.py")]
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"}
 
 

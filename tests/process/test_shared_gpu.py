@@ -7,12 +7,9 @@ import pytest
 from test_ddp_parity import (
     CHAPTER,
     LR,
-    TOLERANCE,
-    distance,
+    check_ranks,
     global_batches,
     networks,
-    one_device,
-    vectors,
     with_ddp,
 )
 
@@ -101,10 +98,4 @@ def test_three_updates_of_ddp_are_those_of_one_device(gpus, choice, k):
     train_shard = chapters.load(CHAPTER)["train_shard"]
     nets, batches = networks(), list(global_batches(k))
     by_rank = launch(with_ddp, train_shard, nets, batches, LR, num_processes=k)
-    for i, (net, tolerance) in enumerate(zip(nets, TOLERANCE.values())):
-        start, _ = vectors(net)
-        for rank, (parameters, statistics) in enumerate(one_device(net, k, batches)):
-            found, found_statistics = by_rank[rank][i]
-            assert distance(found, start) > 0.01
-            assert distance(found, parameters) <= tolerance
-            assert distance(found_statistics, statistics) <= tolerance
+    check_ranks(by_rank, nets, k, batches)

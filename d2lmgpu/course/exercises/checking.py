@@ -6,8 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from d2lmgpu.course.exercises.registry import find, need
-from d2lmgpu.process import supervisor
-from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.process.child import ONE_WORKER, Child, end_in_words
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
 
@@ -50,9 +49,8 @@ def check(name, answer, seeds=SEEDS, seconds=SECONDS):
     need(callable(answer), "The answer", answer, "a function")
     job = {"name": name, "seeds": list(seeds), "call": pickled(answer, {})}
     events, printed, over = [], bytearray(), threading.Event()
-    program = [sys.executable, "-S", "-E", supervisor.__file__]
     worker = [sys.executable, "-u", "-m", "d2lmgpu.course.exercises.worker"]
-    child = Child(program, worker, {})
+    child = Child(ONE_WORKER, worker, {})
     timer = threading.Timer(seconds, lambda: (over.set(), child.kill()))
     try:
         child.send(pickle.dumps(job | settings({})))
@@ -68,12 +66,8 @@ def check(name, answer, seeds=SEEDS, seconds=SECONDS):
         if over.is_set():
             reason, what = "time", f"it had not returned after {seconds:g} seconds, and was ended"
         else:
-            codes = end["codes"]
-            reason, what = (
-                "ended",
-                end_in_words(codes[0])
-                if codes and codes[0] is not None
-                else ("its process was ended"),
-            )
+            (code,) = end["codes"] or (None,)
+            ended = "its process was ended" if code is None else end_in_words(code)
+            reason, what = "ended", ended
         said += ((False, f"Your function did not come to an end: {what}."),)
     return Verdict(name, said, reason, text if reason else "")
