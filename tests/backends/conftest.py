@@ -8,6 +8,7 @@ import os
 
 import numpy as np
 import pytest
+from lenet_start import random_batch, start
 
 os.environ["D2LMGPU_DEVICES"] = "cpu:8"
 os.environ["D2LMGPU_PROFILE"] = "test"
@@ -60,3 +61,18 @@ def numpy():
         return x.asnumpy() if hasattr(x, "asnumpy") else x.detach().cpu().numpy()
 
     return convert
+
+
+@pytest.fixture
+def updated(d2l, array, numpy):
+    """Parameter vectors of all replicas on ``devices`` after updates on batches of ``sizes``."""
+
+    def run(devices, sizes, dtype, lr=0.1):
+        params = [array(p) for p in start(dtype)]
+        device_params = [d2l.get_params(params, device) for device in devices]
+        for i, n in enumerate(sizes):
+            X, y = random_batch(n, dtype, seed=i)
+            d2l.train_batch(array(X), array(y), device_params, devices, lr)
+        return [np.concatenate([numpy(p).ravel() for p in params]) for params in device_params]
+
+    return run

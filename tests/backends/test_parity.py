@@ -9,19 +9,9 @@ BATCHES = {"even": (24, 24, 24), "ragged": (13, 17, 3), "last below k": (9, 8, 1
 
 
 @pytest.fixture
-def theta(d2l, array, numpy):
-    """Parameter vectors of all replicas after one update for each size in ``sizes``."""
-
-    def run(k, sizes, dtype, lr=0.1):
-        devices = d2l.devices(k)
-        params = [array(p) for p in start(dtype)]
-        device_params = [d2l.get_params(params, device) for device in devices]
-        for i, n in enumerate(sizes):
-            X, y = random_batch(n, dtype, seed=i)
-            d2l.train_batch(array(X), array(y), device_params, devices, lr)
-        return [np.concatenate([numpy(p).ravel() for p in params]) for params in device_params]
-
-    return run
+def theta(d2l, updated):
+    """Parameter vectors of the replicas on the first k devices after updates."""
+    return lambda k, *args, **options: updated(d2l.devices(k), *args, **options)
 
 
 @pytest.mark.parametrize("dtype, bound", [("float32", 1e-5), ("float64", 1e-9)])

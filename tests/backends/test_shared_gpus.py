@@ -32,21 +32,6 @@ def choose(d2l, framework, monkeypatch):
     return choose
 
 
-@pytest.fixture
-def theta(d2l, array, numpy):
-    """Parameter vectors of all replicas on ``devices`` after updates on batches of ``sizes``."""
-
-    def run(devices, sizes, dtype):
-        params = [array(p) for p in start(dtype)]
-        device_params = [d2l.get_params(params, device) for device in devices]
-        for i, n in enumerate(sizes):
-            X, y = random_batch(n, dtype, seed=i)
-            d2l.train_batch(array(X), array(y), device_params, devices, LR)
-        return [np.concatenate([numpy(p).ravel() for p in params]) for params in device_params]
-
-    return run
-
-
 def as_numpy_network(params):
     """LeNet's parameters as `numpy_networks` orders them, in one vector."""
     W1, b1, W2, b2, W3, b3, W4, b4 = (p.astype("float64") for p in params)
@@ -81,11 +66,11 @@ def far(a, b):
 @pytest.mark.parametrize("sizes", BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("choice, gpus", SHARED + MIXED)
 def test_an_update_is_that_of_one_device_and_of_numpy(
-    d2l, choose, theta, choice, gpus, sizes, dtype, bound
+    d2l, choose, updated, choice, gpus, sizes, dtype, bound
 ):
     devices, oracle = choose(choice, gpus), by_numpy(sizes, dtype)
     assert len(devices) == sum(int(part.split(":")[1]) for part in choice.split(","))
-    (one,), replicas = theta([d2l.cpu()], sizes, dtype), theta(devices, sizes, dtype)
+    (one,), replicas = updated([d2l.cpu()], sizes, dtype), updated(devices, sizes, dtype)
     assert len(replicas) == len(devices)
     for replica in replicas:
         assert replica.dtype == dtype and far(replica, one) <= bound
