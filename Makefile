@@ -78,7 +78,7 @@ test: setup  ## everything, two things at a time
 	$(MAKE) -j2 -Oline test-hub test-package test-frameworks
 	$(MAKE) test-cluster
 	$(MAKE) book
-	$(PYTEST) tests/book
+	$(PYTEST) tests/book -n 3 --dist loadfile  # pytest-xdist: browsers mostly wait
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub

@@ -22,6 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 HTML = ROOT / "_build" / "html"
 STYLE = Path(__file__).with_name("pdf.css")
 REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "headers", "list")
+MINUTES = 10  # the formulas of all pages are set at once: longer is a hang
 NUMBER = (
     '<div style="width: 100%; text-align: center; font: 8pt sans-serif">'
     '<span class="pageNumber"></span></div>'
@@ -103,6 +104,7 @@ def whole(html, parts):
 def print_pages(browser, source, target, pages):
     """Print a file twice: the first time tells on which page of the PDF each article starts."""
     page = browser.new_page()
+    page.set_default_timeout(MINUTES * 60_000)
     page.goto(source.as_uri(), wait_until="load")
     page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.evaluate("() => window.MathJax?.startup?.promise")

@@ -20,8 +20,9 @@ USED_IN = {
     "hatchling": "pyproject.toml", "ipykernel": "hub/kernel.py", "jupyter-book": "tools/book.py",
     "jupyter-resource-usage": "tests/hub/running_hub.py", "jupyterlab": "Makefile",
     "jupyterhub-idle-culler": "hub/jupyterhub_config.py", "jupytext": "CONTRIBUTING.md",
-    "nbstripout": "tools/notebook.py", "nbval": "Makefile", "ruff": "Makefile",
-    "sphinx-book-theme": "_config.yml", "sphinxcontrib-bibtex": "_config.yml", "voila": "Makefile",
+    "nbstripout": "tools/notebook.py", "nbval": "Makefile", "pytest-xdist": "Makefile",
+    "ruff": "Makefile", "sphinx-book-theme": "_config.yml", "sphinxcontrib-bibtex": "_config.yml",
+    "voila": "Makefile",
 }  # fmt: skip
 BY_STRING = {"d2l"}  # the backends import it as a string, when a name of it is asked for
 
