@@ -19,7 +19,7 @@ TOLD = {  # chapter -> which parts of its steps can be told apart on two CPU dev
     "scratch/pytorch": {"loading", "computing", "exchanging", "waiting"},
     "scratch/mxnet": {"loading", "computing", "exchanging"},
     "concise/mxnet": {"loading", "computing", "exchanging"},
-    "concise/pytorch": {"loading"},  # DDP exchanges while it computes
+    "concise/pytorch": {"loading", "computing", "exchanging and waiting"},  # by DDP's own account
 }
 
 
