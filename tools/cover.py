@@ -24,7 +24,7 @@ ALT = (
 STYLE = f"""
 .cover {{ display: block; width: 100%; max-width: 36rem; height: auto; margin: 0 auto 1.5rem; }}
 .cover text {{ font-size: 16px; font-weight: 600; fill: currentColor; }}
-.cover:root {{ color: #767676; }}
+.cover:root {{ color: #767676; font-family: sans-serif; }}
 @media (prefers-reduced-motion: no-preference) {{
   .cover g[class] {{ animation: {SECONDS}s ease-in-out both; }}
   .cover g.cover-shard {{ animation-name: cover-shard; }}

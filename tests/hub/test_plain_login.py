@@ -40,6 +40,7 @@ def test_a_plain_login_shows_the_chapters(hub, context):
     cover.evaluate("img => img.decode()")
     assert cover.evaluate("img => img.naturalWidth") > 100
     assert page.locator(f"{TEXT} pre").count() == 0
+    assert "{" not in page.locator(TEXT).inner_text(), "a role as its source"
     # Every chapter that the first page names, one click away.
     copy = hub.folder / "state/home" / ADA / FOLDER / "chapters"
     links = page.locator(f"{TEXT} a[href*='.ipynb']")

@@ -8,6 +8,11 @@
 
 In JupyterLab this is a picture or a list in plain Markdown. In the built page the file, whose path
 is relative to the page, stands there instead: SVG in the page's own ink, or HTML in its styles.
+
+    several <span data-built="{term}`devices <device>`">devices</span>
+
+is plain text in JupyterLab, and in the built page what its attribute says: a role, which would be
+shown as its source there.
 """
 
 import re
@@ -16,6 +21,7 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.transforms import SphinxTransform
 
+ROLE = re.compile(r'<span data-built="([^"]+)">[^<]*</span>')
 OPENING = re.compile(r'<div data-drawn="([^"]+)">')
 
 
@@ -36,6 +42,11 @@ class Drawn(SphinxTransform):
             within.insert(at, nodes.raw("", file.read_text(), format="html"))
 
 
+def put_roles(app, page, source) -> None:
+    source[0] = ROLE.sub(r"\1", source[0])
+
+
 def setup(app):
+    app.connect("source-read", put_roles)
     app.add_transform(Drawn)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
