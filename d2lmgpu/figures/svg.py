@@ -53,7 +53,7 @@ def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
         good = is_curve(points, is_k, lambda speedup: is_real(speedup) and speedup > 0)
         need(good, name, points, f"{{devices from 1 to {MOST_DEVICES}: speedup above 0}}")
     need(is_k(at), "at", at, f"a number of devices from 1 to {MOST_DEVICES}")
-    axes = Axes(left=40, right=400, top=12, floor=226)
+    axes = Axes(left=40, right=392, top=12, floor=226)
     low, high = -4, log2(MOST_DEVICES)
 
     def place(point):

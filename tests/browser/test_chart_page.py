@@ -6,6 +6,7 @@ import pytest
 from training_page import ASSETS
 
 from d2lmgpu.figures import charts, diagrams, sends, svg
+from d2lmgpu.figures.explorer import Explorer
 
 MEASURED = {"LeNet": {1: 1, 2: 1.8}}
 MODELLED = {"LeNet": {1: 1, 2: 1.9, 4: 3.5}}
@@ -129,6 +130,22 @@ def test_a_small_picture_of_an_explorer_answers_too(show):
     send = page.locator("rect").last.bounding_box()
     page.mouse.move(send["x"] + 1, send["y"] + send["height"] / 2)
     assert said(page) == ["network, 1 to 4 ms", "sends"]
+
+
+def test_the_keyboard_reads_a_picture_in_an_explorer(show):
+    def answer(k):
+        return svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, k, "Speedup")
+
+    page = show(Explorer(answer, {"GPUs": [1, 2, 4]})._repr_html_())
+    reader = page.locator(".chart-reader")
+    for _ in range(2):  # of the first answer, and of the next one
+        reader.focus()
+        page.keyboard.press("ArrowRight")
+        assert said(page) == ["2 GPUs", "modelled 1.9"]
+        page.keyboard.press("ArrowRight")
+        assert said(page) == ["4 GPUs", "modelled 3.5"]
+        page.get_by_label("GPUs").select_option("4")
+        reader = page.locator(".chart-reader")
 
 
 def test_on_a_phone_text_can_be_read_and_every_value_reached(show):
