@@ -62,7 +62,7 @@ wheel: .venv-release/.ready  ## the package, checked, to dist/
 	@touch $@
 
 lab: setup  ## JupyterLab in the chapters, on this machine only
-	@$(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir chapters $(if $(filter 0,$(shell id -u)),--allow-root)
+	@JUPYTER_CONFIG_PATH=$(CURDIR)/hub $(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir chapters --LabApp.default_url=/lab/tree/intro.md $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lab-app: setup  ## the training lab as an app, on this machine only
 	@JUPYTER_PATH=tools/lab-app $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1

@@ -1,7 +1,8 @@
-"""Draws the picture of the first page, assets/cover.svg: python tools/cover.py
+"""Draws the picture of the first page, chapters/cover.svg: python tools/cover.py
 
 A batch is split over four devices, their gradients meet, and the sum goes back to all of them.
-Where motion is allowed it happens once, in five seconds. Otherwise the picture stands still.
+Where motion is allowed it happens once, in five seconds. Otherwise the picture stands still. In a
+page it takes the page's ink; as a picture of its own, in a notebook, one for light and dark.
 """
 
 from math import dist
@@ -10,7 +11,7 @@ from pathlib import Path
 from d2lmgpu.figures.device import device
 from d2lmgpu.figures.style import COLORS
 
-FILE = Path(__file__).parents[1] / "assets" / "cover.svg"
+FILE = Path(__file__).parents[1] / "chapters" / "cover.svg"
 WIDTH, HEIGHT = 480, 300
 ACROSS = (84, 188, 292, 396)  # the middles of the devices
 BATCH, DEVICES, SUM = 34, 138, 256  # heights of what lies below each other
@@ -23,6 +24,7 @@ ALT = (
 STYLE = f"""
 .cover {{ display: block; width: 100%; max-width: 36rem; height: auto; margin: 0 auto 1.5rem; }}
 .cover text {{ font-size: 16px; font-weight: 600; fill: currentColor; }}
+.cover:root {{ color: #767676; font-family: sans-serif; }}
 @media (prefers-reduced-motion: no-preference) {{
   .cover g[class] {{ animation: {SECONDS}s ease-in-out both; }}
   .cover g.cover-shard {{ animation-name: cover-shard; }}

@@ -16,6 +16,7 @@
         site; nothing leaves your machine.</p>
       <p class="training-buttons">
         <button type="button" class="training-pair"></button>
+        <button type="button" class="training-contrast" hidden>Shorter steps: MLP, batch 64</button>
         <button type="submit" class="training-run">Run</button>
         <button type="button" class="training-stop" disabled>Stop</button>
       </p>
@@ -60,7 +61,9 @@
       this.settings = new TrainingSettings(root, root.dataset);
       this.runs = new TrainingRuns();
       this.form = find("form");
-      this.buttons = ["pair", "run", "stop"].map((name) => find(`.training-${name}`));
+      const names = ["pair", "run", "stop", "contrast"];
+      this.buttons = names.map((name) => find(`.training-${name}`));
+      this.buttons.at(-1).hidden = !("contrast" in root.dataset);
       this.parts = {
         said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
         progress: find("progress"), now: find("dl"),
@@ -78,19 +81,26 @@
     }
 
     #listen() {
-      const [pair, , stop] = this.buttons;
+      const [pair, , stop, contrast] = this.buttons;
       this.form.addEventListener("submit", (event) => {
         event.preventDefault();
         this.#work([this.settings.read()]);
       });
-      pair.addEventListener("click", () => {
-        const chosen = this.settings.read();
-        this.#work([1, this.settings.several].map((devices) => ({ ...chosen, devices })));
+      pair.addEventListener("click", () => this.#compare());
+      contrast.addEventListener("click", () => {
+        this.settings.choose({ network: "mlp", batchSize: 64 });
+        this.#compare();
       });
       stop.addEventListener("click", () => {
         this.stopped = true;
         this.running?.stop();
       });
+    }
+
+    /** The same training on one device and on several. */
+    #compare() {
+      const chosen = this.settings.read();
+      this.#work([1, this.settings.several].map((devices) => ({ ...chosen, devices })));
     }
 
     /** One run after the other, with all that belongs around them. */
@@ -181,8 +191,8 @@
     }
 
     #enable(idle) {
-      const [pair, run, stop] = this.buttons;
-      for (const button of [pair, run, this.table.clear]) button.disabled = !idle;
+      const [pair, run, stop, contrast] = this.buttons;
+      for (const button of [pair, run, contrast, this.table.clear]) button.disabled = !idle;
       stop.disabled = idle;
     }
   }

@@ -13,15 +13,20 @@ class TrainingSettings {
     this.root.open = "open" in preset;
     this.root.querySelector(".training-fields").innerHTML = this.#html();
     this.fields = this.form.elements;
-    for (const name of ["network", "devices", "batchSize", "epochs", "algorithm"]) {
-      this.fields[name].value = first[name];
-    }
-    this.#takeRate();
+    const { network, devices, batchSize, epochs, algorithm } = first;
+    this.choose({ network, devices, batchSize, epochs, algorithm });
     if (preset.lr) this.fields.lr.value = preset.lr;
     this.root.addEventListener("input", (event) => {
       if (event.target.name === "network") this.#takeRate();
       this.#show();
     });
+    this.#show();
+  }
+
+  /** Set some of the fields, and the learning rate of the network. */
+  choose(values) {
+    for (const [name, value] of Object.entries(values)) this.fields[name].value = value;
+    this.#takeRate();
     this.#show();
   }
 

@@ -19,6 +19,7 @@ from d2lmgpu.costmodel.published import rows
 from d2lmgpu.figures import svg
 from d2lmgpu.figures.diagrams import sums_after_rounds
 from d2lmgpu.figures.explorer import Explorer
+from d2lmgpu.figures.sends import messages, overlapping
 from d2lmgpu.figures.style import number
 
 COUNTS = [2**i for i in range(11)]
@@ -133,7 +134,7 @@ def allreduce() -> Explorer:
             )  # fmt: skip
             alt = f"{words} {done} of {k * k} numbers on the devices are sums of all {k}."
             pairs = sorted({(send.source, send.target) for send in sends})
-            frames.append(f"<p>{words}</p>\n{svg.messages(held, k, pairs, alt)}\n{about}")
+            frames.append(f"<p>{words}</p>\n{messages(held, k, pairs, alt)}\n{about}")
         return frames
 
     gradients = {"4 kB": 4000, "516 kB (LeNet)": 516_272, "45 MB (ResNet-18)": 44_700_000}
@@ -172,7 +173,7 @@ def overlap() -> Explorer:
             f"<p>Modelled: the exchange takes {_time(exchange)}\nin {num_buckets} "
             f"{'bucket' if num_buckets == 1 else 'buckets'}.\n<b>{_time(exposed)}</b> of it come "
             f"after the backward pass;\n{hidden:.0%} are hidden.</p>\n"
-            + svg.overlap(backward / 2, backward, sends, alt)
+            + overlapping(backward / 2, backward, sends, alt)
         )
 
     gradients = {"102 MB (ResNet-50)": 102.4e6, "554 MB (VGG-16)": 553.6e6}

@@ -1,7 +1,6 @@
 """A picture of the course: what it looks like, what it says, and what it tells the pointer."""
 
 import io
-import json
 import re
 from html import escape
 
@@ -9,6 +8,7 @@ import matplotlib
 from matplotlib.figure import Figure
 
 from d2lmgpu.figures.style import COLORS, INK
+from d2lmgpu.figures.told import told
 
 DRAWN_INK = "#222222"  # stands for the ink of the page, of which Matplotlib knows nothing
 STYLE = {
@@ -72,7 +72,8 @@ class Chart(Figure):
         svg = COUNTED.sub("<g>", out.getvalue().replace(DRAWN_INK, INK))
         svg = MARKED.sub(r'<g data-\1="\2">', svg)
         label = escape(self.alt, quote=True)
-        look = f'style="max-width:100%;height:auto" fill="{INK}"'  # for black, which is left out
+        size = f"--width:{96 * self.get_figwidth():.0f}px"  # a page may keep text from shrinking
+        look = f'style="max-width:100%;height:auto;{size}" fill="{INK}"'  # for black, left out
         opening = f'<svg role="img" aria-label="{label}" {self._read()}{look} '
         return svg[svg.index("<svg") :].replace("<svg ", opening, 1)
 
@@ -104,9 +105,4 @@ class Chart(Figure):
             at = [1000 * left / width, 1000 * right / width, 1000 * (1 - up / height)]
             return [*map(round, at), where, value]
 
-        told = [
-            {"name": name, "points": [point(*p) for p in points]}
-            for name, (_, points) in self.told.items()
-        ]
-        data = escape(json.dumps(told, separators=(",", ":"), ensure_ascii=False), quote=False)
-        return "data-chart='{}' ".format(data.replace("'", "&#x27;"))
+        return told({name: [point(*p) for p in points] for name, (_, points) in self.told.items()})

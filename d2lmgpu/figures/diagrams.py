@@ -221,4 +221,4 @@ def _exchange(axes, device: int, height: float, text: str) -> None:
     both = dict(arrowstyle="<|-|>", mutation_scale=14, color=DRAWN_INK, linewidth=2)
     axes.add_patch(FancyArrowPatch(*ends, **both))
     middle = left + GAP / 2
-    axes.text(middle, height + 0.12, text, ha="center", va="bottom", fontsize=8)
+    axes.text(middle, height + 0.12, text, ha="center", va="bottom", fontsize=9)

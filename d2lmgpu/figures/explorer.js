@@ -59,7 +59,10 @@
 
     back.addEventListener("click", () => walkBy(-1));
     next.addEventListener("click", () => walkBy(1));
-    root.addEventListener("input", show);
+    // Not of the whole root: a chart in the answer has controls of its own.
+    for (const controls of root.querySelectorAll(".explore-controls")) {
+      controls.addEventListener("input", show);
+    }
     show();
   }
 

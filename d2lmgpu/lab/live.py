@@ -8,7 +8,8 @@ from d2lmgpu.records.compare import Trial
 
 RECENT = 20  # events over which the present speed is taken: about a second
 SPEED = "samples/s"
-PARTS = ("loading", "computing", "exchanging", "waiting")  # of a step; the rest is other
+MEETING = "exchanging and waiting"  # of DDP's processes, where nobody can tell them apart
+PARTS = ("loading", "computing", "exchanging", "waiting", MEETING)  # of a step; the rest is other
 
 
 class Live:

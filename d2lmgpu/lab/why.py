@@ -1,10 +1,11 @@
 """One sentence: why the newest run is as fast as it is, from parts of its steps that were timed."""
 
+from d2lmgpu.lab.live import MEETING
 from d2lmgpu.records.run import counted
 
 PARTS = {  # of a step, in this order -> what they are called
     "computing": "computing", "exchanging": "exchanging", "waiting": "waiting",
-    "loading": "loading",
+    MEETING: MEETING, "loading": "loading",
 }  # fmt: skip
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
 SMALL = 0.02  # of the baseline's step: such a change is not worth a word
@@ -33,8 +34,8 @@ def why(model):
 def sentence(base, new):
     """The sentence for a run with timed steps and another one that it is compared with."""
     before, after = base.live.where, new.live.where
-    merged = before["waiting"] is None or after["waiting"] is None
-    if merged:  # not told apart
+    merged = any(w["waiting"] is None and w.get(MEETING) is None for w in (before, after))
+    if merged:  # computing and waiting are not told apart
         before, after = both(before), both(after)
     names = dict(PARTS, computing="computing and waiting") if merged else PARTS
     total = [sum(filter(None, where.values())) for where in (before, after)]
@@ -48,12 +49,12 @@ def sentence(base, new):
     changes = {
         name: after[part] - before[part]
         for part, name in names.items()
-        if None not in (before[part], after[part])
+        if None not in (before.get(part), after.get(part))
     }
     rest = total[1] - total[0] - sum(changes.values())
     if abs(rest) > sum(map(abs, changes.values())):
         return ""
-    of = {name: (before[part], after[part]) for part, name in names.items()}
+    of = {name: (before.get(part), after.get(part)) for part, name in names.items()}
     told = sorted(changes, key=lambda name: -abs(changes[name]))
     told = [name for name in told if abs(changes[name]) >= SMALL * total[0]]
     if not told:

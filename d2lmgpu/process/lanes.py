@@ -4,7 +4,8 @@ A step begins when the loader makes a batch and ends when it is asked for the ne
 are timed: making the batch (``loading``), what ``parallel`` runs on each device (``computing``) and
 how long a device that is done is without work there (``waiting``), and ``allreduce``
 (``exchanging``): the backend's, or what the reader calls so. What is called inside of one of them
-belongs to it. The rest of a step, such as the update, is not told apart.
+belongs to it. The rest of a step, such as the update, is not told apart. Where a library exchanges,
+``parts`` is what it says of a step: of DDP see ``ddp``.
 
 Nothing is timed before ``listen``. Nothing here imports a framework.
 """
@@ -27,8 +28,8 @@ _steps = None
 class Steps:
     """The steps of this process; see ``listen``."""
 
-    def __init__(self, wait, memory, timed):
-        self.wait, self.memory, self.timed = wait, memory, timed
+    def __init__(self, wait, memory, timed, parts):
+        self.wait, self.memory, self.timed, self.parts = wait, memory, timed, parts
         self.thread = threading.get_ident()
         self.spans, self.inside, self.next, self.warm = None, False, 0.0, False
         self.forget()
@@ -62,6 +63,8 @@ class Steps:
         end = time.monotonic()
         if self.wait:
             self.next = end + PAUSE
+        for part in self.parts(self.start):
+            self.add(*part)
         if self.warm:  # the first step makes threads, plans and memory: it is like no other
             self.number, self.total = self.number + 1, self.total + end - self.start
             for device, what, start, stop in self.spans:
@@ -97,15 +100,16 @@ def drawn(steps):
     ]
 
 
-def listen(wait=None, memory=None, timed=True):
+def listen(wait=None, memory=None, timed=True, parts=lambda since: ()):
     """From now on time the steps of this process.
 
     ``wait`` waits for all devices, where calls return before their work is done: then a step in
     half a second is timed, and that one waits where a part of it begins or ends. ``memory`` gives
-    the bytes that each device has taken. With ``timed`` False only memory is told.
+    the bytes that each device has taken. With ``timed`` False only memory is told. ``parts`` gives
+    further (what, start, end) of a step that began at a time of time.monotonic().
     """
     global _steps
-    _steps = Steps(wait, memory, timed)
+    _steps = Steps(wait, memory, timed, parts)
 
 
 def begin():

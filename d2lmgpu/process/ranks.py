@@ -22,7 +22,6 @@ import time
 import traceback
 from pathlib import Path
 
-from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
@@ -113,7 +112,10 @@ def run(rank, folder, job):
         torch.cuda.set_device(number)
     else:
         torch.set_num_threads(1)
-        lanes.listen()  # of rank 0 a lab hears how long loading takes; DDP hides what it exchanges
+        if rank == 0 and VARIABLE in os.environ:  # it is rank 0 that reports to a lab
+            from d2lmgpu.process import ddp
+
+            ddp.listen()
     dist.init_process_group(
         "nccl" if nccl else "gloo",
         store=meeting_place(folder, job),

@@ -22,6 +22,18 @@ def test_what_outputs_say_can_be_read(browser, built, scheme):
     assert count > 1000 and faint == {}
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_page_has_its_colours_before_any_script_has_come(browser, built, scheme):
+    with browser.new_context(color_scheme=scheme) as context:
+        page = context.new_page()
+        page.route("**/*.js*", lambda route: route.abort())
+        page.goto((HTML / f"{PAGES[0]}.html").as_uri())
+        assert page.evaluate("document.documentElement.dataset.theme") == scheme
+        assert page.locator(".logo__image").evaluate_all(
+            "all => all.filter(image => image.checkVisibility()).length"
+        ) == 1  # fmt: skip
+
+
 def test_no_line_of_code_is_cut(browser, built):
     cut = {}
     with browser.new_context(viewport={"width": 1280, "height": 800}) as context:

@@ -5,7 +5,8 @@ from xml.etree import ElementTree
 import pytest
 from training_page import ASSETS
 
-from d2lmgpu.figures import charts
+from d2lmgpu.figures import charts, diagrams, sends, svg
+from d2lmgpu.figures.explorer import Explorer
 
 MEASURED = {"LeNet": {1: 1, 2: 1.8}}
 MODELLED = {"LeNet": {1: 1, 2: 1.9, 4: 3.5}}
@@ -19,9 +20,10 @@ def show(show_offline):
     def show(chart, script=True):
         style = (ASSETS / "pages" / "pages.css").read_text()
         code = (ASSETS / "pages" / "charts.js").read_text() if script else ""
+        picture = chart if isinstance(chart, str) else chart.svg()
         return show_offline(
-            f'<style>{style}</style><article><div class="explore-answer">{chart.svg()}</div>'
-            f"</article><script>{code}</script>"
+            f'<style>{style}</style><article class="cell_output"><div class="explore-answer">'
+            f"{picture}</div></article><script>{code}</script>"
         )
 
     return show
@@ -40,12 +42,19 @@ def point(page, series, at):
     where = page.locator(f'[data-series="{series}"] path[clip-path]').first.evaluate(
         """(path, at) => {
             const [x, y] = path.getAttribute("d").split("\\n")[at].match(/[\\d.]+/g).map(Number);
-            const { x: left, y: top } = new DOMPoint(x, y).matrixTransform(path.getScreenCTM());
-            return [left, top];
+            const seen = () => new DOMPoint(x, y).matrixTransform(path.getScreenCTM());
+            path.closest(".explore-answer").scrollLeft += seen().x - innerWidth / 2;
+            return [seen().x, seen().y];
         }""",
         at,
     )
     page.mouse.move(*where)
+
+
+def ends(element):
+    """Where an element begins and ends, from left to right."""
+    box = element.bounding_box()
+    return box["x"], box["x"] + box["width"]
 
 
 @pytest.mark.parametrize("width", [360, 1200])
@@ -107,6 +116,68 @@ def test_a_chart_that_an_explorer_shows_later_answers_too(show):
     box = page.locator(".chart svg").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
     assert said(page) == ["one", "measured 2", "modelled 3"]
+
+
+def test_a_small_picture_of_an_explorer_answers_too(show):
+    page = show(svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, 4, "Speedup"))
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    assert said(page) == ["2 GPUs", "modelled 1.9"]
+    dot = page.locator("circle").bounding_box()
+    page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
+    assert said(page) == ["4 GPUs", "modelled 3.5"]
+    page = show(sends.overlapping(0.001, 0.002, [(0.001, 0.004)], "A step"))
+    send = page.locator("rect").last.bounding_box()
+    page.mouse.move(send["x"] + 1, send["y"] + send["height"] / 2)
+    assert said(page) == ["network, 1 to 4 ms", "sends"]
+
+
+def test_the_keyboard_reads_a_picture_in_an_explorer(show):
+    def answer(k):
+        return svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, k, "Speedup")
+
+    page = show(Explorer(answer, {"GPUs": [1, 2, 4]})._repr_html_())
+    reader = page.locator(".chart-reader")
+    for _ in range(2):  # of the first answer, and of the next one
+        reader.focus()
+        page.keyboard.press("ArrowRight")
+        assert said(page) == ["2 GPUs", "modelled 1.9"]
+        page.keyboard.press("ArrowRight")
+        assert said(page) == ["4 GPUs", "modelled 3.5"]
+        page.get_by_label("GPUs").select_option("4")
+        reader = page.locator(".chart-reader")
+
+
+def test_on_a_phone_text_can_be_read_and_every_value_reached(show):
+    page = show(scaling())
+    page.set_viewport_size({"width": 360, "height": 700})
+    sizes = page.locator("svg text").evaluate_all(
+        """all => all.map(e => {
+            const { a, b } = e.getScreenCTM(); // one of them is 0 where text stands upright
+            return parseFloat(getComputedStyle(e).fontSize) * Math.hypot(a, b);
+        })"""
+    )
+    assert min(sizes) >= 10
+    box = page.locator(".explore-answer")
+    page.keyboard.press("Tab")
+    for _ in range(3):
+        seen = box.bounding_box()
+        for what in (".chart-line", ".chart-tip"):
+            at = page.locator(what).bounding_box()
+            assert (
+                seen["x"] <= at["x"] + 1 and at["x"] + at["width"] <= seen["x"] + seen["width"] + 1
+            )
+        page.keyboard.press("ArrowRight")
+    assert box.evaluate("e => e.scrollLeft") > 0, "the picture moves in its box, not the page"
+
+
+def test_what_scrolls_and_has_no_values_is_reached_with_the_keys(show):
+    page = show(diagrams.split_data(2))
+    assert page.locator("[tabindex]").count() == 0, "it is all there"
+    page.set_viewport_size({"width": 360, "height": 700})
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowRight")
+    page.wait_for_function("document.activeElement.scrollLeft > 0")
 
 
 def test_nothing_moves_for_it_and_nothing_is_missing_without_it(show):

@@ -158,7 +158,7 @@ def test_what_of_the_exchange_shows_is_what_sticks_out_of_the_backward_pass():
     assert (last - backward) / (last - float(boxes[0]["x"])) == pytest.approx(
         shown / whole, rel=0.02
     )
-    assert all(box["stroke-dasharray"] for box in boxes), "modelled"
+    assert all(box.parent["stroke-dasharray"] for box in boxes), "modelled"
 
 
 @pytest.mark.parametrize("num_buckets", [1, 3, 22])
@@ -175,7 +175,7 @@ def test_measured_is_solid_and_modelled_is_dashed():
     assert modelled["stroke-dasharray"] and not measured.has_attr("stroke-dasharray")
     assert len(modelled["points"].split()) == 3 and len(measured["points"].split()) == 2
     assert [t.string for t in picture.select("title")] == [
-        "4 GPUs, modelled: 3", "1 GPUs, measured: 1", "2 GPUs, measured: 0.9"
+        "4 GPUs, modelled: 3", "1 GPU, measured: 1", "2 GPUs, measured: 0.9"
     ]  # fmt: skip
     assert picture.svg["role"] == "img" and picture.svg["aria-label"] == "P"
 

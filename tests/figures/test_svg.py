@@ -1,10 +1,13 @@
 """Pictures for explorers: what cannot be drawn is refused in words of ours."""
 
+import json
+
 import pytest
+from bs4 import BeautifulSoup
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2lmgpu.figures import svg
+from d2lmgpu.figures import sends, svg
 from d2lmgpu.figures.checks import FigureError
 
 ODD = st.one_of(
@@ -16,8 +19,8 @@ ODD = st.one_of(
 )  # fmt: skip
 GOOD = {
     svg.scaling: ({1: 1, 2: 1.5}, {1: 1, 2: 2}, 2, "P"),
-    svg.messages: ([[1, 0], [0, 2]], 2, [(0, 1)], "P"),
-    svg.overlap: (1.0, 2.0, [(1.0, 4.0)], "P"),
+    sends.messages: ([[1, 0], [0, 2]], 2, [(0, 1)], "P"),
+    sends.overlapping: (1.0, 2.0, [(1.0, 4.0)], "P"),
     svg.shares: ({0.5: 1.0, 0.75: 0.8}, 0.5, 0.75, "P"),
 }
 
@@ -37,8 +40,8 @@ def test_a_wrong_argument_is_refused_or_drawn(draw, data):
 
 @pytest.mark.parametrize("draw, place, wrong", [
     (svg.scaling, 0, {2: 0.0}), (svg.scaling, 1, {2048: 1.0}), (svg.scaling, 1, None),
-    (svg.messages, 1, 0), (svg.messages, 2, [(0, 0)]), (svg.messages, 2, [(0, 2)]),
-    (svg.overlap, 2, []), (svg.overlap, 2, [(1.0,)]), (svg.overlap, 0, -1.0),
+    (sends.messages, 1, 0), (sends.messages, 2, [(0, 0)]), (sends.messages, 2, [(0, 2)]),
+    (sends.overlapping, 2, []), (sends.overlapping, 2, [(1.0,)]), (sends.overlapping, 0, -1.0),
     (svg.shares, 1, 0.6), (svg.shares, 0, {2.0: 1}),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(draw, place, wrong):
@@ -46,3 +49,41 @@ def test_what_cannot_be_drawn_is_refused(draw, place, wrong):
     arguments[place] = wrong
     with pytest.raises(FigureError):
         draw(*arguments)
+
+
+def read(picture):
+    """What the pointer is told: {name of a series: its points}."""
+    told = json.loads(BeautifulSoup(picture, "html.parser").svg["data-chart"])
+    return {series["name"]: series["points"] for series in told}
+
+
+def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
+    picture = svg.scaling({1: 1, 2: 1.5}, {1: 1, 2: 1.9, 4: 3.25}, 2, "It's < P")
+    told = read(picture)
+    assert {name: [point[3:] for point in points] for name, points in told.items()} == {
+        "modelled": [["1 GPU", "1"], ["2 GPUs", "1.9"], ["4 GPUs", "3.25"]],
+        "measured": [["1 GPU", "1"], ["2 GPUs", "1.5"]],
+    }
+    drawn = BeautifulSoup(picture, "html.parser").select("polyline")[1]["points"].split()
+    for (left, right, up, *_), point in zip(told["modelled"], drawn, strict=True):
+        x, y = map(float, point.split(","))
+        assert left == right == pytest.approx(1000 * x / 410, abs=1)
+        assert up == pytest.approx(1000 * y / 262, abs=1)
+
+
+def test_each_span_of_a_step_tells_its_times():
+    told = read(sends.overlapping(0.001, 0.002, [(0.001, 0.0025), (0.0025, 0.004)], "P"))
+    assert [where for points in told.values() for *_, where, _ in points] == [
+        "GPU, 0 to 1 ms", "GPU, 1 to 3 ms", "network, 1 to 2.5 ms", "network, 2.5 to 4 ms"
+    ]  # fmt: skip
+    (forward,), (backward,), both = told.values()
+    assert forward[1] == backward[0] == both[0][0], "drawn where it begins"
+    assert forward[2] == backward[2] < both[0][2]
+
+
+def test_each_node_tells_what_it_holds():
+    (told,) = read(sends.messages([[1, 0], [0, 2], [1, 1]], 2, [(0, 1)], "P")).values()
+    assert [point[3:] for point in told] == [
+        ["device 0", "sums of 1, 0"], ["device 1", "sums of 0, 2"], ["host", "sums of 1, 1"]
+    ]  # fmt: skip
+    assert all(left < right for left, right, *_ in told)

@@ -35,6 +35,12 @@ def test_a_plain_login_shows_the_chapters(hub, context):
     heading = page.locator(f"{TEXT} h1")
     assert "Hands-On Multi-GPU Training" in heading.text_content()
     assert "@jupyterlab/apputils-extension:announcements" in disabled_extensions(page)
+    # It reads as a page: its cover is a picture, and nothing shows how it was made.
+    cover = page.locator(f"{TEXT} img")
+    cover.evaluate("img => img.decode()")
+    assert cover.evaluate("img => img.naturalWidth") > 100
+    assert page.locator(f"{TEXT} pre").count() == 0
+    assert "{" not in page.locator(TEXT).inner_text(), "a role as its source"
     # Every chapter that the first page names, one click away.
     copy = hub.folder / "state/home" / ADA / FOLDER / "chapters"
     links = page.locator(f"{TEXT} a[href*='.ipynb']")

@@ -11,6 +11,7 @@ from d2lmgpu.course.chapter_train import ChapterTrain
 from d2lmgpu.lab import numbers
 from d2lmgpu.lab.live import Live
 from d2lmgpu.lab.model import LabModel
+from d2lmgpu.process.lanes import LAST
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 STEPS = 8  # of an epoch, 512 images in batches of 64
@@ -19,7 +20,7 @@ TOLD = {  # chapter -> which parts of its steps can be told apart on two CPU dev
     "scratch/pytorch": {"loading", "computing", "exchanging", "waiting"},
     "scratch/mxnet": {"loading", "computing", "exchanging"},
     "concise/mxnet": {"loading", "computing", "exchanging"},
-    "concise/pytorch": {"loading"},  # DDP exchanges while it computes
+    "concise/pytorch": {"loading", "computing", "exchanging and waiting"},  # by DDP's own account
 }
 
 
@@ -40,6 +41,10 @@ def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeyp
     assert all(live.where[part] > 0 for part in TOLD[chapter])
     number, total = (sum(one[what] for one in steps) for what in ("number", "total"))
     assert sum(filter(None, live.where.values())) == pytest.approx(total / number)
+    if "exchanging and waiting" in told:  # of every step, not only of those that DDP samples
+        for one in steps:
+            whats = [what for _, what, *_ in one["lanes"]]
+            assert whats.count("exchanging and waiting") == min(LAST, one["number"])
     # The first step is not counted; in MXNet those are left out, too, that do not wait.
     most = STEPS * settings["num_epochs"] - 1
     assert number == most or ("mxnet" in chapter and 1 <= number <= most)

@@ -69,6 +69,14 @@ def test_what_was_not_told_apart_is_one_part():
     assert "computing and waiting fell from 95 ms to 51 ms" in sentence
 
 
+def test_processes_that_wait_while_they_exchange():
+    apart = {"exchanging": None, "waiting": None}
+    one, two = (where | apart | {"exchanging and waiting": seconds}
+                for where, seconds in ((ONE, 0.0), (TWO, 0.008)))  # fmt: skip
+    sentence = said(ended(one), ended(two, 2))
+    assert "computing fell from 95 ms to 50 ms, exchanging and waiting took 8.0 ms" in sentence
+
+
 @pytest.mark.parametrize("runs", [
     [],
     [ended(ONE)],  # its own baseline

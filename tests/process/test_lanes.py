@@ -130,6 +130,23 @@ def test_where_calls_return_early_a_step_in_half_a_second_waits_for_its_devices(
     assert queued == [3, 5] and lanes.told()["number"] == 0, "too soon: it does not wait"
 
 
+def test_what_a_library_says_of_a_step_is_part_of_it(clock):
+    asked = []
+
+    def parts(since):
+        asked.append(since)
+        return [("computing", since + 2, since + 5)] if len(asked) > 2 else []
+
+    lanes.listen(parts=parts)
+    begun = [clock.now, clock.now + 6, clock.now + 12]
+    for _ in range(3):
+        step(clock, lambda: clock.spend(5))
+    told = lanes.told()
+    assert asked == begun, "it is asked for each step, also for the first"
+    assert (told["number"], told["seconds"]) == (2, {"loading": 2, "computing": 3})
+    assert [what for _, what, *_ in told["lanes"]] == ["loading", "loading", "computing"]
+
+
 def test_a_lane_is_small_and_its_spans_can_be_seen(clock):
     lanes.listen()
     adds = lanes.exchange(clock.spend)

@@ -2,7 +2,8 @@
 "use strict";
 
 class LabLanes {
-  static WHAT = ["computing", "exchanging", "waiting", "loading", "other"];
+  static MEETING = "exchanging and waiting"; // of processes, of which the first is timed
+  static WHAT = ["computing", "exchanging", "waiting", LabLanes.MEETING, "loading", "other"];
 
   constructor(root) {
     this.root = root;
@@ -40,7 +41,7 @@ class LabLanes {
     const lane = (parts, device) => {
       const bars = parts.map(({ what, start, end }) => {
         const place = `left: ${share(start - from)}%; width: ${share(end - start)}%`;
-        return `<i class="lab-what-${what}" style="${place}"></i>`;
+        return `<i class="${LabLanes.look(what)}" style="${place}"></i>`;
       });
       const used = memory[device] ? `, ${LabWords.bytes(memory[device])}` : "";
       const doing = parts.at(-1)?.what ?? "";
@@ -48,12 +49,17 @@ class LabLanes {
         <div role="img" aria-label="device ${device}: ${doing}">${bars.join("")}</div></div>`;
     };
     const shown = LabLanes.WHAT.filter((what) => all.some((part) => part.what === what));
-    const words = `The last ${LabWords.milliseconds(until - from)}, measured`;
+    const first = shown.includes(LabLanes.MEETING) ? " in the first process" : "";
+    const words = `The last ${LabWords.milliseconds(until - from)}${first}, measured`;
     return `<p>${words}: ${LabLanes.key(shown)}</p>${lanes.map(lane).join("")}`;
   }
 
+  static look(what) {
+    return `lab-what-${what.replaceAll(" ", "-")}`;
+  }
+
   static key(shown) {
-    const marks = shown.map((what) => `<i class="lab-mark lab-what-${what}"></i>${what}`);
+    const marks = shown.map((what) => `<i class="lab-mark ${LabLanes.look(what)}"></i>${what}`);
     return `<span class="lab-key">${marks.join(" ")}</span>`;
   }
 }

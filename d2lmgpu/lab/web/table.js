@@ -36,7 +36,8 @@ class LabTable {
       return `<i class="lab-mark lab-mark-dot" style="--lab-run: var(--lab-${colour})"></i>`;
     });
     const tds = columns.map((name, index) => {
-      return `<td>${index ? "" : marks.join("")}${LabWords.html(cells[name] ?? "")}</td>`;
+      const text = LabWords.html(cells[name] ?? "").replace(/\(.*\)/, "<span>$&</span>"); // a range
+      return `<td>${index ? "" : marks.join("")}${text}</td>`;
     });
     return `<tr>${tds.join("")}</tr>`;
   }

@@ -14,8 +14,9 @@ class LabWhere {
     const shown = LabLanes.WHAT.filter((what) => timed.some((run) => run.where[what] > 0));
     const longest = Math.max(...timed.map(LabWhere.#total));
     const [caption, bars, sentence] = this.root.children;
+    const first = shown.includes(LabLanes.MEETING) ? " (of processes: the first)" : "";
     caption.innerHTML =
-      `Where the time of a step went, mean over devices, measured: ${LabLanes.key(shown)}`;
+      `Where the time of a step went, mean over devices${first}, measured: ${LabLanes.key(shown)}`;
     bars.innerHTML = timed.map((run) => LabWhere.#bar(run, shown, longest)).join("");
     sentence.textContent = why;
   }
@@ -30,7 +31,7 @@ class LabWhere {
     const words = parts.map((what) => `${what} ${LabWords.milliseconds(run.where[what])}`);
     const bars = parts.map((what) => {
       const width = `width: ${(100 * run.where[what] / longest).toFixed(2)}%`;
-      return `<i class="lab-what-${what}" style="${width}"></i>`;
+      return `<i class="${LabLanes.look(what)}" style="${width}"></i>`;
     });
     const name = LabWords.html(`${run.tag}. ${run.name}`);
     return `<div class="lab-lane"><span>${name}</span>

@@ -1,0 +1,52 @@
+"""A Sphinx extension: what a page shows in a notebook, and what the built page has in its place.
+
+    <div data-drawn="cover.svg">
+
+    ![A batch is split over four devices.](cover.svg)
+
+    </div>
+
+In JupyterLab this is a picture or a list in plain Markdown. In the built page the file, whose path
+is relative to the page, stands there instead: SVG in the page's own ink, or HTML in its styles.
+
+    several <span data-built="{term}`devices <device>`">devices</span>
+
+is plain text in JupyterLab, and in the built page what its attribute says: a role, which would be
+shown as its source there.
+"""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms import SphinxTransform
+
+ROLE = re.compile(r'<span data-built="([^"]+)">[^<]*</span>')
+OPENING = re.compile(r'<div data-drawn="([^"]+)">')
+
+
+class Drawn(SphinxTransform):
+    default_priority = 5  # before anybody looks for pictures and links
+
+    def apply(self):
+        for start in list(self.document.findall(nodes.raw)):
+            found = OPENING.fullmatch(start.astext().strip())
+            if not found:
+                continue
+            file = Path(self.env.doc2path(self.env.docname)).parent / found[1]
+            self.env.note_dependency(str(file))
+            within = start.parent
+            at = within.index(start)
+            while within.pop(at).astext().strip() != "</div>":
+                pass
+            within.insert(at, nodes.raw("", file.read_text(), format="html"))
+
+
+def put_roles(app, page, source) -> None:
+    source[0] = ROLE.sub(r"\1", source[0])
+
+
+def setup(app):
+    app.connect("source-read", put_roles)
+    app.add_transform(Drawn)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
