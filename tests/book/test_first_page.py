@@ -5,7 +5,7 @@ import re
 import pytest
 from PIL import Image
 from programs import program
-from test_pages import HTML, PAGES, parsed
+from test_pages import HTML, PAGES, ROOT, parsed
 
 FIRST = HTML / "chapters" / "intro.html"
 READ = [page for page in PAGES[1:] if not page.startswith("chapters/reference/")]
@@ -38,6 +38,12 @@ def test_the_map_leads_to_every_page_with_its_minutes(built):
         opening = parsed(HTML / "chapters" / f"{page}.html").select_one("article").get_text()
         said = int(re.search(r"about\s+(\d+)\s+minutes", opening).group(1))
         assert abs(said - minutes) <= 5, f"{page} says {said} minutes, its map {minutes}"
+
+
+def test_the_list_in_a_notebook_leads_to_every_page_too():
+    text = (ROOT / "chapters" / "intro.md").read_text()
+    listed = text[text.index("course-map.html") :].partition("</div>")[0]
+    assert [f"chapters/{page}" for page in re.findall(r"\(([\w/-]+)\.ipynb\)", listed)] == READ
 
 
 def test_minutes_come_from_words_code_things_to_try_and_seconds(monkeypatch, tmp_path):
