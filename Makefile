@@ -62,7 +62,7 @@ wheel: .venv-release/.ready  ## the package, checked, to dist/
 	@touch $@
 
 lab: setup  ## JupyterLab in the chapters, on this machine only
-	@$(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir chapters $(if $(filter 0,$(shell id -u)),--allow-root)
+	@$(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir . --LabApp.default_url=/lab/tree/chapters $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lab-app: setup  ## the training lab as an app, on this machine only
 	@JUPYTER_PATH=tools/lab-app $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1
@@ -124,7 +124,7 @@ record: setup  ## what the labs of the built pages show, and the full recipe fro
 	for name in mxnet pytorch; do \
 	    D2LMGPU_PROFILE=full $(PYTHON) -m d2lmgpu record chapters/scratch/$$name.ipynb || exit 1; done
 
-exercises: setup  ## the learner's notebook, the page and the autograder from exercises/write-it.py
+exercises: setup  ## the learners' notebooks, the page and the autograders from exercises/*.py
 	@$(PYTHON) tools/exercises.py
 
 gpu-check: setup  ## every GPU of this machine in both frameworks, checked and written to records/

@@ -32,6 +32,7 @@ class Exercise:
     name: str
     hints: tuple[str, ...]
     checks: list = field(default_factory=list)
+    slips: dict = field(default_factory=dict)  # reason -> a function that makes this mistake
     shown: int = 0  # hints so far
 
 
