@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster soak wheel offline pdf bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -49,6 +49,12 @@ offline: book  ## the pages as one zip that opens without a server or a network,
 
 pdf: book  ## the pages as one PDF, to dist/
 	@$(PYTHON) tools/pdf.py
+
+slides: book  ## slides of every chapter, to dist/slides
+	@$(PYTHON) tools/slides.py dist/slides
+
+grade: setup  ## a class's notebooks: make grade AUTOGRADER=exercises/foundations-autograder.zip FOLDER=...
+	@$(PYTHON) tools/grade.py $(or $(AUTOGRADER),$(error which autograder? make exercises makes them)) $(or $(FOLDER),$(error which folder?))
 
 wheel: .venv-release/.ready  ## the package, checked, to dist/
 	rm -f dist/*.whl dist/*.tar.gz
@@ -94,11 +100,13 @@ test-frameworks: setup  # each framework in a process of its own, and every chap
 	$(PYTEST) tests/backends --framework mxnet
 	$(PYTEST) --nbval chapters
 
-soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then interruptions, kills and a class of ten
+soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills and ten learners
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
+	$(PYTHON) tests/course/exercise_mutants.py
+	$(PYTEST) -q -s tests/course/class_of_thirty.py
 	$(PYTEST) -q -s tests/process/soak.py
 	$(PYTEST) -q -s tests/cluster/soak.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
