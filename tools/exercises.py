@@ -46,7 +46,7 @@ def page(all_parts: list[Part]) -> str:
         for chapter in part.chapters:
             blocks += [f"### {chapter.title}"]
             links = ", ".join(f"{{doc}}`../{name}`" for name in chapter.pages)
-            blocks += [f"Belongs to: {links}."]
+            blocks += [f"The chapter: {links}."]
             for one in chapter.questions:
                 blocks += [f"(exercise-{slug(one.title)})=\n#### {one.heading}", one.text]
                 if one.given:

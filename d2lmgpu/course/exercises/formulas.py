@@ -26,14 +26,17 @@ def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized
     def values(answer, g):
         drawn = cases(g)
         expected = [np.asarray(right(*case), dtype=np.float64) for case in drawn]
-        found = [
-            array(answer(*copy.deepcopy(case)), what, value.shape)
-            for case, value in zip(drawn, expected, strict=True)
-        ]
+        found = []
+        for case, value in zip(drawn, expected, strict=True):
+            given = answer(*copy.deepcopy(case))
+            try:
+                found.append(array(given, what, value.shape))
+            except Wrong as wrong:
+                raise Wrong(wrong.reason, f"{shown(right, case)}: {small(wrong.text)}") from None
         for case, one, value in zip(drawn, found, expected, strict=True):
             if not close(one, value, tolerance):
                 reason, words = slip(slips, drawn, found, tolerance)
-                text = f"{shown(right, case)}: {what[0].lower()}{what[1:]} is {far(one, value, sized)}."
+                text = f"{shown(right, case)}: {small(what)} is {far(one, value, sized)}."
                 raise Wrong(reason, f"{text} {words}".strip())
         return says
 
@@ -47,6 +50,11 @@ def slip(slips, drawn, found, tolerance):
         if all(close(one, other, tolerance) for one, other in zip(found, theirs, strict=True)):
             return reason, words
     return "value", ""
+
+
+def small(text):
+    """A text that goes on in the middle of a sentence."""
+    return text[0].lower() + text[1:]
 
 
 def close(found, value, tolerance):

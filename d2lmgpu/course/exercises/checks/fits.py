@@ -65,6 +65,12 @@ formula(
             lambda b1, peak1, b2, peak2, memory: memory * b2 // peak2,
             "Parameters need memory whatever the batch.",
         ),
+        "fraction": (
+            lambda b1, peak1, b2, peak2, memory: (
+                max(0, (memory - peak1) * (b2 - b1) / (peak2 - peak1) + b1)
+            ),
+            "A part of an image is none.",
+        ),
         "up": (
             lambda b1, peak1, b2, peak2, memory: tried(b1, peak1, b2, peak2, memory) + 1,
             "With one image less it would fit.",

@@ -26,7 +26,8 @@ def every_image_once(evaluate, g):
         if off > 1e-9:
             twice = len(padded) - n
             text = f"{n} images on {k} devices: your accuracy is {off:.3f} off."
-            if abs(found - np.concatenate(correct).mean()) < 1e-9 and twice:
+            everything = np.concatenate(correct)
+            if twice and np.isclose(found, [everything.mean(), everything.sum() / n]).any():
                 raise Wrong("duplicates", f"{text} Some images count twice.")
             if abs(found - np.mean([np.mean(of) for of in correct])) < 1e-9:
                 raise Wrong("mean-of-means", f"{text} Every device counts the same.")
