@@ -1,4 +1,4 @@
-"""Makes slides of the chapters with ``jupyter nbconvert --to slides``: a file for each.
+"""Makes slides of the chapters as ``jupyter nbconvert --to slides`` does: a file for each.
 
     python tools/slides.py FOLDER [chapters/….ipynb ...]
 
@@ -8,12 +8,11 @@ while they are shown: nbconvert's template fetches reveal.js, which draws them, 
 """
 
 import re
-import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import nbformat
+from nbconvert import SlidesExporter
 
 ROOT = Path(__file__).resolve().parents[1]
 RUN = ROOT / "_build" / "jupyter_execute"  # the chapters with their outputs
@@ -50,20 +49,14 @@ def slides(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def make(chapter: Path, folder: Path) -> Path:
-    """The slides of one chapter in ``folder``; raises where nbconvert fails."""
+    """The slides of one chapter, in ``folder``."""
     name = chapter.relative_to("chapters").with_suffix("")
     run = RUN / chapter
     notebook = nbformat.read(run if run.exists() else ROOT / chapter, as_version=4)
-    target = folder / "-".join(name.parts)
-    with tempfile.TemporaryDirectory() as work:
-        source = Path(work, "chapter.ipynb")
-        nbformat.write(slides(notebook), source)
-        command = [
-            *(sys.executable, "-m", "jupyter", "nbconvert", "--to", "slides", source),
-            *(f"--output={target.resolve()}", "--SlidesExporter.reveal_scroll=True"),
-        ]
-        subprocess.run(command, check=True, cwd=ROOT)
-    return target.with_name(f"{target.name}.slides.html")
+    page, _ = SlidesExporter(reveal_scroll=True).from_notebook_node(slides(notebook))
+    target = folder / f"{'-'.join(name.parts)}.slides.html"
+    target.write_text(page, encoding="utf-8")
+    return target
 
 
 def main(folder: str, *chapters: str) -> None:

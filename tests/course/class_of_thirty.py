@@ -6,9 +6,7 @@ Twenty learners solve one to three questions, the others hand in what breaks, en
 import time
 
 import nbformat
-from test_grading import COPIED, SOLUTIONS, autograder, grades, submit
-
-__all__ = ["autograder"]
+from test_grading import COPIED, SOLUTIONS, grades, submit
 
 NAMES = list(SOLUTIONS)
 MINUTES = 10
@@ -40,11 +38,11 @@ def hand_in(folder):
     return expected | {name: [0, 0, 0] for name in ("no-cells", "empty", "broken")}
 
 
-def test_everybody_gets_a_row(autograder, tmp_path):
+def test_everybody_gets_a_row(made, tmp_path):
     expected = hand_in(tmp_path)
     assert len(expected) == 30
     begin = time.monotonic()
-    rows = grades(tmp_path, autograder)
+    rows = grades(tmp_path, made)
     minutes = (time.monotonic() - begin) / 60
     points = {name: [float(row[one]) for one in NAMES] for name, row in rows.items()}
     assert points == expected

@@ -159,14 +159,6 @@ def test_hints_come_one_after_the_other(capsys):
         assert expected in capsys.readouterr().out
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """What `make exercises` writes."""
-    folder = tmp_path_factory.mktemp("made")
-    subprocess.run([sys.executable, "tools/exercises.py", folder], cwd=ROOT, check=True)
-    return folder
-
-
 def test_page_chapters_and_notebooks_are_made_from_the_masters(made):
     files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
     kept = [file for file in files if file.suffix != ".zip"]

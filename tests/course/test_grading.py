@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import nbformat
-import pytest
 from exercise_parts import PARTS, ROOT, solved
 
 PART = "foundations"
@@ -15,25 +14,13 @@ SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
 COPIED = "def port_of_0(k, num_bytes):\n    return {1: 0, 2: 2 * num_bytes}[k]"
 
 
-def grades(folder, autograder, *options):
+def grades(folder, made, *options):
     """{submission: its row}"""
+    autograder = made / "exercises" / f"{PART}-autograder.zip"
     command = [sys.executable, "tools/grade.py", autograder, folder, *options]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
     with (folder / "grades" / "grades.csv").open() as file:
         return {Path(row.pop("submission")).stem: row for row in csv.DictReader(file)}
-
-
-@pytest.fixture(scope="module")
-def autograder(tmp_path_factory):
-    """What `make exercises` makes for one part."""
-    folder = tmp_path_factory.mktemp("autograder")
-    code = (
-        "import sys; sys.path.insert(0, 'tools')\n"
-        "import exercises, exercise_masters, pathlib\n"
-        f"exercises.make(exercise_masters.read({PART!r}, 1), pathlib.Path({str(folder)!r}))"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
-    return folder / f"{PART}-autograder.zip"
 
 
 def submit(folder, name, solutions, *more):
@@ -43,12 +30,12 @@ def submit(folder, name, solutions, *more):
     nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
-def test_a_class_of_three_is_graded(autograder, tmp_path):
+def test_a_class_of_three_is_graded(made, tmp_path):
     submit(tmp_path, "all", SOLUTIONS)
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
     submit(tmp_path, "endless", some, "while True:\n    pass")
     (tmp_path / "broken.ipynb").write_text('{"cells": ')
-    rows = grades(tmp_path, autograder, "--cell-seconds", "20")
+    rows = grades(tmp_path, made, "--cell-seconds", "10")
     assert list(rows["all"] | {"total": 0}) == ["total", *sorted(SOLUTIONS), "remark"]
     points = {name: [float(row[one]) for one in SOLUTIONS] for name, row in rows.items()}
     assert points == {"all": [1, 1, 1], "endless": [1, 0, 0], "broken": [0, 0, 0]}
