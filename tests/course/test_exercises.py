@@ -1,6 +1,8 @@
 """Every solution is right, every planted wrong answer is refused for its reason."""
 
+import csv
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +15,7 @@ from exercise_parts import PARTS, QUESTIONS, ROOT, answer, solved, verdict
 
 from d2lmgpu.course import exercises
 from d2lmgpu.course.exercises.registry import EXERCISES, ExerciseError
+from d2lmgpu.lab import predicted
 
 HERE = Path(__file__).parent
 
@@ -178,3 +181,23 @@ def test_the_learner_s_notebook_has_no_solution(part):
         question = QUESTIONS[name]
         first = question.solution.splitlines()[0]
         assert source == (question.given or f"{first}\n    ..."), name
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_solved_notebook_runs_through_and_hands_in_its_predictions(part, tmp_path, monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PREDICTIONS", str(tmp_path / "predictions"))
+    monkeypatch.setattr(exercises, "check", lambda name, function: True)
+    monkeypatch.chdir(tmp_path)
+    solutions = {one.name: one.solution for one in PARTS[part].questions()}
+    cells = [cell.source for cell in solved(part, solutions).cells if cell.cell_type == "code"]
+    asked = re.findall(r'Prediction\("([^"]+)"', "\n".join(cells))
+    for name in asked:
+        predicted.lock(name, 1)
+    shown, namespace = [], {}
+    namespace["display"] = shown.append
+    for source in cells:
+        exec(source, namespace)
+    with (tmp_path / "my-predictions.csv").open() as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert set(rows) == set(asked)
+    assert all(float(row["error"]) != 0 and row["source"] for row in rows.values())
