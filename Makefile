@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster soak wheel offline pdf bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -50,6 +50,12 @@ offline: book  ## the pages as one zip that opens without a server or a network,
 pdf: book  ## the pages as one PDF, to dist/
 	@$(PYTHON) tools/pdf.py
 
+slides: book  ## slides of every chapter, to dist/slides
+	@$(PYTHON) tools/slides.py dist/slides
+
+grade: setup  ## a class's notebooks: make grade AUTOGRADER=exercises/foundations-autograder.zip FOLDER=...
+	@$(PYTHON) tools/grade.py $(or $(AUTOGRADER),$(error which autograder? make exercises makes them)) $(or $(FOLDER),$(error which folder?))
+
 wheel: .venv-release/.ready  ## the package, checked, to dist/
 	rm -f dist/*.whl dist/*.tar.gz
 	.venv-release/bin/python -m build
@@ -62,7 +68,7 @@ wheel: .venv-release/.ready  ## the package, checked, to dist/
 	@touch $@
 
 lab: setup  ## JupyterLab in the chapters, on this machine only
-	@JUPYTER_CONFIG_PATH=$(CURDIR)/hub $(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir chapters --LabApp.default_url=/lab/tree/intro.md $(if $(filter 0,$(shell id -u)),--allow-root)
+	@JUPYTER_CONFIG_PATH=$(CURDIR)/hub $(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir . --LabApp.default_url=/lab/tree/chapters/intro.md $(if $(filter 0,$(shell id -u)),--allow-root)
 
 lab-app: setup  ## the training lab as an app, on this machine only
 	@JUPYTER_PATH=tools/lab-app $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1
@@ -94,11 +100,13 @@ test-frameworks: setup  # each framework in a process of its own, and every chap
 	$(PYTEST) tests/backends --framework mxnet
 	$(PYTEST) --nbval chapters
 
-soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then interruptions, kills and a class of ten
+soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills and ten learners
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
+	$(PYTHON) tests/course/exercise_mutants.py
+	$(PYTEST) -q -s tests/course/class_of_thirty.py
 	$(PYTEST) -q -s tests/process/soak.py
 	$(PYTEST) -q -s tests/cluster/soak.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
@@ -124,7 +132,7 @@ record: setup  ## what the labs of the built pages show, and the full recipe fro
 	for name in mxnet pytorch; do \
 	    D2LMGPU_PROFILE=full $(PYTHON) -m d2lmgpu record chapters/scratch/$$name.ipynb || exit 1; done
 
-exercises: setup  ## the learner's notebook, the page and the autograder from exercises/write-it.py
+exercises: setup  ## the learners' notebooks, the page and the autograders from exercises/*.py
 	@$(PYTHON) tools/exercises.py
 
 gpu-check: setup  ## every GPU of this machine in both frameworks, checked and written to records/

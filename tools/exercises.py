@@ -1,78 +1,116 @@
-"""Makes from the exercises' master what learners and instructors get.
+"""Makes from the exercises' masters what learners and instructors get.
 
     python tools/exercises.py [FOLDER]
 
-The master, ``exercises/write-it.py``, is text in jupytext's format with otter-grader's marks. From
-it come the learner's notebook beside it, without the solutions; the page of the book, with hints
-and solutions behind a click; and the autograder that Gradescope and ``otter run`` take. FOLDER is
-where to write in place of the repository.
+A master, ``exercises/PART.py``, is text in jupytext's format (see exercise_masters.py). From it
+come the learner's notebook beside it, without the solutions, and the autograder that Gradescope and
+``otter run`` take; from all of them one page of the book, with hints and solutions behind a
+click, and the lists at the end of the chapters. FOLDER is where to write in place of the
+repository.
 """
 
-import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
-import jupytext
 import nbformat
-import yaml
+from exercise_masters import MASTERS, ROOT, Part, parts, slug
 from notebook import normalise
 from otter.assign import main as assign
 
-from d2lmgpu.course import exercises
+from d2lmgpu.course.exercises.registry import find
 
-ROOT = Path(__file__).resolve().parents[1]
-MASTER = ROOT / "exercises" / "write-it.py"
-NOTEBOOK = Path("exercises", "write-it.ipynb")
-AUTOGRADER = Path("exercises", "autograder.zip")
 PAGE = Path("chapters", "reference", "exercises.md")
-MARK = re.compile(r"^ *# (?:BEGIN|END) SOLUTION\n?", re.M)
+TAG = "checked-exercises"  # of the lists in the chapters
 INTRODUCTION = """# Exercises That Check Themselves
 
-Ten short functions, one for each idea of the course. Open `exercises/write-it.ipynb` in JupyterLab:
-it has the ten questions, and below each of them a cell that tries your function on many cases, in a
-process of its own, and says what is right, what is wrong and by how much. NumPy is all that you
-need. Here the same questions stand with two hints and a solution each."""
+{number} short functions: to write yourself, with a bug to find, or with a number to predict. Each
+part has a notebook. Below each question there is a cell that tries your function on many cases, in
+a process of its own, and says what is right, what is wrong and by how much. NumPy is all that you
+need, whichever framework you came by.
+
+In a copy of the course, `make lab` opens JupyterLab, and the notebooks are in `exercises/`. Here
+the same questions stand with two hints and a solution each. Whoever teaches finds
+{{ref}}`how to grade a class <grading>`."""
 
 
-def questions() -> Iterator[tuple[str, str, str]]:
-    """The name, the text and the solution of every question."""
-    name = text = None
-    for cell in jupytext.read(MASTER).cells:
-        if cell.cell_type == "raw" and cell.source.startswith("# BEGIN QUESTION"):
-            name, text = yaml.safe_load(cell.source)["name"], None
-        elif cell.cell_type == "markdown" and name and text is None:
-            text = cell.source
-        elif cell.cell_type == "code" and MARK.search(cell.source):
-            yield name, text, MARK.sub("", cell.source).rstrip()
-
-
-def page() -> str:
+def page(all_parts: list[Part]) -> str:
     """The page of the book."""
-    parts = [INTRODUCTION]
-    for name, text, solution in questions():
-        parts += [f"(exercise-{name})=\n{text}"]
-        hints = exercises.registry.find(name).hints
-        parts += [f"```{{dropdown}} Hint {i}\n{hint}\n```" for i, hint in enumerate(hints, 1)]
-        parts += [f"````{{dropdown}} Solution\n```python\n{solution}\n```\n````"]
-    return "\n\n".join(parts) + "\n"
+    number = sum(1 for part in all_parts for _ in part.questions())
+    blocks = [INTRODUCTION.format(number=number)]
+    for part in all_parts:
+        notebook = f"exercises/{part.name}.ipynb"
+        blocks += [f"(exercises-{part.name})=\n## {part.title}"]
+        blocks += [f"{{download}}`Download {notebook} <../../{notebook}>`{{launch}}`{notebook}`."]
+        for chapter in part.chapters:
+            blocks += [f"### {chapter.title}"]
+            links = ", ".join(f"{{doc}}`../{name}`" for name in chapter.pages)
+            blocks += [f"The chapter: {links}."]
+            for one in chapter.questions:
+                blocks += [f"(exercise-{slug(one.title)})=\n#### {one.heading}", one.text]
+                if one.given:
+                    blocks += [f"```python\n{one.given}\n```"]
+                hints = enumerate(find(one.name).hints, 1)
+                blocks += [f"```{{dropdown}} Hint {i}\n{hint}\n```" for i, hint in hints]
+                code = f"```python\n{one.solution}\n```"
+                blocks += [f"````{{dropdown}} Solution\n{code}\n````"]
+    return "\n\n".join(blocks) + "\n"
+
+
+def lists(all_parts: list[Part]) -> dict[str, str]:
+    """{chapter: the list of its checked exercises}"""
+    found = {}
+    for part in all_parts:
+        for chapter in part.chapters:
+            notebook = f"../../exercises/{part.name}.ipynb"
+            lines = [
+                f"- [{one.heading}]({notebook}#{one.heading.replace(' ', '-')}) ({one.kind})"
+                for one in chapter.questions
+            ]
+            text = f"These [check themselves]({notebook}), with hints and solutions."
+            for name in chapter.pages:
+                found[name] = "\n".join(["### Checked Exercises\n", text, "", *lines])
+    return found
+
+
+def put(text: str, source: Path, target: Path) -> None:
+    """The chapter ``source`` with its list behind its exercises, written to ``target``."""
+    notebook = nbformat.read(source, as_version=4)
+    cells = [cell for cell in notebook.cells if TAG not in cell.metadata.get("tags", [])]
+    notebook.cells = [*cells, nbformat.v4.new_markdown_cell(text, metadata={"tags": [TAG]})]
+    normalise(notebook)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(notebook, target)
+
+
+def make(part: Part, target: Path) -> None:
+    """The learner's notebook and the autograder of one part, in the folder ``target``.
+
+    Raises if otter finds that a solution does not pass its own tests.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        master, made = Path(folder, f"{part.name}.ipynb"), Path(folder, "made")
+        nbformat.write(part.for_otter(), master)
+        assign(str(master), str(made), no_run_tests=True)
+        learners = nbformat.read(made / "student" / master.name, as_version=4)
+        normalise(learners)
+        nbformat.write(learners, target / master.name)
+        (autograder,) = (made / "autograder").glob("*.zip")
+        shutil.copy(autograder, target / f"{part.name}-autograder.zip")
 
 
 def main(target: str | Path = ROOT) -> None:
-    """Write everything below ``target``; raises if the solution of a question is not right."""
-    target = Path(target)
-    (target / PAGE).write_text(page(), encoding="utf-8")
-    with tempfile.TemporaryDirectory() as folder:
-        master, made = Path(folder) / NOTEBOOK.name, Path(folder) / "made"
-        jupytext.write(jupytext.read(MASTER), master)
-        assign(str(master), str(made))
-        learners = nbformat.read(made / "student" / NOTEBOOK.name, as_version=4)
-        normalise(learners)
-        nbformat.write(learners, target / NOTEBOOK)
-        (autograder,) = (made / "autograder").glob("*.zip")
-        shutil.copy(autograder, target / AUTOGRADER)
+    """Write everything below ``target``."""
+    target, every = Path(target), parts()
+    for folder in (PAGE.parent, MASTERS):
+        (target / folder).mkdir(parents=True, exist_ok=True)
+    (target / PAGE).write_text(page(every), encoding="utf-8")
+    for name, text in lists(every).items():
+        chapter = Path("chapters", f"{name}.ipynb")
+        put(text, ROOT / chapter, target / chapter)
+    for part in every:
+        make(part, target / MASTERS)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,11 @@
 
 from d2lmgpu.figures.style import number
 
+COLUMNS = (
+    "name", "question", "unit", "predicted", "happened", "source", "error", "percent", "locked",
+    "after_outcome", "remark",
+)  # fmt: skip
+
 
 def errors(guess, outcome):
     """``(error, percent of the outcome)``: above 0 where the prediction was too high.
@@ -17,12 +22,12 @@ def row(entry):
     guess, outcome = entry["predicted"] or {}, entry["happened"] or {}
     both = guess and outcome
     error, percent = errors(guess["value"], outcome["value"]) if both else (None, None)
-    return {
-        "name": entry["name"], "question": entry["question"], "unit": entry["unit"],
-        "predicted": guess.get("value"), "happened": outcome.get("value"),
-        "source": outcome.get("source"), "error": error, "percent": percent,
-        "locked": guess.get("time"), "after_outcome": guess.get("shown"), "remark": entry["remark"],
-    }  # fmt: skip
+    values = (
+        entry["name"], entry["question"], entry["unit"], guess.get("value"), outcome.get("value"),
+        outcome.get("source"), error, percent, guess.get("time"), guess.get("shown"),
+        entry["remark"],
+    )  # fmt: skip
+    return dict(zip(COLUMNS, values, strict=True))
 
 
 def said(entry):

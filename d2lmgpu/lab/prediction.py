@@ -9,6 +9,7 @@ notebook both are widgets; in a built page they are HTML, and the reader's brows
 prediction. A notebook in which nobody predicts runs through.
 """
 
+import csv
 import json
 import os
 import re
@@ -19,7 +20,7 @@ from traitlets import Dict
 
 from d2lmgpu.figures.site import BOOK, PACKAGE
 from d2lmgpu.lab import predicted
-from d2lmgpu.lab.compared import quantity, row, said
+from d2lmgpu.lab.compared import COLUMNS, quantity, row, said
 from d2lmgpu.lab.predicted import PredictionError, need
 from d2lmgpu.machine.checks import is_real
 
@@ -162,6 +163,17 @@ class Table(Part):
     @property
     def rows(self):
         return [row(entry) for entry in self.entry()["entries"]]
+
+    def save(self, path):
+        """Write the rows to a CSV file, as the button under the table does; gives the table back.
+
+        Raises OSError where that cannot be written.
+        """
+        with open(path, "w", encoding="utf-8", newline="") as file:
+            table = csv.DictWriter(file, COLUMNS, quoting=csv.QUOTE_ALL, lineterminator="\n")
+            table.writeheader()
+            table.writerows(self.rows)
+        return self
 
 
 def html(entry, fallback):

@@ -34,6 +34,18 @@ def open_notebook(page, server, at="lab/tree", name="lab.ipynb"):
     wait_for_kernel(page)
 
 
+def wait_for_notebook(page, path):
+    """Wait until this file is open as a notebook, which is what has cells, with its kernel."""
+    page.wait_for_function(
+        """path => {
+            const panel = window.jupyterapp?.shell.currentWidget;
+            return panel?.context?.path === path && panel.content?.widgets !== undefined;
+        }""",
+        arg=path,
+    )
+    wait_for_kernel(page)
+
+
 def run_all(page):
     page.evaluate("window.jupyterapp.commands.execute('notebook:run-all-cells')")
 

@@ -271,7 +271,8 @@ WRONG = {
         one_for_the_idle: "zero",
     },
     "evaluate": {
-        with_duplicates: "duplicates", over_n_with_duplicates: "value", first_rank_only: "value",
+        with_duplicates: "duplicates", over_n_with_duplicates: "duplicates",
+        first_rank_only: "value",
     },
     "ring": {
         naive_allreduce: "bytes", one_round_too_few: "value", replaces_at_once: "value",

@@ -1,81 +1,105 @@
 """Every solution is right, every planted wrong answer is refused for its reason."""
 
-import contextlib
-import io
-import json
+import csv
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import numpy as np
 import pytest
-from exercise_answers import TOO_NARROW, WRONG
+from array_answers import WRONG_ARRAYS
+from exercise_answers import WRONG
+from exercise_parts import PARTS, QUESTIONS, ROOT, answer, solved, verdict
 
 from d2lmgpu.course import exercises
-from d2lmgpu.course.exercises.registry import EXERCISES, ExerciseError, Wrong
+from d2lmgpu.course.exercises.registry import EXERCISES, ExerciseError
+from d2lmgpu.lab import predicted
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests" / "notebooks"))
-from operators import mutants  # noqa: E402
-
-MASTER = (ROOT / "exercises" / "write-it.py").read_text()
-QUESTION = r"# name: (\S+)\n.*?# BEGIN SOLUTION\n\n# %%\n(.*?)\n\n# %%"
-SOLUTIONS = dict(re.findall(QUESTION, MASTER, re.S))
-MADE = ["chapters/reference/exercises.md", "exercises/write-it.ipynb"]
+HERE = Path(__file__).parent
 
 
-def answer(code):
-    """The function that a solution defines."""
-    namespace = {"np": np}
-    exec(code, namespace)
-    return namespace[code.split("(")[0].removeprefix("def ").strip()]
+def planted():
+    """(exercise, reason, function): answers, common slips, and the code with a bug."""
+    for name, question in QUESTIONS.items():
+        for function, reason in (WRONG | WRONG_ARRAYS).get(name, {}).items():
+            yield name, reason, function
+        for reason, function in EXERCISES[name].slips.items():
+            yield name, reason, function
+        if question.given:
+            yield name, question.reason, answer(question.given, name)
 
 
-def reason(name, function, seeds=(3, 4)):
-    """Why an answer is refused, in this process; None if it is right."""
-    try:
-        for seed in seeds:
-            for check in EXERCISES[name].checks:
-                check(function, np.random.default_rng(seed))
-    except Wrong as wrong:
-        return wrong.reason
-    except Exception as error:
-        return type(error).__name__
-    return None
+PLANTED = list(planted())
 
 
 def test_every_exercise_has_a_question_wrong_answers_and_two_hints():
-    assert set(SOLUTIONS) == set(WRONG) == set(exercises.names())
+    assert set(QUESTIONS) == set(exercises.names())
     assert all(len(one.hints) == 2 for one in EXERCISES.values())
-    assert all(len(wrong) >= 3 for wrong in WRONG.values())
+    for name in QUESTIONS:
+        reasons = [reason for of, reason, _ in PLANTED if of == name]
+        assert len(reasons) >= 2, name
 
 
-@pytest.mark.parametrize("name", SOLUTIONS)
+def test_every_chapter_has_three_and_one_to_write():
+    chapters = [chapter for part in PARTS.values() for chapter in part.chapters]
+    for chapter in chapters:
+        kinds = [one.kind for one in chapter.questions]
+        assert len(kinds) >= 3 and "write it" in kinds, chapter.title
+    pages = sorted(page for chapter in chapters for page in chapter.pages)
+    folder = ROOT / "chapters"
+    assert pages == sorted(
+        path.relative_to(folder).with_suffix("").as_posix() for path in folder.glob("*/*.ipynb")
+    )
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_the_solution_is_right(name):
-    verdict = exercises.check(name, answer(SOLUTIONS[name]), seeds=(7, 8))
-    assert verdict and len(verdict.said) == len(EXERCISES[name].checks)
+    solution = answer(QUESTIONS[name].solution, name)
+    assert verdict(name, solution, seeds=(0, 1, 2, 7, *range(100, 106))) is None
 
 
-@pytest.mark.parametrize(
-    ("name", "wrong"), [(name, wrong) for name, all_wrong in WRONG.items() for wrong in all_wrong]
-)
-def test_a_wrong_answer_is_refused_for_its_reason(name, wrong):
-    assert reason(name, wrong) == WRONG[name][wrong]
+@pytest.mark.parametrize(("name", "reason", "wrong"), PLANTED)
+def test_a_wrong_answer_is_refused_for_its_reason_and_not_told_the_answer(name, reason, wrong):
+    found, text = verdict(name, wrong)
+    assert found == reason
+    solution = QUESTIONS[name].solution
+    assert not any(line.strip() in text for line in solution.splitlines() if len(line) > 12)
+    for value in right_values(name, wrong, answer(solution, name)):
+        assert f"{value:.4g}" not in text
+
+
+def right_values(name, wrong, solution):
+    """The right numbers, of four digits, for the cases in which a wrong number was given."""
+    taken = []
+
+    def both(*case):
+        found, right = wrong(*case), solution(*case)
+        taken.append((found, right))
+        return found
+
+    if not EXERCISES[name].slips:
+        return []
+    verdict(name, both)
+    return [
+        right
+        for found, right in taken
+        if np.ndim(right) == 0 and len(f"{right:.4g}") >= 5 and not np.isclose(found, right)
+    ]
 
 
 def test_mutants_of_the_solutions_are_refused():
-    made = [(name, one) for name, code in SOLUTIONS.items() for one in mutants(code)]
-    assert len(made) > 50
-    alive = [f"{name}: {one.change}" for name, one in made if not refused(name, one.source)]
-    assert len(alive) <= 0.05 * len(made), "\n".join(alive)
+    command = [sys.executable, HERE / "exercise_mutants.py", "--sample", "60"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "of 60 mutants are refused" in done.stdout
 
 
-def refused(name, code):
-    with contextlib.redirect_stderr(io.StringIO()):
-        return reason(name, answer(code)) is not None
+def test_a_right_answer_is_told_what_is_right():
+    verdict = exercises.check("split", answer(QUESTIONS["split"].solution, "split"))
+    assert verdict and verdict.reason == ""
+    assert [right for right, _ in verdict.said] == [True] * len(EXERCISES["split"].checks)
 
 
 class TestWhatAnAnswerMayDo:
@@ -109,15 +133,20 @@ class TestWhatAnAnswerMayDo:
         assert "n is 0" in verdict.printed and "in loud" in verdict.printed
         assert "course/exercises/" not in verdict.printed, "only the reader's own lines"
 
+    def test_raises_where_a_formula_is_asked_for(self):
+        verdict = exercises.check("late", lambda k, p, delay: 1 / 0)
+        assert verdict.reason == "raised" and "course/exercises/" not in verdict.printed
+
     @pytest.mark.parametrize(
         ("value", "why"),
         [(None, "none"), ("abc", "type"), ([1] * 9, "shape"), ([float("nan")] * 7, "shape")],
     )
     def test_returns_something_else(self, value, why):
-        assert self.verdict(lambda n, weights: value).reason == why
+        found, _ = verdict("split", lambda n, weights: value)
+        assert found == why
 
     def test_returns_numbers_that_are_none(self):
-        assert self.verdict(lambda n, weights: [float("nan") for _ in weights]).reason == "finite"
+        assert verdict("split", lambda n, weights: [float("nan") for _ in weights])[0] == "finite"
 
 
 @pytest.mark.parametrize(("name", "function"), [("no such", len), (3, len), ("split", None)])
@@ -133,40 +162,42 @@ def test_hints_come_one_after_the_other(capsys):
         assert expected in capsys.readouterr().out
 
 
-@pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """What `make exercises` writes."""
-    folder = tmp_path_factory.mktemp("made")
-    for file in MADE:
-        (folder / file).parent.mkdir(parents=True)
-    subprocess.run([sys.executable, "tools/exercises.py", folder], cwd=ROOT, check=True)
-    return folder
-
-
-def test_page_and_notebook_are_made_from_the_master(made):
-    for file in MADE:
+def test_page_chapters_and_notebooks_are_made_from_the_masters(made):
+    files = [path.relative_to(made) for path in made.rglob("*") if path.is_file()]
+    kept = [file for file in files if file.suffix != ".zip"]
+    assert len(files) - len(kept) == len(PARTS)
+    for file in kept:
         assert (made / file).read_bytes() == (ROOT / file).read_bytes(), "run: make exercises"
 
 
-def test_the_learner_s_notebook_has_no_solution():
-    text = (ROOT / "exercises/write-it.ipynb").read_text()
-    for name, code in SOLUTIONS.items():
-        assert json.dumps(code.splitlines()[-2].strip())[1:-1] not in text, name
+@pytest.mark.parametrize("part", PARTS)
+def test_the_learner_s_notebook_has_no_solution(part):
+    starts = {}
+    for cell in solved(part, {}).cells:
+        for name in cell.metadata.get("otter", {}).get("tests", []):
+            starts[name] = cell.source
+    assert list(starts) == [one.name for one in PARTS[part].questions()]
+    for name, source in starts.items():
+        question = QUESTIONS[name]
+        first = question.solution.splitlines()[0]
+        assert source == (question.given or f"{first}\n    ..."), name
 
 
-def test_a_class_is_graded(made, tmp_path):
-    """One with all solutions, one with a single one, which was copied for a single shape."""
-    grades = []
-    for submission in (SOLUTIONS, {"ring-time": TOO_NARROW}):
-        notebook = nbformat.read(ROOT / "exercises/write-it.ipynb", as_version=4)
-        for cell in notebook.cells:
-            for name in cell.metadata.get("otter", {}).get("tests", []):
-                cell.source = submission.get(name, cell.source)
-        file = tmp_path / "submission.ipynb"
-        nbformat.write(notebook, file)
-        command = ["otter", "run", "--no-logo", "-a", made / "exercises/autograder.zip", file]
-        subprocess.run([sys.executable, "-m", *command, "-o", tmp_path], check=True)
-        tests = json.loads((tmp_path / "results.json").read_text())["tests"]
-        grades.append({test["name"]: test.get("score") for test in tests})
-    assert all(grades[0][name] == 1 for name in SOLUTIONS)
-    assert all(not grades[1][name] for name in SOLUTIONS)
+@pytest.mark.parametrize("part", PARTS)
+def test_a_solved_notebook_runs_through_and_hands_in_its_predictions(part, tmp_path, monkeypatch):
+    monkeypatch.setenv("D2LMGPU_PREDICTIONS", str(tmp_path / "predictions"))
+    monkeypatch.setattr(exercises, "check", lambda name, function: True)
+    monkeypatch.chdir(tmp_path)
+    solutions = {one.name: one.solution for one in PARTS[part].questions()}
+    cells = [cell.source for cell in solved(part, solutions).cells if cell.cell_type == "code"]
+    asked = re.findall(r'Prediction\("([^"]+)"', "\n".join(cells))
+    for name in asked:
+        predicted.lock(name, 1)
+    shown, namespace = [], {}
+    namespace["display"] = shown.append
+    for source in cells:
+        exec(source, namespace)
+    with (tmp_path / "my-predictions.csv").open() as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    assert set(rows) == set(asked)
+    assert all(float(row["error"]) != 0 and row["source"] for row in rows.values())

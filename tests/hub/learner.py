@@ -4,7 +4,6 @@ import json
 import subprocess
 
 import nbformat
-from pages import wait_for_kernel
 from running_hub import RunningHub
 from servers import LAB_SETTINGS
 
@@ -55,15 +54,3 @@ def choose(page, gpus):
     page.select_option("#gpus", str(gpus))
     page.click("#spawn_form [type=submit]")
     return said
-
-
-def wait_for_notebook(page, path):
-    """Wait until this file is open as a notebook, which is what has cells, with its kernel."""
-    page.wait_for_function(
-        """path => {
-            const panel = window.jupyterapp?.shell.currentWidget;
-            return panel?.context?.path === path && panel.content?.widgets !== undefined;
-        }""",
-        arg=path,
-    )
-    wait_for_kernel(page)

@@ -12,19 +12,21 @@ from pathlib import Path
 
 import pytest
 import yaml
+from exercise_notebook import NOTEBOOK, answer_first
 from lab_notebook import CELLS
-from learner import ADA, choose, lab_hub, log_in, wait_for_notebook, write_notebook
-from pages import Lab, run_all
+from learner import ADA, choose, lab_hub, log_in, write_notebook
+from pages import Lab, run_all, wait_for_notebook
 from running_hub import ROOT
 
 HERE = "hands-on-multi-gpu"  # the learner's folder: the last part of the repository's address
 CHAPTER, REFERENCE = "chapters/lab/training-lab.ipynb", "chapters/reference/devices.md"
+EXERCISES = "chapters/reference/exercises.md"
 
 
 @pytest.fixture(scope="module")
 def course(tmp_path_factory):
     """A downloaded checkout, without git: a first page, a chapter with a lab and one that is a
-    Markdown file, with the project's own hub and settings."""
+    Markdown file, the exercises of a part, and the project's own hub and settings."""
     folder = tmp_path_factory.mktemp("downloads") / "course"
     for path in (CHAPTER, REFERENCE):
         (folder / path).parent.mkdir(parents=True)
@@ -33,11 +35,16 @@ def course(tmp_path_factory):
         "# A course\n\n1. [Training](lab/training-lab.ipynb)\n2. [Devices](reference/devices.md)\n"
     )
     shutil.copy(ROOT / REFERENCE, folder / REFERENCE)
+    (folder / NOTEBOOK).parent.mkdir()
+    shutil.copy(ROOT / NOTEBOOK, folder / NOTEBOOK)
+    first_part, _, _ = (ROOT / EXERCISES).read_text().partition("(exercises-scratch)=")
+    (folder / EXERCISES).write_text(first_part)
     shutil.copytree(ROOT / "hub", folder / "hub", ignore=shutil.ignore_patterns("node_modules"))
     (folder / "hub/node_modules").symlink_to(ROOT / "hub/node_modules")
     for name in ("_config.yml", ".gitignore"):
         shutil.copy(ROOT / name, folder)
-    chapters = [{"file": str(Path(path).with_suffix(""))} for path in (CHAPTER, REFERENCE)]
+    files = (CHAPTER, REFERENCE, EXERCISES)
+    chapters = [{"file": str(Path(path).with_suffix(""))} for path in files]
     toc = {"format": "jb-book", "root": "chapters/intro", "chapters": chapters}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
     return folder
@@ -64,7 +71,9 @@ def pages(course, tmp_path_factory):
     settings = yaml.safe_load((book / "_config.yml").read_text())
     settings["execute"] = {"execute_notebooks": "off"}
     # Links to pages that are not in this course.
-    settings["sphinx"]["config"]["suppress_warnings"] = ["myst.xref_missing", "ref.term"]
+    settings["sphinx"]["config"]["suppress_warnings"] = [
+        "myst.xref_missing", "ref.term", "ref.doc", "ref.ref",
+    ]  # fmt: skip
     (book / "_config.yml").write_text(yaml.safe_dump(settings))
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "-n", "-q", book]
     built = subprocess.run(command, capture_output=True, text=True)
@@ -110,5 +119,12 @@ def test_from_the_rocket_to_a_stopped_run(pages, hub, context):
     # The next chapter, which is a Markdown file: no login and no choice any more.
     page = press_the_rocket(context, pages, REFERENCE)
     wait_for_notebook(page, f"{HERE}/{REFERENCE}")
+
+    # The exercises: from the link on their page to the first that is correct.
+    page = context.new_page()
+    page.goto(pages + EXERCISES.replace(".md", ".html"))
+    page.locator("a.launch").first.click()
+    wait_for_notebook(page, f"{HERE}/{NOTEBOOK}")
+    answer_first(page)
     hub.stop_server(ADA)
     assert hub.leases() == {}

@@ -5,7 +5,8 @@ import subprocess
 
 import course
 import pytest
-from learner import ADA, choose, lab_hub, log_in, wait_for_notebook
+from learner import ADA, choose, lab_hub, log_in
+from pages import wait_for_notebook
 from running_hub import ROOT
 from servers import SECONDS
 

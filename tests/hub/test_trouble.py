@@ -7,8 +7,8 @@ import subprocess
 from urllib.parse import urlencode
 
 import pytest
-from learner import ADA, choose, lab_hub, log_in, publish, wait_for_notebook, write_notebook
-from pages import edit_cell
+from learner import ADA, choose, lab_hub, log_in, publish, write_notebook
+from pages import edit_cell, wait_for_notebook
 
 NOTEBOOK = "course/lab.ipynb"
 SAVE = "window.jupyterapp.commands.execute('docmanager:save')"

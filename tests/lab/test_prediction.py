@@ -1,5 +1,6 @@
 """Predictions: locked once, kept in files, compared with what happened."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -64,6 +65,17 @@ def test_the_errors_of_all_predictions_are_a_table(folder):
     ask("a/high").happened(3)
     newest = predictions().rows[0]
     assert (newest["error"], newest["source"], newest["after_outcome"]) == (0, "measured", False)
+
+
+def test_the_table_can_be_handed_in(folder, tmp_path):
+    ask("a/high").lock(3)
+    ask("a/high").happened(2, "modelled")
+    ask('b/"open", "ö').lock(1)
+    table = predictions().save(tmp_path / "mine.csv")
+    with (tmp_path / "mine.csv").open(encoding="utf-8", newline="") as file:
+        found = list(csv.DictReader(file))
+    shown = [{k: "" if v is None else str(v) for k, v in row.items()} for row in table.rows]
+    assert found == shown and [row["error"] for row in found] == ["1.0", ""]
 
 
 def test_without_a_prediction_the_outcome_is_said_and_nothing_is_kept(folder):

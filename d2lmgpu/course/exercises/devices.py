@@ -1,14 +1,46 @@
 """Threads that stand for devices: they send and receive, and every byte is counted."""
 
-import queue
 import threading
-from collections import Counter
+from collections import defaultdict, deque
+from typing import NamedTuple
 
 import numpy as np
 
 from d2lmgpu.course.exercises.registry import Wrong
 
-PATIENCE = 3  # seconds for which a device waits for a message
+
+class Wires:
+    """What is under way between ``k`` devices. It notices when all of them wait for each other."""
+
+    def __init__(self, k):
+        self.boxes, self.waits, self.running = defaultdict(deque), {}, k
+        self.sent, self.messages = [0] * k, [0] * k
+        self.change = threading.Condition()
+
+    def put(self, source, to, message):
+        with self.change:
+            self.boxes[source, to].append(message)
+            self.sent[source] += message.nbytes
+            self.messages[source] += 1
+            self.change.notify_all()
+
+    def take(self, source, to):
+        """The next message; None if it will never come."""
+        with self.change:
+            box = self.waits[to] = self.boxes[source, to]
+            while not box and not self.stuck():
+                self.change.wait()
+            del self.waits[to]
+            return box.popleft() if box else None
+
+    def stuck(self):
+        return len(self.waits) == self.running and not any(self.waits.values())
+
+    def end(self):
+        """A device has come to its end."""
+        with self.change:
+            self.running -= 1
+            self.change.notify_all()
 
 
 class Device:
@@ -18,24 +50,22 @@ class Device:
     are there for exercises that may use them.
     """
 
-    def __init__(self, rank, k, boxes, sent):
-        self.rank, self.k, self._boxes, self._sent = rank, k, boxes, sent
+    def __init__(self, rank, k, wires):
+        self.rank, self.k, self._wires = rank, k, wires
 
     def send(self, array, to):
         """Send a copy of ``array`` to the device of rank ``to``; does not wait."""
         self._check(to)
-        message = np.array(array, dtype=np.float64)
-        self._sent[self.rank] += message.nbytes
-        self._boxes[self.rank, to].put(message)
+        self._wires.put(self.rank, to, np.array(array, dtype=np.float64))
 
     def receive(self, source):
         """The next array that the device of rank ``source`` has sent to this one; waits for it."""
         self._check(source)
-        try:
-            return self._boxes[source, self.rank].get(timeout=PATIENCE)
-        except queue.Empty:
+        message = self._wires.take(source, self.rank)
+        if message is None:
             text = f"Device {self.rank} of {self.k} waits for device {source}, which sends nothing."
-            raise Wrong("deadlock", text) from None
+            raise Wrong("deadlock", text)
+        return message
 
     def _check(self, rank):
         if not isinstance(rank, (int, np.integer)) or not 0 <= rank < self.k:
@@ -53,37 +83,47 @@ class Device:
         return parts[self.rank] + sum(others)
 
     def all_gather(self, part):
-        """The parts of all devices, one behind the other."""
+        """The parts of all devices, one behind the other; a number is a part of length 1."""
+        own = np.atleast_1d(np.array(part, dtype=np.float64))
         for other in range(self.k):
             if other != self.rank:
-                self.send(part, other)
-        parts = [np.array(part) if r == self.rank else self.receive(r) for r in range(self.k)]
+                self.send(own, other)
+        parts = [own if rank == self.rank else self.receive(rank) for rank in range(self.k)]
         return np.concatenate(parts)
 
 
+class Exchange(NamedTuple):
+    """What each device returned, the bytes and messages that it sent, and messages left unread."""
+
+    results: list
+    sent: list
+    messages: list
+    left: int
+
+
 def together(function, k, *arguments):
-    """``[function(device, *arguments)]`` of ``k`` devices at once, and the bytes that each sent.
+    """``function(device, *arguments)`` on ``k`` devices at once; an Exchange.
 
     ``arguments`` are lists with one entry a device. Raises what the first device raised that did
     not only wait for another one.
     """
-    boxes = {(a, b): queue.SimpleQueue() for a in range(k) for b in range(k)}
-    sent, results, errors = Counter(), [None] * k, {}
+    wires, results, errors = Wires(k), [None] * k, []
 
     def run(rank):
         try:
-            device = Device(rank, k, boxes, sent)
+            device = Device(rank, k, wires)
             results[rank] = function(device, *(argument[rank] for argument in arguments))
         except BaseException as error:
-            errors[rank] = error
+            errors.append(error)
+        finally:
+            wires.end()
 
     threads = [threading.Thread(target=run, args=(rank,), daemon=True) for rank in range(k)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    waiting = [error for error in errors.values() if getattr(error, "reason", "") == "deadlock"]
-    for error in [error for error in errors.values() if error not in waiting] + waiting:
+    for error in sorted(errors, key=lambda error: getattr(error, "reason", "") == "deadlock"):
         raise error
-    left = sum(not box.empty() for box in boxes.values())
-    return results, [sent[rank] for rank in range(k)], left
+    left = sum(bool(box) for box in wires.boxes.values())
+    return Exchange(results, wires.sent, wires.messages, left)

@@ -32,6 +32,7 @@ class Exercise:
     name: str
     hints: tuple[str, ...]
     checks: list = field(default_factory=list)
+    slips: dict = field(default_factory=dict)  # reason -> a function that makes this mistake
     shown: int = 0  # hints so far
 
 
@@ -76,12 +77,19 @@ def array(value, what, shape):
     except (TypeError, ValueError):
         raise Wrong("type", f"{what} is a {type(value).__name__}, and no array.") from None
     if found.shape != tuple(shape):
-        raise Wrong("shape", f"{what} has the shape {found.shape}; it should have {tuple(shape)}.")
+        text = f"{what} is {kind(found.shape)}; it should be {kind(tuple(shape))}."
+        raise Wrong("shape", text)
     if not np.isfinite(found).all():
-        raise Wrong(
-            "finite", f"{what} has {(~np.isfinite(found)).sum()} values that are no numbers."
-        )
+        text = f"{what} is not finite, NaN or infinite, in {(~np.isfinite(found)).sum()} places."
+        raise Wrong("finite", text if shape else f"{what} is {found}.")
     return found
+
+
+def kind(shape):
+    """What has such a shape, in words."""
+    if len(shape) < 2:
+        return f"a list of {shape[0]}" if shape else "one number"
+    return f"an array of shape {shape}"
 
 
 def distance(found, expected):

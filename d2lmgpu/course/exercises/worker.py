@@ -35,7 +35,7 @@ def main():
             return say(False, "It was interrupted.", "ended")
         except BaseException as error:
             frames = error.__traceback__
-            while frames and Path(frames.tb_frame.f_code.co_filename).parent == HERE:
+            while frames and HERE in Path(frames.tb_frame.f_code.co_filename).parents:
                 frames = frames.tb_next  # from the reader's own code on
             traceback.print_exception(type(error), error, frames)
             return say(False, f"It raised {type(error).__name__}: {error}", "raised")

@@ -1,0 +1,25 @@
+"""What is right and wrong, a file for each chapter: to import one registers its exercises."""
+
+from importlib import import_module
+
+CHAPTERS = (
+    "accumulation",
+    "allreduce",
+    "batch_size",
+    "cost_model",
+    "data_parallelism",
+    "ddp",
+    "fits",
+    "gluon",
+    "hangs",
+    "lab",
+    "overlap",
+    "profile",
+    "scratch",
+    "sharding",
+    "torchrun",
+    "unequal_devices",
+)
+
+for chapter in CHAPTERS:
+    import_module(f"{__name__}.{chapter}")

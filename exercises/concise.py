@@ -1,0 +1,218 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+
+# %% [markdown]
+# # With the Frameworks' Tools
+
+# %% [markdown] pages=["concise/pytorch"]
+# ## Multi-GPU Training in PyTorch
+
+# %% [markdown] exercise="shard-loss"
+# ### The loss of one rank
+#
+# After `backward`, DDP adds up the gradients of all ranks and divides by their number. `losses` are
+# the losses of the images on this rank: as many as there are, perhaps none. Write
+# `shard_loss(losses, world_size, global_batch)`: the one number on which this rank should call
+# `backward`, so that the result is the gradient of the mean loss over the global batch.
+
+# %%
+def shard_loss(losses, world_size, global_batch):
+    return sum(losses) * world_size / global_batch
+
+# %% [markdown] exercise="batch-norm"
+# ### What SyncBatchNorm has to know
+#
+# Each device has computed the mean, the variance and the number of the values on it. The variance
+# is the mean squared distance from the device's own mean. Write `batch_statistics(means, variances,
+# sizes)`: the pair `(mean, variance)` of all values together.
+
+# %%
+def batch_statistics(means, variances, sizes):
+    n = sum(sizes)
+    mean = sum(m * size for m, size in zip(means, sizes)) / n
+    variance = sum((v + (m - mean) ** 2) * size for m, v, size in zip(means, variances, sizes)) / n
+    return mean, variance
+
+# %% [markdown]
+# ### Predict first
+#
+# *Dive into Deep Learning* asks what happens with 16 GPUs. Lock a guess; the cell under the next
+# exercise computes it with your function.
+
+# %%
+from d2lmgpu.lab import Prediction
+
+sixteen = Prediction("exercises/sixteen", "How many times as fast as one device are 16, if they share "
+                     "a batch of 256, an image takes 0.5 ms, and each step 5 ms that nobody shares?",
+                     "times", low=0, high=16)
+sixteen
+
+# %% [markdown] exercise="sixteen" kind="predict"
+# ### Sixteen GPUs
+#
+# An epoch has `n` images, in batches of `batch_size`; the last one may be smaller. Each batch is
+# divided among `k` devices as evenly as possible. A device takes `per_image` seconds for each of
+# its images, all devices at the same time, and each step takes `fixed` seconds besides. Write
+# `epoch_seconds(n, batch_size, k, per_image, fixed)`.
+
+# %%
+def epoch_seconds(n, batch_size, k, per_image, fixed):
+    total = 0
+    for start in range(0, n, batch_size):
+        images = min(batch_size, n - start)
+        largest = -(-images // k)
+        total += fixed + per_image * largest
+    return total
+
+# %%
+if exercises.check("sixteen", epoch_seconds):
+    one, many = (epoch_seconds(60000, 256, k, 0.0005, 0.005) for k in (1, 16))
+    display(sixteen.happened(one / many, "modelled"))
+
+# %% [markdown] pages=["concise/torchrun"]
+# ## The Script Everybody Writes: torchrun
+
+# %% [markdown] exercise="evaluate"
+# ### Every image once
+#
+# A sampler has dealt `n` test images to the devices, and repeated some so that all get equally
+# many. `indices[r]` are the images of device `r`, and `correct[r]` says of each whether it was
+# classified correctly. Write `evaluate(indices, correct, n)`: the accuracy over the `n` images.
+
+# %%
+def evaluate(indices, correct, n):
+    right = {}
+    for of, whether in zip(indices, correct):
+        right.update(zip(of, whether))
+    return sum(right.values()) / n
+
+# %% [markdown] exercise="sampler"
+# ### A sampler without set_epoch
+#
+# `sampler(n, k, rank, epoch, seed)` returns the images of one rank, in the order in which it should
+# see them. In an epoch all `k` ranks together see each of the `n` images once. The version below
+# has the mistake of a script that never calls `set_epoch`.
+
+# %% given="epoch"
+def sampler(n, k, rank, epoch, seed):
+    order = np.random.default_rng(seed).permutation(n)
+    return order[rank::k]
+
+# %%
+def sampler(n, k, rank, epoch, seed):
+    order = np.random.default_rng([seed, epoch]).permutation(n)
+    return order[rank::k]
+
+# %% [markdown] exercise="lost" kind="predict"
+# ### What a kill costs
+#
+# A job wants `total` updates, and writes a checkpoint after every `every` of them. It is killed
+# just after the updates whose numbers are in `kills`, a rising list, each of them once; each time
+# it goes on from its last checkpoint, or from 0 if there is none. Write `computed(total, every,
+# kills)`: how many updates are computed in all, those that are done again included.
+
+# %%
+def computed(total, every, kills):
+    return total + sum(kill % every for kill in kills)
+
+# %% [markdown] pages=["concise/accumulation"]
+# ## Accumulate and Save Messages
+
+# %% [markdown] exercise="accumulate"
+# ### A large batch in small pieces
+#
+# `gradient(X, y)` gives the mean gradient over the images that it is given, and there is room for
+# at most `micro` of them. Write `accumulate(gradient, X, y, micro)`: the mean gradient over all of
+# `X` and `y`.
+
+# %%
+def accumulate(gradient, X, y, micro):
+    total = 0
+    for i in range(0, len(X), micro):
+        part = slice(i, i + micro)
+        total += len(X[part]) * gradient(X[part], y[part])
+    return total / len(X)
+
+# %% [markdown] exercise="clip"
+# ### Clipped too early
+#
+# `gradients` are those of the micro-batches, each a *sum* over its images, and `sizes` how many
+# images they have. `clipped(gradients, sizes, limit)` should return the mean gradient of the batch,
+# shortened to the length `limit` if it is longer. What it returns is another gradient.
+
+# %% given="each"
+def clipped(gradients, sizes, limit):
+    total = 0
+    for gradient in gradients:
+        length = np.linalg.norm(gradient)
+        total = total + gradient * min(1, limit / length)
+    return total / sum(sizes)
+
+# %%
+def clipped(gradients, sizes, limit):
+    mean = sum(gradients) / sum(sizes)
+    length = np.linalg.norm(mean)
+    return mean * min(1, limit / length)
+
+# %% [markdown] exercise="micro" kind="predict"
+# ### How many micro-batches?
+#
+# A batch is divided among `k` devices as evenly as possible, and a device has room for `room`
+# images at a time. It fills its micro-batches one after the other. Write `micro_batches(batch, k,
+# room)` for the device with the largest share: the pair `(number of micro-batches, images in the
+# last one)`.
+
+# %%
+def micro_batches(batch, k, room):
+    share = -(-batch // k)
+    number = -(-share // room)
+    return number, share - (number - 1) * room
+
+# %% [markdown] pages=["concise/mxnet", "lab/gluon-mnist"]
+# ## Multi-GPU Training in MXNet: Gluon's Trainer
+
+# %% [markdown] exercise="accuracy"
+# ### Accuracy on several devices
+#
+# *Dive into Deep Learning* asks for the test accuracy on several GPUs. `predicted` and `labels` are
+# lists with one array a device; the arrays of two devices may have different lengths, and one may
+# be empty. Write `accuracy(predicted, labels)`.
+
+# %%
+def accuracy(predicted, labels):
+    right = sum((p == y).sum() for p, y in zip(predicted, labels))
+    return right / sum(len(y) for y in labels)
+
+# %% [markdown] exercise="trainer"
+# ### Unequal shards in one step
+#
+# `gradient(w, X, y)` gives the *sum* of the gradients of its images. `shards` has one `(X, y)` for
+# each device, and one of them may be empty. `step` should change `w` in place as one device would
+# with the whole batch. With shards of one size it does.
+
+# %% given="mean-of-means"
+def step(w, gradient, shards, lr):
+    gradients = [gradient(w, X, y) / len(X) for X, y in shards if len(X) > 0]
+    w -= lr * sum(gradients) / len(gradients)
+
+# %%
+def step(w, gradient, shards, lr):
+    gradients = [gradient(w, X, y) for X, y in shards]
+    w -= lr * sum(gradients) / sum(len(X) for X, y in shards)
+
+# %% [markdown] exercise="waitall" kind="predict"
+# ### Without waitall
+#
+# *Dive into Deep Learning* asks what happens without `npx.waitall()`. The host takes `issue`
+# seconds to hand a step to the device, which takes `compute` seconds for it, and works on one step
+# after the other. With `waits`, the host waits after each step until the device is done; without,
+# it never waits. Write `seconds(steps, issue, compute, waits)`: when is the device done with the
+# last step?
+
+# %%
+def seconds(steps, issue, compute, waits):
+    if waits:
+        return steps * (issue + compute)
+    return issue + (steps - 1) * max(issue, compute) + compute

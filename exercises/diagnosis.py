@@ -1,0 +1,111 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+
+# %% [markdown]
+# # Diagnosis
+
+# %% [markdown] pages=["diagnosis/profile"]
+# ## Where Does the Time Go?
+
+# %% [markdown] exercise="self-time"
+# ### Self times
+#
+# `spans` is a list of `(start, end)` in whole seconds, of one thread: two spans either have no
+# second in common, or one lies inside of the other, and does not begin with it. They stand in no
+# order. Write `self_times(spans)`: for each span, in the order of the list, the seconds that belong
+# to it and to no span inside of it.
+
+# %%
+def self_times(spans):
+    own = [end - start for start, end in spans]
+    for start, end in spans:
+        around = [i for i, (a, b) in enumerate(spans) if a < start and end <= b]
+        if around:
+            parent = max(around, key=lambda i: spans[i][0])
+            own[parent] -= end - start
+    return own
+
+# %% [markdown] exercise="hidden"
+# ### How much of the exchange is hidden?
+#
+# `compute` and `exchange` are lists of `(start, end)` in whole seconds. Two computations may
+# overlap each other, two exchanges do not. Write `hidden(compute, exchange)`: the share of the
+# seconds of the exchange during which something is computed.
+
+# %%
+def hidden(compute, exchange):
+    busy = {second for start, end in compute for second in range(start, end)}
+    sent = [second for start, end in exchange for second in range(start, end)]
+    return sum(second in busy for second in sent) / len(sent)
+
+# %% [markdown] exercise="slowest"
+# ### Who is the slow one?
+#
+# `waits[r][i]` says how many seconds rank `r` waited for the others in step `i`. `slowest` should
+# return the rank for which the others wait. What it returns is a rank that is fast.
+
+# %% given="waits"
+def slowest(waits):
+    totals = np.sum(waits, axis=1)
+    return int(np.argmax(totals))
+
+# %%
+def slowest(waits):
+    totals = np.sum(waits, axis=1)
+    return int(np.argmin(totals))
+
+# %% [markdown] pages=["diagnosis/hangs"]
+# ## When It Hangs
+
+# %% [markdown] exercise="first-difference"
+# ### Where do the ranks part?
+#
+# `logs[r]` lists the names of the collectives that rank `r` has called, in their order. One rank
+# has left one out, and from there on its log differs. There are at least three ranks. Write
+# `first_difference(logs)`: the pair `(step, rank)`, the first place, counted from 0, at which not
+# all logs say the same, and the rank that differs from the others there. A log that has ended says
+# nothing, which differs from a name.
+
+# %%
+def first_difference(logs):
+    for step in range(max(len(log) for log in logs)):
+        names = [log[step] if step < len(log) else None for log in logs]
+        for rank, name in enumerate(names):
+            if names.count(name) == 1:
+                return step, rank
+
+# %% [markdown] exercise="agree"
+# ### Each for itself
+#
+# Every device runs `train` at the same time. `losses` are its own losses, step by step, and `limit`
+# is the same for all. `device.all_gather(number)` returns an array with the numbers of all devices,
+# and waits for them. All should stop in the first step in which the *mean* of their losses is below
+# the limit, and return the number of that step. With the version below some of them wait for ever.
+
+# %% given="deadlock"
+def train(device, losses, limit):
+    for step, loss in enumerate(losses):
+        mean = device.all_gather(loss).mean()
+        if loss < limit:
+            return step
+
+# %%
+def train(device, losses, limit):
+    for step, loss in enumerate(losses):
+        mean = device.all_gather(loss).mean()
+        if mean < limit:
+            return step
+
+# %% [markdown] exercise="root-cause"
+# ### With whom did it begin?
+#
+# `ends` is a list of `(rank, seconds, exit code)`, one for each process, in no order. Code 0 is a
+# good end. Code −15 means that somebody has ended the process, because another one had failed. Any
+# other code is a failure of its own. Write `root_cause(ends)`: the rank whose failure came first.
+
+# %%
+def root_cause(ends):
+    failed = [(seconds, rank) for rank, seconds, code in ends if code not in (0, -15)]
+    return min(failed)[1]

@@ -1,0 +1,212 @@
+"""Wrong answers to the exercises in which arrays change, or devices send to each other.
+
+As in ``exercise_answers.py``, each with the reason for which it has to be refused.
+"""
+
+import numpy as np
+
+
+def the_same_list(params, k):
+    return [params] * k
+
+
+def one_copy_for_all(params, k):
+    copies = [param.copy() for param in params]
+    return [list(copies) for _ in range(k)]
+
+
+def the_first_is_the_original(params, k):
+    return [list(params)] + [[param.copy() for param in params] for _ in range(k - 1)]
+
+
+def empty_copies(params, k):
+    return [[np.zeros_like(param) for param in params] for _ in range(k)]
+
+
+def all_on_device_0(device, params):
+    for j, param in enumerate(params):
+        if device.rank:
+            device.send(param, 0)
+            params[j][:] = device.receive(0)
+        else:
+            for rank in range(1, device.k):
+                param += device.receive(rank)
+            for rank in range(1, device.k):
+                device.send(param, rank)
+
+
+def everything_to_everybody(device, params):
+    others = [rank for rank in range(device.k) if rank != device.rank]
+    for param in params:
+        for rank in others:
+            device.send(param, rank)
+    for rank in others:
+        for param in params:
+            param += device.receive(rank)
+
+
+def owners_keep_it(device, params):
+    for j, param in enumerate(params):
+        if j % device.k != device.rank:
+            device.send(param, j % device.k)
+    for param in params[device.rank :: device.k]:
+        for rank in range(device.k):
+            if rank != device.rank:
+                param += device.receive(rank)
+
+
+def skips_the_idle_and_divides_by_devices(w, grads, shards, lr):
+    for grad, (X, y) in zip(grads, shards, strict=True):
+        grad[:] = X.T @ (X @ w - y)
+    w -= lr * sum(grads) / len(shards)
+
+
+def new_weights(w, grads, shards, lr):
+    for grad, (X, y) in zip(grads, shards, strict=True):
+        grad[:] = X.T @ (X @ w - y)
+    w = w - lr * sum(grads) / sum(len(X) for X, y in shards)
+
+
+def a_list_of_new_arrays(params, grads, lr, batch_size):
+    for j, grad in enumerate(grads):
+        params[j] = params[j] - lr * grad / batch_size
+
+
+def without_the_batch(params, grads, lr, batch_size):
+    for param, grad in zip(params, grads, strict=True):
+        param -= lr * grad
+
+
+def scales_the_gradients(params, grads, lr, batch_size):
+    for param, grad in zip(params, grads, strict=True):
+        grad *= lr / batch_size
+        param -= grad
+
+
+def whole_arrays_to_partners(device, data):
+    distance = device.k // 2
+    while distance:
+        device.send(data, device.rank ^ distance)
+        data += device.receive(device.rank ^ distance)
+        distance //= 2
+
+
+def half_of_the_way(device, data):
+    distance = device.k // 2
+    while distance:
+        low, high = np.split(data, 2)
+        partner = device.rank ^ distance
+        data, give = (low, high) if device.rank < partner else (high, low)
+        device.send(give, partner)
+        data += device.receive(partner)
+        distance //= 2
+
+
+def a_ring(device, data):
+    k, i = device.k, device.rank
+    parts = np.split(data, k)
+    for r in range(2 * k - 2):
+        device.send(parts[(i - r) % k], (i + 1) % k)
+        received = device.receive((i - 1) % k)
+        parts[(i - r - 1) % k][:] = received + (parts[(i - r - 1) % k] if r < k - 1 else 0)
+
+
+def waits_before_it_prepares(batches, device):
+    losses = []
+    for batch in batches:
+        losses.append(float(device.step(batch)))
+    return np.mean(losses)
+
+
+def the_last_loss(batches, device):
+    losses = [device.step(batch) for batch in batches]
+    return losses[-1].item()
+
+
+def each_step_twice(batches, device):
+    losses = [(device.step(batch), device.step(batch))[0] for batch in batches]
+    return sum(loss.item() for loss in losses) / len(batches)
+
+
+def another_order_each_time(n, k, rank, epoch, seed):
+    return np.random.default_rng().permutation(n)[rank::k]
+
+
+def each_rank_for_itself(n, k, rank, epoch, seed):
+    return np.random.default_rng([seed, epoch, rank]).permutation(n)[rank::k]
+
+
+def without_the_rest_of_the_images(n, k, rank, epoch, seed):
+    order = np.random.default_rng([seed, epoch]).permutation(n)
+    return order[: (n - 1) // k * k][rank::k]
+
+
+def without_the_seed(n, k, rank, epoch, seed):
+    return np.random.default_rng(epoch).permutation(n)[rank::k]
+
+
+def sum_of_lengths(device, part, limit):
+    length = device.all_gather(np.linalg.norm(part)).sum()
+    return part * min(1, limit / length)
+
+
+def gathers_everything(device, part, limit):
+    length = np.linalg.norm(device.all_gather(part))
+    return part * min(1, limit / length)
+
+
+def every_device_alike(w, gradient, shards, lr):
+    means = [gradient(w, X, y) / len(X) if len(X) else 0 * w for X, y in shards]
+    w -= lr * sum(means) / len(means)
+
+
+def sum_of_sums(w, gradient, shards, lr):
+    w -= lr * sum(gradient(w, X, y) for X, y in shards)
+
+
+def rebound_weights(w, gradient, shards, lr):
+    w = w - lr * sum(gradient(w, X, y) for X, y in shards) / sum(len(X) for X, y in shards)
+
+
+def each_by_its_own_loss(device, losses, limit):
+    for step, loss in enumerate(losses):
+        if loss < limit:
+            return step
+
+
+def the_worst_decides(device, losses, limit):
+    for step, loss in enumerate(losses):
+        if device.all_gather(loss).max() < limit:
+            return step
+    return len(losses)
+
+
+WRONG_ARRAYS = {
+    "replicate": {
+        the_same_list: "aliasing", one_copy_for_all: "aliasing", empty_copies: "value",
+        the_first_is_the_original: "given",
+    },
+    "owners": {
+        all_on_device_0: "bytes", everything_to_everybody: "bytes", owners_keep_it: "value",
+    },
+    "stale": {skips_the_idle_and_divides_by_devices: "value", new_weights: "rebinding"},
+    "sgd": {
+        a_list_of_new_arrays: "rebinding", without_the_batch: "value",
+        scales_the_gradients: "changed",
+    },
+    "halving": {
+        whole_arrays_to_partners: "bytes", half_of_the_way: "value", a_ring: "rounds",
+    },
+    "sync": {
+        waits_before_it_prepares: "sync", the_last_loss: "value", each_step_twice: "steps",
+    },
+    "sampler": {
+        another_order_each_time: "chance", each_rank_for_itself: "overlap",
+        without_the_rest_of_the_images: "missing", without_the_seed: "seed",
+    },
+    "norm": {sum_of_lengths: "value", gathers_everything: "bytes"},
+    "trainer": {
+        every_device_alike: "mean-of-means", sum_of_sums: "value", rebound_weights: "rebinding",
+    },
+    "agree": {each_by_its_own_loss: "apart", the_worst_decides: "value"},
+}  # fmt: skip

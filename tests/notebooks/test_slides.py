@@ -1,0 +1,39 @@
+"""Slides of a chapter: a section begins one, each cell has its own, and all is plain Markdown."""
+
+import re
+
+import pytest
+from bs4 import BeautifulSoup
+from notebooks import ROOT, code_cells, headings, read, tags
+from programs import program
+
+CHAPTER = "chapters/scaling/allreduce.ipynb"
+
+
+@pytest.fixture(scope="module")
+def slides(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("slides")
+    program("slides").main(folder, CHAPTER)
+    (file,) = folder.iterdir()
+    assert file.name == "scaling-allreduce.slides.html"
+    return BeautifulSoup(file.read_text(), "html.parser").select_one(".reveal > .slides")
+
+
+def test_each_section_begins_a_slide_and_each_cell_has_one(slides):
+    columns = slides.find_all("section", recursive=False)
+    notebook = read(ROOT / CHAPTER)
+    text = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    titles = [title for source in text for title in headings(source)]
+    found = [column.find(["h1", "h2"]).get_text().removesuffix("¶") for column in columns]
+    assert found[1:] == titles
+    shown = [cell for cell in code_cells(notebook) if not tags(cell) & {"hosted", "remove-cell"}]
+    assert len(slides.select(".jp-CodeCell")) == len(shown)
+    assert all(len(one.select(".jp-Cell")) <= 1 for one in slides.select("section section"))
+
+
+def test_nothing_is_left_that_only_the_book_knows(slides):
+    for code in slides.select("pre, code"):
+        code.decompose()
+    text = slides.get_text()
+    assert "Checked Exercises" not in text and "Kaggle" not in text
+    assert not re.search(r"\{(term|cite|numref|ref|doc)\}|^\([\w-]+\)=", text, re.M)
