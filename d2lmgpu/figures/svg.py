@@ -5,14 +5,15 @@ others too, and an explorer stores them once. Ink and ground are the page's, dar
 built pages assets/pages/charts.js answers the pointer and the keyboard with their values.
 """
 
+from functools import partial
 from html import escape
 from math import log2
 
 from d2lmgpu.figures.axes import Axes, curve, dot, text
-from d2lmgpu.figures.checks import is_curve, need
+from d2lmgpu.figures.checks import is_curve, is_named, is_series, need
 from d2lmgpu.figures.style import BLUE, GRAY, VERMILLION, number
 from d2lmgpu.figures.told import told
-from d2lmgpu.machine.checks import is_real
+from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
 MOST_DEVICES = 1024
 MODELLED = f'stroke="{BLUE}" stroke-width="2" stroke-dasharray="6 4"'
@@ -22,9 +23,15 @@ def picture(width: int, height: int, alt: str, lines, values: dict | None = None
     """An SVG element around `lines`, with its text alternative and the values that are read in it.
 
     values: name -> [(left, right, y, where, value)], the first three in pixels: where a pointer
-    finds the value, and how both are said.
+    finds the value, and how both are said. Raises FigureError for anything else.
     """
+    for name, size in (("width", width), ("height", height)):
+        need(is_whole(size, 1), name, size, "pixels from 1 up")
     need(isinstance(alt, str), "alt", alt, "what the picture shows as a text")
+    good = is_list(lines) and all(isinstance(line, str) for line in lines)
+    need(good, "lines", lines, "a list of SVG elements as texts")
+    need(values is None or is_named(values, partial(is_series, is_one=_is_read)), "values", values,
+         "{name: [(left, right, y, where, value), …]}, three numbers and two texts")  # fmt: skip
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
     size += f' style="--width:{width}px"'
     read = told({
@@ -36,6 +43,12 @@ def picture(width: int, height: int, alt: str, lines, values: dict | None = None
     })  # fmt: skip
     opening = [f"<svg {size}", f'role="img" aria-label="{escape(alt)}"', f"{read}>"]
     return "\n".join([*opening, *lines, "</svg>"])
+
+
+def _is_read(point) -> bool:
+    if not isinstance(point, tuple) or len(point) != 5:
+        return False
+    return all(map(is_real, point[:3])) and all(isinstance(said, str) for said in point[3:])
 
 
 def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:

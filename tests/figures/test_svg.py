@@ -22,6 +22,7 @@ GOOD = {
     sends.messages: ([[1, 0], [0, 2]], 2, [(0, 1)], "P"),
     sends.overlapping: (1.0, 2.0, [(1.0, 4.0)], "P"),
     svg.shares: ({0.5: 1.0, 0.75: 0.8}, 0.5, 0.75, "P"),
+    svg.picture: (20, 10, "P", [], {"a": [(1, 2, 3, "here", "4")]}),
 }
 
 
@@ -43,6 +44,8 @@ def test_a_wrong_argument_is_refused_or_drawn(draw, data):
     (sends.messages, 1, 0), (sends.messages, 2, [(0, 0)]), (sends.messages, 2, [(0, 2)]),
     (sends.overlapping, 2, []), (sends.overlapping, 2, [(1.0,)]), (sends.overlapping, 0, -1.0),
     (svg.shares, 1, 0.6), (svg.shares, 0, {2.0: 1}),
+    (svg.picture, 4, 3), (svg.picture, 4, {"a": [(1, 2)]}),
+    (svg.picture, 4, {"a": [(1, 2, 3, 4, 5)]}), (svg.picture, 0, 0), (svg.picture, 3, [1]),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(draw, place, wrong):
     arguments = list(GOOD[draw])
