@@ -68,3 +68,18 @@ def test_the_rocket_leads_to_this_page_on_the_hub(built, page):
     colab = here.replace("https://github.com", "https://colab.research.google.com/github")
     hosted = path.endswith(".ipynb") and not needs_mxnet(path)
     assert free == [f"https://kaggle.com/kernels/welcome?src={here}", colab] * hosted
+
+
+def test_the_exercises_page_leads_to_each_notebook_on_the_hub(built):
+    page = parsed(HTML / "chapters/reference/exercises.html")
+    asked = [parse_qs(urlsplit(link["href"]).query) for link in page.select("a.launch")]
+    folder = Path(CONFIG["repository"]["url"]).name
+    notebooks = sorted((ROOT / "exercises").glob("*.ipynb"))
+    assert sorted(one["urlpath"][0] for one in asked) == [
+        f"lab/tree/{folder}/exercises/{notebook.name}" for notebook in notebooks
+    ]
+    repository = CONFIG["repository"]
+    assert all(one["repo"] == [repository["url"]] for one in asked)
+    assert all(one["branch"] == [repository["branch"]] for one in asked)
+    kept = [link["href"].rpartition("/")[2] for link in page.select("article a.download")]
+    assert sorted(kept) == [notebook.name for notebook in notebooks]

@@ -10,9 +10,12 @@ import argparse
 import random
 import signal
 import sys
+from pathlib import Path
 
-from exercise_parts import QUESTIONS, answer, verdict
-from operators import mutants
+TESTS = Path(__file__).resolve().parents[1]
+sys.path += [str(TESTS), str(TESTS / "notebooks")]
+from exercise_parts import QUESTIONS, answer, verdict  # noqa: E402
+from operators import mutants  # noqa: E402
 
 LIMIT = 5  # seconds; a solution takes less than one
 REFUSED = 0.95

@@ -2,18 +2,16 @@
 
 import contextlib
 import io
-import sys
 from pathlib import Path
 
+import nbformat
 import numpy as np
+from programs import program
 
 from d2lmgpu.course.exercises.registry import EXERCISES, Wrong
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path += [str(ROOT / "tools"), str(ROOT / "tests" / "notebooks")]
-from exercise_masters import parts  # noqa: E402
-
-PARTS = {part.name: part for part in parts()}
+PARTS = {part.name: part for part in program("exercise_masters").parts()}
 QUESTIONS = {one.name: one for part in PARTS.values() for one in part.questions()}
 
 
@@ -40,8 +38,6 @@ def verdict(name, function, seeds=(3, 4)):
 
 def solved(name, solutions):
     """The learner's notebook of the part ``name``, with ``{exercise: code}`` written into it."""
-    import nbformat
-
     notebook = nbformat.read(ROOT / "exercises" / f"{name}.ipynb", as_version=4)
     for cell in notebook.cells:
         for test in cell.metadata.get("otter", {}).get("tests", []):

@@ -47,6 +47,7 @@ def test_every_chapter_has_three_and_one_to_write():
     for chapter in chapters:
         kinds = [one.kind for one in chapter.questions]
         assert len(kinds) >= 3 and "write it" in kinds, chapter.title
+    assert sorted(PARTS) == sorted(path.stem for path in (ROOT / "exercises").glob("*.py"))
     pages = sorted(page for chapter in chapters for page in chapter.pages)
     folder = ROOT / "chapters"
     assert pages == sorted(
