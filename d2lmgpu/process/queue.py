@@ -4,11 +4,13 @@ import os
 import re
 import shutil
 import subprocess
+import time
 
 from d2lmgpu.cluster.state import slurm_command
 from d2lmgpu.process.failures import LaunchError
 
 NAMES = "scontrol show hostnames"
+COMPLETE = 3  # seconds that an ended job may take to leave its nodes
 ENDED = {
     "CANCELLED": "was cancelled, by scancel or by an administrator",
     "TIMEOUT": "has reached its time limit: ask for more time=",
@@ -96,8 +98,10 @@ def place_of(number):
 
 def why_ended(number):
     """Why a job has ended before its time, None for one that runs."""
-    state = look_up(number, "%T")
-    if state in (None, "RUNNING", "COMPLETING"):
+    deadline = time.monotonic() + COMPLETE
+    while (state := look_up(number, "%T")) == "COMPLETING" and time.monotonic() < deadline:
+        time.sleep(0.1)  # what it will have been is not told yet
+    if state in (None, "RUNNING"):
         return None
     return f"Job {number} {ENDED.get(state, f'has ended ({state.lower()})')}."
 

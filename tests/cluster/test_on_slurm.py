@@ -1,5 +1,6 @@
 """launch on Slurm's nodes: the same worker, and a job that ends with it, however it ends."""
 
+import contextlib
 import os
 import re
 import signal
@@ -35,24 +36,15 @@ def test_the_worker_runs_on_the_nodes_unchanged(slurm, capfd):
     left_nothing(slurm)
 
 
-def test_a_held_job_is_used_and_kept_and_the_first_collective_comes_soon(slurm):
+def test_a_held_job_is_used_and_kept(slurm):
     def worker():
-        import time
-
-        import torch
-        from torch import distributed as dist
-
-        dist.all_reduce(torch.ones(1))
-        return time.time(), os.environ["CUDA_VISIBLE_DEVICES"]
+        return os.environ["CUDA_VISIBLE_DEVICES"]
 
     slurm.ask("salloc", "--no-shell", "--nodes=2", "--gres=gpu:1", "--time=5")
     (job,) = slurm.jobs()
     number = int(job.split()[0])
     try:
-        start = time.time()
-        by_rank = launch(worker, hosts=Slurm(job=number), num_processes=1)
-        assert max(end for end, _ in by_rank) - start < 6
-        assert [gpus for _, gpus in by_rank] == ["0", "0"]
+        assert launch(worker, hosts=Slurm(job=number), num_processes=1) == ["0", "0"]
         assert slurm.jobs() == [f"{number} RUNNING"]
     finally:
         slurm.ask("scancel", number)
@@ -79,11 +71,10 @@ def test_the_cause_is_told_by_rank_and_host(slurm, way, said):
 def test_salloc_and_srun_listen_on_the_bridge_only(slurm):
     def watch():
         while not ended.is_set():
-            for process in psutil.Process().children(recursive=True):
-                with_ports = process.name() in ("salloc", "srun")
-                for port in process.net_connections() if with_ports else ():
-                    if port.status == "LISTEN":
-                        seen.add((process.name(), port.laddr.ip))
+            for port in psutil.net_connections("inet"):
+                with contextlib.suppress(psutil.Error):
+                    if port.status == "LISTEN" and port.pid:
+                        seen.add((psutil.Process(port.pid).name(), port.laddr.ip))
 
     def worker():
         import time
@@ -97,7 +88,8 @@ def test_salloc_and_srun_listen_on_the_bridge_only(slurm):
     ended.set()
     thread.join()
     (bridge,) = psutil.net_if_addrs()[slurm.state["bridge"]][:1]
-    assert seen == {("salloc", bridge.address), ("srun", bridge.address)}
+    for program in ("salloc", "srun"):
+        assert {ip for name, ip in seen if name == program} == {bridge.address}
 
 
 def cancel(slurm, caller):
@@ -105,7 +97,10 @@ def cancel(slurm, caller):
 
 
 def kill_slurmd(slurm, caller):
+    """Kill it, and wait until Slurm counts the node as lost: what runs there goes on till then."""
     slurm.slurmd("n2").kill()
+    while "down" not in slurm.ask("sinfo", "--noheader", "--nodes=n2", "--format=%T"):
+        time.sleep(0.1)
 
 
 WORDS = {
@@ -163,9 +158,7 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
         line = caller.until("Job")
         own = re.search(r"scancel (\d+)$", line.strip())[1]
         assert "waits in the partition gpu" in line and own != before
-        assert (
-            slurm.jobs()[::-1] == [f"{before} RUNNING", f"{own} PENDING"] or len(slurm.jobs()) == 2
-        )
+        assert sorted(slurm.jobs()) == [f"{before} RUNNING", f"{own} PENDING"]
         caller.process.send_signal(number)
         caller.process.communicate(timeout=SECONDS)
     finally:
