@@ -65,11 +65,13 @@ def gpu_check(options):
 def cluster_up(options):
     from d2lmgpu.cluster import box, state
 
-    cluster = box.up(options.hosts, options.rate)
+    cluster = box.up(options.hosts, options.rate, options.slurm)
     for name, host in cluster["hosts"].items():
         print(f"{name} {host['address']}")
     print(f"Each link lets {cluster['rate']}/s through. By hand:", end=" ")
     print(f"ssh -F {state.folder()}/ssh_config n1")
+    if options.slurm:
+        print("Slurm's commands (sinfo, sbatch, squeue) work there, on every host.")
 
 
 def cluster_rate(options):
@@ -120,6 +122,8 @@ def parser() -> argparse.ArgumentParser:
     add = command(cluster_up, "start hosts n1, n2, … with slow links between them", **below)
     add("--hosts", type=int, default=2, help="how many; default: 2")
     add("--rate", default="1gbit", help="of each link, each way: 1gbit (default), 100mbit, …")
+    text = "make the hosts nodes of a Slurm, with GPUs that are counted but not there"
+    add("--slurm", action="store_true", help=text)
     add = command(cluster_rate, "change the rate of the links", **below)
     add("rate", help="1gbit, 100mbit, …")
     command(cluster_down, "remove the hosts and all that is theirs", **below)

@@ -2,11 +2,12 @@
 
 A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
 that imports PyTorch, and that one forks the workers: see ``process.supervisor`` and
-``process.ranks``. On other hosts ssh starts it, see ``process.hosts``. No framework is imported
-here but for the store in which the workers of several hosts meet.
+``process.ranks``. On other hosts ssh or Slurm starts it, see ``process.hosts``. No framework is
+imported here but for the store in which the workers of several hosts meet.
 """
 
 import codecs
+import contextlib
 import os
 import pickle
 
@@ -17,8 +18,10 @@ from d2lmgpu.process.failures import LaunchError, results
 from d2lmgpu.process.hosts import Hosts
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
+from d2lmgpu.process.slurm import Slurm
+from d2lmgpu.process.ssh import Ssh
 
-__all__ = ["LaunchError", "launch", "prepare"]
+__all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 _prepared = None
 
 
@@ -31,29 +34,35 @@ def launch(fn, *args, num_processes, hosts=None):
     ``dist.get_rank()`` is its number, and ``d2l.try_gpu`` of its rank on its host is its device.
     What rank 0 prints appears line by line; the other ranks' output is shown only with an error.
 
-    ``hosts`` lists names that ssh reaches without a password: then ``num_processes`` run on each,
-    the first ranks on the first host. Each host needs the same Python, with the same packages, at
-    the same path, and the folder in which this process runs.
+    ``hosts`` lists names that ssh reaches without a password, or is a ``Slurm`` that says which
+    nodes to ask for: then ``num_processes`` run on each, the first ranks on the first host. Each
+    host needs the same Python, with the same packages, at the same path, and the folder in which
+    this process runs.
 
     Raises ValueError for ``num_processes`` below 1, on Windows, and for hosts that are none or
     named twice, TypeError for what cannot be sent to another process, and LaunchError if a worker
-    raises, is killed or ends without a result, or a host does not answer or is lost. However it
-    ends, no process, port or file is left behind.
+    raises, is killed or ends without a result, a host does not answer or is lost, or Slurm refuses
+    the nodes or takes them away. However it ends, no process, port or file is left behind.
     """
     global _prepared
     if not is_count(num_processes):
         raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
     if not callable(fn):
         raise TypeError(f"launch runs a function in its workers, not {fn!r}: give it first.")
-    if hosts is not None:
+    if not (hosts is None or isinstance(hosts, Slurm)):
         _check_hosts(hosts)
     number, call = int(num_processes), pickled(fn, dict(enumerate(args, 1)))
     if hosts is None:
         child, _prepared = _prepared or start_ranks("torch"), None
-        places = [""] * number
-    else:
-        child = Hosts(hosts, number)
-        places = [f", on {host}," for host in hosts for _ in range(number)]
+        return _run(child, call, number, [""] * number)
+    slurm = isinstance(hosts, Slurm)
+    with hosts.allocation(number) if slurm else contextlib.nullcontext(Ssh(hosts)) as way:
+        places = [f", on {host}," for host in way.hosts for _ in range(number)]
+        return _run(Hosts(way, number), call, number, places)
+
+
+def _run(child, call, number, places):
+    """What the workers of ``child`` return, ``number`` of them on each host."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
         job = {"call": call, "num_processes": number, "first_rank": 0, "world_size": number,
@@ -71,7 +80,10 @@ def launch(fn, *args, num_processes, hosts=None):
 def _check_hosts(hosts):
     right = is_list(hosts) and len(hosts) and all(isinstance(host, str) for host in hosts)
     if not right or any(not host or host[0] == "-" or set(host) & set(" \t\n/") for host in hosts):
-        raise ValueError(f"hosts={hosts!r}: give a list of one host's name or more, as for ssh.")
+        raise ValueError(
+            f"hosts={hosts!r}: give a list of one host's name or more, as for ssh, "
+            "or a Slurm(nodes=…)."
+        )
     if twice := sorted({host for host in hosts if hosts.count(host) > 1}):
         raise ValueError(
             f"hosts: {', '.join(twice)} is named twice. Name each once, and give num_processes=2 "

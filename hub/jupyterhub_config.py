@@ -4,6 +4,7 @@ All that an instructor changes comes from ``HUB_…`` variables (settings.py; RE
 """
 
 import logging
+import math
 import os
 import sys
 from pathlib import Path
@@ -26,8 +27,9 @@ os.environ.pop("HUB_PASSWORD", None)
 # --- Where it listens ---------------------------------------------------------------------------
 c.JupyterHub.bind_url = settings.url
 c.JupyterHub.ssl_key, c.JupyterHub.ssl_cert = settings.tls_key, settings.tls_cert
-# Only the proxy is for the world; the hub and the proxy's own door stay on loopback.
-c.JupyterHub.hub_bind_url = f"http://127.0.0.1:{settings.port + 1}"
+# Only the proxy is for the world; the hub and the proxy's own door stay on loopback. Servers that
+# are jobs on other machines reach the hub at one address more.
+c.JupyterHub.hub_bind_url = f"http://{settings.hub_address}:{settings.port + 1}"
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{settings.port + 2}"
 c.ConfigurableHTTPProxy.command = [str(HERE / "node_modules/.bin/configurable-http-proxy")]
 c.ConfigurableHTTPProxy.pid_file = str(state / "proxy.pid")
@@ -89,12 +91,31 @@ if not own:
     in_place = course.in_place_of(published.url, repository)
 
 # --- How a server starts ------------------------------------------------------------------------
-c.JupyterHub.spawner_class = GpuSpawner if own else OneAccountGpuSpawner
+slurm = settings.spawner == "slurm"
+if slurm:
+    import slurm_spawner
+
+    c.JupyterHub.spawner_class = slurm_spawner.CourseSlurmSpawner
+    c.CourseSlurmSpawner.settings = settings
+    c.CourseSlurmSpawner.home = f"{state}/home"
+    c.CourseSlurmSpawner.own_accounts = own
+    c.CourseSlurmSpawner.batch_script = slurm_spawner.SCRIPT
+    if not own:
+        c.CourseSlurmSpawner.exec_prefix = ""
+    c.CourseSlurmSpawner.batchspawner_singleuser_cmd = (
+        f"{settings.python} -m batchspawner.singleuser"
+    )
+    c.CourseSlurmSpawner.req_nprocs = f"{math.ceil(settings.cpus)}" if settings.cpus else ""
+    c.CourseSlurmSpawner.req_memory = f"{settings.memory >> 20}M" if settings.memory else ""
+else:
+    c.JupyterHub.spawner_class = GpuSpawner if own else OneAccountGpuSpawner
 c.GpuLease.settings = settings
 c.OneAccountGpuSpawner.home_dir_template = f"{state}/home/{{username}}"
 # The Python that has the course installed; its kernel `python3` is the one of every notebook.
 python = settings.python
 c.Spawner.cmd = [python, str(HERE / "keeper.py"), python, "-m", "jupyterhub.singleuser"]
+if slurm:  # which ends what a job has started; batchspawner wants a program
+    c.Spawner.cmd = [str(Path(python).parent / "jupyterhub-singleuser")]
 c.Spawner.default_url = "/lab"
 # What learners open is theirs: the hub's log gets the servers' warnings only. Deleting makes room
 # in a home that is full: the trash would be in the same home.
@@ -104,6 +125,7 @@ if not own and os.geteuid() == 0:
 # What a server takes from the hub's environment: nothing secret. LD_LIBRARY_PATH is where some
 # systems name the GPU driver's libraries.
 c.Spawner.env_keep = ["LANG", "LC_ALL", "LD_LIBRARY_PATH", "D2LMGPU_DATA", "D2LMGPU_PROFILE"]
+c.Spawner.env_keep += ["SLURM_CONF"] if slurm else []
 c.Spawner.environment = {
     "PATH": f"{Path(python).parent}:/usr/local/bin:/usr/bin:/bin",
     # labconfig/: chapters that are Markdown files open as notebooks, not as text; no news.
@@ -120,7 +142,7 @@ c.Spawner.poll_interval = 5
 # --- Memory, CPU --------------------------------------------------------------------------------
 c.Spawner.mem_limit = settings.memory or None  # also what the bar in JupyterLab counts against
 c.Spawner.cpu_limit = settings.cpus or None
-if settings.memory or settings.cpus:
+if (settings.memory or settings.cpus) and not slurm:
     try:
         c.GpuLease.groups = limits.Groups.open()
     except limits.Unavailable as reason:

@@ -1,12 +1,16 @@
 """Which settings are safe together: who may log in, from where, and under which Unix account."""
 
 import grp
+import ipaddress
+import shutil
 from importlib.metadata import entry_points
 from pathlib import Path
 
 from jupyterhub.auth import Authenticator, DummyAuthenticator
 from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
 from traitlets.utils.importstring import import_item
+
+from d2lmgpu.cluster import state
 
 OPEN = (DummyAuthenticator, SharedPasswordAuthenticator)  # the login is no proof of who it is
 # The instructor makes these accounts or admits them; elsewhere anybody may get one. By name, since
@@ -49,6 +53,7 @@ def check(settings, is_root: bool) -> None:
     if settings.accounts == "own" and not is_root:
         raise SettingError("HUB_ACCOUNTS=own starts servers under other accounts: run as root.")
     check_login(settings)
+    check_spawner(settings)
     if not settings.on_loopback:
         check_public(settings)
     if settings.accounts == "own":
@@ -76,6 +81,36 @@ def check_login(settings) -> None:
         raise SettingError(
             f"{login} with HUB_USERS=* lets in everybody who has an account there: name the"
             " learners. '*' is for accounts that you make or admit (pam, native, LTI 1.3)."
+        )
+
+
+def check_spawner(settings) -> None:
+    """What servers on other machines need; who reaches the hub there is kept apart."""
+    if settings.spawner not in ("local", "slurm"):
+        raise SettingError(f"HUB_SPAWNER is 'local' or 'slurm', not {settings.spawner!r}.")
+    if settings.spawner == "local":
+        if settings.connect_address:
+            raise SettingError("HUB_CONNECT_ADDRESS is for HUB_SPAWNER=slurm.")
+        return
+    slurm = "HUB_SPAWNER=slurm"
+    if not shutil.which("sbatch"):
+        raise SettingError(f"{slurm} needs sbatch and squeue here: install Slurm's client.")
+    try:
+        address = ipaddress.ip_address(settings.connect_address)
+    except ValueError:
+        raise SettingError(
+            f"{slurm}: give in HUB_CONNECT_ADDRESS the IP address of this machine at which the"
+            f" cluster's nodes reach it, not {settings.connect_address!r}."
+        ) from None
+    if settings.simulated_gpus:
+        raise SettingError(f"{slurm} hands out what Slurm has: leave HUB_SIMULATED_GPUS out.")
+    box = state.read().get("hosts", {}).values()  # of `d2lmgpu cluster`: nobody else is there
+    near = ipaddress.ip_network(f"{address}/24", strict=False) if address.version == 4 else ()
+    in_a_box = any(ipaddress.ip_address(host["address"]) in near for host in box)
+    if not in_a_box and (settings.accounts != "own" or is_open(settings.auth)):
+        raise SettingError(
+            f"{slurm}: others reach {address}, so every learner needs an own account there and"
+            f" here (HUB_ACCOUNTS=own, as root), and a login that proves it: {OTHER_LOGIN}."
         )
 
 

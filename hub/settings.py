@@ -41,6 +41,8 @@ class Settings:
     users: str = ""
     admins: str = ""
     accounts: str = ""
+    spawner: str = "local"
+    connect_address: str = ""
     group: str = "learners"
     create_accounts: int = number(0, 0, 1)
     tls_key: str = ""
@@ -59,6 +61,11 @@ class Settings:
         """Whether only this machine reaches the hub's address; of a host name we cannot know."""
         ip = ip_address(self.address)
         return self.address == "localhost" or (ip is not None and ip.is_loopback)
+
+    @property
+    def hub_address(self) -> str:
+        """Where the hub itself listens, behind the proxy."""
+        return self.connect_address or "127.0.0.1"
 
     @property
     def url(self) -> str:

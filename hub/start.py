@@ -45,7 +45,7 @@ def main():
 
 def check_ports(settings):
     """Raise OSError, with what to do, for a port that another program has."""
-    ports = {settings.port + 1: "127.0.0.1"}
+    ports = {settings.port + 1: settings.hub_address}
     if not (Path(settings.state) / "proxy.pid").exists():  # else a hub was killed, its proxy not
         ports |= {settings.port: settings.address, settings.port + 2: "127.0.0.1"}
     for port, address in ports.items():

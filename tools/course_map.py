@@ -37,9 +37,10 @@ IDEAS = {
     "diagnosis/hangs": "every way to wait for ever",
     "scaling/unequal-devices": "a fast and a slow one, and still one result",
     "scaling/cost-model": "say before a run what it will cost",
+    "clusters/on-your-cluster": "from the notebook to a job, the queue and a sweep",
 }
 FRAMEWORKS = {
-    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal"),
+    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/on"),
     "MXNet": (VERMILLION, r"mxnet|gluon"),
     "no framework, or both": (GREEN, ""),
 }

@@ -69,9 +69,16 @@ dataset() {
 }
 
 cluster() {  # hosts in one box: network namespaces, which root alone can make
-    if [ "$(id -u)" != 0 ] || [ -n "$(type -P sshd)" ]; then return; fi
-    without_start apt_install openssh-server ||
-        say "no sshd: 'd2lmgpu cluster' and its tests need your system's openssh-server package"
+    local program
+    declare -A packages=([sshd]=openssh-server [slurmctld]=slurmctld [slurmd]=slurmd
+        [sinfo]=slurm-client [munged]=munge)
+    if [ "$(id -u)" != 0 ]; then return; fi
+    for program in "${!packages[@]}"; do
+        if [ -n "$(type -P "$program")" ]; then continue; fi
+        without_start apt_install "${packages[$program]}" ||
+            say "no $program: 'd2lmgpu cluster' and its tests need your system's" \
+                "${packages[$program]} package"
+    done
 }
 
 without_start() {  # a package's daemon would listen on every address of this machine

@@ -16,7 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-from d2lmgpu.cluster import links, state
+from d2lmgpu.cluster import links, slurm, state
 from d2lmgpu.cluster.state import ClusterError, check_rate
 from d2lmgpu.machine.checks import is_whole
 
@@ -36,7 +36,7 @@ UsePAM no
 PidFile none
 ClientAliveInterval 2
 ClientAliveCountMax 3
-SetEnv TMPDIR=/run
+SetEnv TMPDIR=/run {environ}
 """
 SSH = """User root
 IdentityFile {folder}/key
@@ -46,7 +46,7 @@ StrictHostKeyChecking yes
 """
 
 
-def missing() -> list[str]:
+def missing(with_slurm=False) -> list[str]:
     """What this machine lacks for hosts of its own, one line each; [] if there is all."""
     if sys.platform != "linux":
         return [f"Linux, whose network namespaces the hosts are: this is {sys.platform}"]
@@ -54,7 +54,7 @@ def missing() -> list[str]:
         return ["the rights of root, to make network namespaces: try sudo"]
     lacking = [
         f"the program {program} (package {package})"
-        for program, package in PROGRAMS.items()
+        for program, package in (PROGRAMS | (slurm.PROGRAMS if with_slurm else {})).items()
         if not shutil.which(program)
     ]
     if not lacking:
@@ -63,23 +63,24 @@ def missing() -> list[str]:
     return lacking
 
 
-def up(num_hosts, rate="1gbit") -> dict:
+def up(num_hosts, rate="1gbit", with_slurm=False) -> dict:
     """Start hosts n1, n2, … with links of ``rate`` each; return the cluster's state.
 
+    ``with_slurm``: they are the nodes of a Slurm, idle, with two GPUs each that are only counted.
     Raises ClusterError for what this machine lacks, a number or rate that cannot be, and a cluster
     that is already up. What an earlier ``up`` or ``down`` left that was killed is removed first.
     """
     if not is_whole(num_hosts, 1, links.MANY):
         raise ClusterError(f"{num_hosts!r} hosts: give a whole number from 1 to {links.MANY}.")
     check_rate(rate)
-    _refuse_what_is_missing()
+    _refuse_what_is_missing(with_slurm)
     with _alone():
         there = state.read().get("hosts", {})
         if there and all(_is_host(host["pid"]) for host in there.values()):
             raise ClusterError(f"{len(there)} hosts are up: `d2lmgpu cluster down` removes them.")
         _remove()
         try:
-            return _build([f"n{i}" for i in range(1, num_hosts + 1)], rate)
+            return _build([f"n{i}" for i in range(1, num_hosts + 1)], rate, with_slurm)
         except BaseException:
             _remove()
             raise
@@ -103,8 +104,8 @@ def down():
         _remove()
 
 
-def _refuse_what_is_missing():
-    if lacking := missing():
+def _refuse_what_is_missing(with_slurm=False):
+    if lacking := missing(with_slurm):
         raise ClusterError("Hosts in one box need " + ";\nand ".join(lacking) + ".")
 
 
@@ -121,11 +122,11 @@ def _alone():
         yield
 
 
-def _build(names, rate):
+def _build(names, rate, with_slurm):
     folder, network = state.folder(), links.free_network()
     bridge = links.bridge_of(folder)
     addresses = {name: str(network[i]) for i, name in enumerate(names, start=1)}
-    _write_files(folder, addresses, str(network[-2]))
+    _write_files(folder, addresses, str(network[-2]), with_slurm)
     processes = {name: _start(folder, name) for name in names}
     hosts = {}
     for name, process in processes.items():
@@ -134,17 +135,20 @@ def _build(names, rate):
         hosts[name] = {"address": addresses[name], "pid": process.pid}
     links.connect(bridge, network, hosts)
     links.shape(bridge, hosts, rate)
+    head = slurm.start_head(folder) if with_slurm else None
     for process in processes.values():
         process.stdin.write(b"go\n")
         process.stdin.close()
     for name in names:
         _wait(lambda name=name: _answers(addresses[name]), f"{name} does not answer")
-    cluster = {"hosts": hosts, "bridge": bridge, "rate": rate}
+    if with_slurm:
+        _wait(lambda: slurm.are_idle(folder, names), f"Slurm ({folder}/*.log) is not idle")
+    cluster = {"hosts": hosts, "bridge": bridge, "rate": rate, "slurm": head and head.pid}
     state.write(cluster)
     return cluster
 
 
-def _write_files(folder, addresses, here):
+def _write_files(folder, addresses, here, with_slurm):
     folder.mkdir(mode=0o700, parents=True)
     for key in ("key", "host_key"):
         links.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / key)
@@ -153,12 +157,16 @@ def _write_files(folder, addresses, here):
     (folder / "known_hosts").write_text("".join(known))
     ways = [f"Host {name}\nHostName {address}\n" for name, address in addresses.items()]
     (folder / "ssh_config").write_text("".join(ways) + "Host *\n" + SSH.format(folder=folder))
-    named = {"localhost": "127.0.0.1", socket.gethostname(): here} | addresses
+    named = {"localhost": "127.0.0.1", socket.gethostname(): here, "head": here} | addresses
     lines = [f"{address} {name}\n" for name, address in named.items()]
     (folder / "hosts").write_text("".join(lines))
     (folder / "shadow").write_text("root:*:1:0:99999:7:::\n")  # no password, and not locked
+    environ = f"SLURM_CONF={folder}/slurm.conf" if with_slurm else ""
     for name, address in addresses.items():
-        (folder / name).write_text(SSHD.format(folder=folder, address=address))
+        text = SSHD.format(folder=folder, address=address, environ=environ)
+        (folder / name).write_text(text)
+    if with_slurm:
+        slurm.write_files(folder, addresses, here)
 
 
 def _start(folder, name):

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 VARIABLE = "D2LMGPU_CLUSTER"
+HERE = Path(__file__).with_name("here.sh")
 DEFAULT = "/run/d2lmgpu-cluster"  # gone with a restart of the machine, as the hosts are
 
 
@@ -20,7 +21,11 @@ def folder() -> Path:
 
 
 def read() -> dict:
-    """The cluster that is up: ``hosts`` (name: address and pid), ``bridge``, ``rate``; or {}."""
+    """The cluster that is up, or {}.
+
+    It has ``hosts`` (name: address and pid), ``bridge``, ``rate`` and ``slurm``: the pid of what
+    holds the controller, or None.
+    """
     with contextlib.suppress(OSError):
         return json.loads((folder() / "state.json").read_text())
     return {}
@@ -36,6 +41,22 @@ def ssh_options(hosts) -> list[str]:
     """What ssh needs to reach ``hosts``: the cluster's own settings if one of them is its."""
     ours = set(read().get("hosts", ())) & set(hosts)
     return ["-F", str(folder() / "ssh_config")] if ours else []
+
+
+def slurm_here(folder) -> list[str]:
+    """What stands before a command of the Slurm in ``folder`` on this machine."""
+    return ["unshare", "--uts", "--mount", "sh", str(HERE), str(folder)]
+
+
+def slurm_command() -> list[str]:
+    """What stands before a command of Slurm: that of the hosts in one box, if it is the one.
+
+    It is where no other is configured and this process is on none of the hosts.
+    """
+    conf = os.environ.get("SLURM_CONF")
+    ours = read().get("slurm") and conf in (None, str(folder() / "slurm.conf"))
+    on_this_machine = ours and read()["bridge"] in os.listdir("/sys/class/net")
+    return slurm_here(folder()) if on_this_machine else []
 
 
 def check_rate(rate) -> str:

@@ -1,4 +1,4 @@
-"""What ssh starts on a host: ``python -u -m d2lmgpu.process.agent``.
+"""What ssh or srun starts on a host: ``python -u -m d2lmgpu.process.agent``.
 
 It starts a supervisor of workers there, as ``launch`` does on the caller's own machine, and carries
 messages between that and the caller: see ``frames``. It ends when its standard input does, or when
@@ -27,10 +27,11 @@ TAIL = 1 << 16  # bytes of a log that are worth sending
 
 
 def main():
-    theirs, _, mine, _ = os.environ["SSH_CONNECTION"].split()
+    theirs, mine = addresses()
     send = frames.Sender(os.fdopen(os.dup(1), "wb", buffering=0))
     os.dup2(2, 1)  # what anything prints here is no message
     child = start_ranks("torch", interface=interface_with(mine))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Slurm's, when the job is cancelled
     try:
         send.plain(frames.FIRST)
         send(frames.HELLO, json.dumps({"caller": theirs, **versions()}).encode())
@@ -47,12 +48,24 @@ def main():
                 threading.Thread(target=report, args=[send, child, place], daemon=True).start()
     except TimeoutError:  # the link has gone, and sshd would hold its end for long
         with contextlib.suppress(OSError):
-            os.kill(os.getppid(), signal.SIGTERM)
+            if "SSH_CONNECTION" in os.environ:
+                os.kill(os.getppid(), signal.SIGTERM)
     except OSError:
         pass  # the caller has gone
     finally:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         child.close()
         os._exit(0)
+
+
+def addresses():
+    """The caller's address as this host sees it, and this host's own on the way there."""
+    if theirs := os.environ.get("SLURM_LAUNCH_NODE_IPADDR"):
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
+            way.connect((theirs, 9))  # sends nothing
+            return theirs, way.getsockname()[0]
+    theirs, _, mine, _ = os.environ["SSH_CONNECTION"].split()
+    return theirs, mine
 
 
 def interface_with(address):

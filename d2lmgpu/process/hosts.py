@@ -1,6 +1,6 @@
 """Workers on several hosts, as the process sees them that has started them.
 
-    the caller → ssh → an agent on each host → a guard → the supervisor → its workers
+    the caller → ssh or srun → an agent on each host → a guard → the supervisor → its workers
 
 The caller holds the store in which all workers meet. One message pipe a host carries the job there,
 and back what is printed, reported, returned and raised: see ``frames``.
@@ -8,46 +8,38 @@ and back what is printed, reported, returned and raised: see ``frames``.
 
 import contextlib
 import json
-import os
 import queue
-import shlex
-import shutil
 import socket
 import subprocess
-import sys
 import tempfile
 import threading
 import time
-from pathlib import Path
 
-from d2lmgpu.cluster.state import ssh_options
 from d2lmgpu.process import frames
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.settings import versions
 
-CONNECT, BEGIN = 5, 30  # seconds in which a host answers, and in which Python starts there
+BEGIN = 30  # seconds in which Python starts on a host
 GRACE = 2  # seconds that the other hosts have to say why they failed, once one has
 LEAVE = 8  # seconds that a host has to end everything
-PACKAGE = Path(__file__).parents[2]
-SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
-       "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
 END = b""  # the kind of what is no message: the link has ended
 
 
 class Link:
-    """One host: ssh to it, a thread that writes messages, one that puts what comes in ``inbox``."""
+    """One host: a thread that writes messages to it, one that puts what comes in ``inbox``."""
 
     def __init__(self, host, inbox):
-        self.host, self.inbox, self._ssh = host, inbox, None
+        self.host, self.inbox, self._process = host, inbox, None
         self.silent = self.greeted = self.over = False
         self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
         self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
 
-    def start(self, options):
+    def start(self, command, environ):
+        """Start the agent there by ``command``: ssh or srun."""
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed in kill; it has no name)
-        self._ssh = subprocess.Popen(
-            [*SSH, *options, "--", self.host, command()], bufsize=0,
+        self._process = subprocess.Popen(
+            command, bufsize=0, env=environ,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
             start_new_session=True,  # a notebook's interrupt reaches the kernel alone
         )  # fmt: skip
@@ -58,8 +50,8 @@ class Link:
         self._outbox.put((kind, content))
 
     def _write(self):
-        send = frames.Sender(self._ssh.stdin)
-        with contextlib.suppress(OSError), self._ssh.stdin:
+        send = frames.Sender(self._process.stdin)
+        with contextlib.suppress(OSError), self._process.stdin:
             while not self._closing.is_set():
                 try:
                     send(*self._outbox.get(timeout=frames.EVERY))
@@ -68,7 +60,7 @@ class Link:
 
     def _read(self):
         try:
-            for kind, content in frames.received(self._ssh.stdout, BEGIN, frames.FIRST):
+            for kind, content in frames.received(self._process.stdout, BEGIN, frames.FIRST):
                 if kind == frames.BEAT:
                     self.ahead = max(self.ahead, int(content) - time.time_ns())
                 else:
@@ -84,11 +76,11 @@ class Link:
         if self.silent:
             return f"it did not start a Python within {BEGIN} s"
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self._ssh.wait(timeout=1)
+            self._process.wait(timeout=1)
         self._words.seek(0)
         words = self._words.read().decode(errors="replace").strip().splitlines()[-5:]
-        code = self._ssh.returncode
-        closed = "the connection was closed" if code == 255 else f"ssh {end_in_words(code)}"
+        code = self._process.returncode
+        closed = "the connection was closed" if code == 255 else f"its way {end_in_words(code)}"
         return "\n".join(words) or closed
 
     def close(self):
@@ -98,35 +90,30 @@ class Link:
 
     def wait(self, deadline):
         """Wait until it has; where it cannot say so any more, not for long."""
-        if self._ssh:
+        if self._process:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._ssh.wait(0 if self.silent else max(0, deadline - time.monotonic()))
+                self._process.wait(0 if self.silent else max(0, deadline - time.monotonic()))
         self.kill()
 
     def kill(self):
-        if self._ssh:
-            self._ssh.kill()
-            self._ssh.wait()
+        if self._process:
+            self._process.kill()
+            self._process.wait()
             self._words.close()
-
-
-def command():
-    """What ssh runs on a host: the same Python, in the same folder, with the same package."""
-    python = f"PYTHONPATH={shlex.quote(str(PACKAGE))} exec {shlex.quote(sys.executable)}"
-    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.process.agent"
 
 
 class Hosts:
     """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is.
 
-    Nothing runs before ``send``: an interrupt from then on finds all that was started.
+    ``way`` leads to them: an ``ssh.Ssh`` or a ``slurm.Allocation``. Nothing runs before
+    ``send``: an interrupt from then on finds all that was started.
     """
 
-    def __init__(self, hosts, num_processes):
+    def __init__(self, way, num_processes):
         self.environ, self._number, self._store, self._files = {}, num_processes, None, {}
-        self.world_size = num_processes * len(hosts)
-        self._inbox = queue.SimpleQueue()
-        self._links = [Link(host, self._inbox) for host in hosts]
+        self.world_size = num_processes * len(way.hosts)
+        self._way, self._inbox = way, queue.SimpleQueue()
+        self._links = [Link(host, self._inbox) for host in way.hosts]
 
     def ranks(self, link):
         """The ranks of the workers on a host."""
@@ -138,11 +125,9 @@ class Hosts:
 
         Raises LaunchError for a host that does not answer or has another Python, torch or package.
         """
-        if not shutil.which("ssh"):
-            raise LaunchError("Other hosts are reached by ssh, which is not installed here.")
-        options = ssh_options([link.host for link in self._links])
+        commands = self._way.commands()
         for link in self._links:
-            link.start(options)
+            link.start(commands[link.host], self._way.environ)
         from torch.distributed import TCPStore  # while the hosts import it, too
 
         waiting = set(self._links)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -50,14 +51,14 @@ class Cluster:
         return child
 
     def processes(self, host):
-        """All processes on the host but its sshd."""
+        """All processes on the host but its sshd and slurmd."""
         first = self.first_process(host).pid
         namespace, found = os.readlink(f"/proc/{first}/ns/pid"), []
         for process in psutil.process_iter():
             try:
                 inside = os.readlink(f"/proc/{process.pid}/ns/pid") == namespace
                 if inside and process.pid != first and process.cmdline():
-                    found.append(process)
+                    found += [process] * (process.name() != "slurmd")
             except (OSError, psutil.Error):  # it has gone
                 pass
         return found
@@ -86,3 +87,23 @@ class Cluster:
         """Cut the host's link, or mend it."""
         link = self.state["bridge"] + host
         subprocess.run(["ip", "link", "set", link, "up" if upward else "down"], check=True)
+
+
+class SlurmCluster(Cluster):
+    """Hosts that are the nodes of a Slurm."""
+
+    def ask(self, *words, host="n1"):
+        """What a command of Slurm prints on a host."""
+        ssh = ["ssh", "-F", self.folder / "ssh_config", host, shlex.join(map(str, words))]
+        return subprocess.check_output(ssh, text=True).strip()
+
+    def jobs(self):
+        """The jobs that wait, run or end: number and state."""
+        return self.ask("squeue", "--noheader", "--format=%A %T").splitlines()
+
+    def left(self):
+        return super().left() + self.jobs()
+
+    def slurmd(self, host):
+        children = psutil.Process(self.first_process(host).pid).children()
+        return next(process for process in children if process.name() == "slurmd")

@@ -1,9 +1,9 @@
-"""Four hosts in one box, and what runs left on them."""
+"""Four hosts in one box, two more with a Slurm, and what runs left on them."""
 
 from pathlib import Path
 
 import pytest
-from box_traces import Cluster, cluster_command, traces_of
+from box_traces import Cluster, SlurmCluster, cluster_command, traces_of
 
 from d2lmgpu.cluster import box, state
 
@@ -11,9 +11,10 @@ from d2lmgpu.cluster import box, state
 def pytest_collection_modifyitems(items):
     """Without the rights of root the tests here are skipped by name, and say what is missing."""
     here = [item for item in items if Path(__file__).parent in item.path.parents]
-    if here and (lacking := box.missing()):
-        for item in here:
-            item.add_marker(pytest.mark.skip(reason=f"needs {'; '.join(lacking)}"))
+    for with_slurm in (False, True) if here else ():
+        for item in here if (lacking := box.missing(with_slurm)) else ():
+            if not with_slurm or "slurm" in item.path.name:
+                item.add_marker(pytest.mark.skip(reason=f"needs {'; '.join(lacking)}"))
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +44,22 @@ def cluster(cluster_folder, monkeypatch):
     """The shared cluster, on which ``launch`` runs by the hosts' names."""
     monkeypatch.setenv(state.VARIABLE, str(cluster_folder))
     return Cluster(cluster_folder)
+
+
+@pytest.fixture(scope="session")
+def slurm_folder(tmp_path_factory):
+    """The folder of two hosts with a Slurm that all tests share."""
+    folder = tmp_path_factory.mktemp("slurm") / "cluster"
+    done = cluster_command("up", "--slurm", folder=folder)
+    assert done.returncode == 0, done.stderr
+    yield folder
+    cluster_command("down", folder=folder, check=True)
+    assert traces_of(folder) == []
+
+
+@pytest.fixture
+def slurm(slurm_folder, monkeypatch):
+    """The shared Slurm, whose jobs are all over when a test begins."""
+    monkeypatch.setenv(state.VARIABLE, str(slurm_folder))
+    monkeypatch.delenv("SLURM_CONF", raising=False)
+    return SlurmCluster(slurm_folder)

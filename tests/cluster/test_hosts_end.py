@@ -15,7 +15,7 @@ import pytest
 SECONDS = 10
 CALLER = textwrap.dedent("""
     import sys
-    from d2lmgpu.launch import LaunchError, launch
+    from d2lmgpu.launch import LaunchError, Slurm, launch
 
     def worker():
         import os, tempfile, time
@@ -33,7 +33,7 @@ CALLER = textwrap.dedent("""
 
     try:
         print("started", flush=True)
-        launch(worker, hosts=["n1", "n2"], num_processes=2)
+        launch(worker, hosts=eval(sys.argv[1]), num_processes=2)
     except (KeyboardInterrupt, LaunchError) as error:
         print("ended", type(error).__name__, error, flush=True)
 """)
@@ -42,10 +42,10 @@ CALLER = textwrap.dedent("""
 class Caller:
     """A program that launches on two hosts, and the folder in which it leaves files."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, hosts='["n1", "n2"]'):
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CALLER], text=True, stdout=subprocess.PIPE,
+            [sys.executable, "-c", CALLER, hosts], text=True, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(folder)},
         )  # fmt: skip
         # A run that hangs is a test that fails.

@@ -33,6 +33,8 @@ touch $from/.package-lock.json $from/requirejs/require.js $from/mathjax/es5/tex-
 exit "${NPM_STATUS:-0}"
 """
 ANSWER = "#!/bin/bash\necho '{}'\n"
+CLUSTER = {"sshd": "openssh-server", "slurmctld": "slurmctld", "slurmd": "slurmd",
+           "sinfo": "slurm-client", "munged": "munge"}  # fmt: skip
 APT = '#!/bin/bash\necho "apt-get $*" >>"$LOG"\n'
 
 
@@ -56,7 +58,8 @@ class Machine:
         self.has("npm", NPM)
         self.has("chromium", "")
         self.has("firefox-esr", "")
-        self.has("sshd", "")
+        for program in CLUSTER:
+            self.has(program, "")
 
     def has(self, name, text, folder=None):
         program = (folder or self.bin) / name
@@ -176,16 +179,18 @@ def test_firefox_comes_from_apt_for_root_or_its_lack_is_said(machine):
 
 
 @pytest.mark.parametrize("status", [0, 1])
-def test_sshd_comes_from_apt_for_root_and_its_daemon_is_not_started(machine, status):
-    machine.lacks("sshd")
-    assert "openssh" not in machine.set_up()[2]  # who is not root cannot have hosts anyhow
+@pytest.mark.parametrize("program", CLUSTER)
+def test_daemons_come_from_apt_for_root_and_are_not_started(machine, program, status):
+    package = CLUSTER[program]
+    machine.lacks(program)
+    assert package not in machine.set_up()[2]  # who is not root cannot have hosts anyhow
     machine.has("id", ANSWER.format(0))
     machine.has("apt-get", f'{APT}cat "$POLICY_RC_D" >>"$LOG"\nexit {status}\n')
     done, lines, called = machine.set_up()
     assert done == 0 and machine.ready
     assert "exit 101" in called  # what keeps the package from starting it
-    assert status or "apt-get install -y openssh-server\n#!/bin/sh\nexit 101" in called
-    assert any("openssh-server package" in line for line in lines) == bool(status)
+    assert status or f"apt-get install -y {package}\n#!/bin/sh\nexit 101" in called
+    assert any(f"{package} package" in line for line in lines) == bool(status)
     assert not machine.log.with_name("policy").exists()
 
 

@@ -1,0 +1,37 @@
+"""Hosts that ssh reaches, and what is started on a host, however it is reached."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+from d2lmgpu.cluster.state import ssh_options
+from d2lmgpu.process.failures import LaunchError
+
+CONNECT = 5  # seconds in which a host answers
+PACKAGE = Path(__file__).parents[2]
+SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
+       "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
+
+
+class Ssh:
+    """``hosts`` by their names, as ssh knows them."""
+
+    environ = None  # ssh takes on this process's
+
+    def __init__(self, hosts):
+        self.hosts = hosts
+
+    def commands(self):
+        """What starts an agent, by host. Raises LaunchError where there is no ssh."""
+        if not shutil.which("ssh"):
+            raise LaunchError("Other hosts are reached by ssh, which is not installed here.")
+        ssh = [*SSH, *ssh_options(self.hosts), "--"]
+        return {host: [*ssh, host, agent()] for host in self.hosts}
+
+
+def agent():
+    """What a shell runs on a host: the same Python, in the same folder, with the same package."""
+    python = f"PYTHONPATH={shlex.quote(str(PACKAGE))} exec {shlex.quote(sys.executable)}"
+    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.process.agent"

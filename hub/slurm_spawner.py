@@ -1,0 +1,150 @@
+"""The spawner on a cluster: each learner's server is a job, and Slurm knows limits and leases.
+
+``batchspawner`` submits, asks and cancels. Here are the form, what of it may reach the job, and a
+door of batchspawner's that is made narrower.
+"""
+
+import os
+import re
+import subprocess
+from html import escape
+
+import accounts
+from batchspawner import SlurmSpawner
+from batchspawner.api import BatchSpawnerAPIHandler
+from gpu_slots import Refused, requested
+from jupyterhub.apihandlers import APIHandler, default_handlers
+from settings import Settings
+from tornado import web
+from traitlets import Bool, Instance, Unicode
+
+MINUTES = 60  # that the form proposes
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")  # goes into a folder's name and a shell
+MOST_GPUS = 8  # that the form lists where no HUB_GPUS_PER_LEARNER says how many
+OPTIONS = ("partition", "gpus", "minutes")
+SCRIPT = """#!/bin/bash
+#SBATCH --job-name=course
+#SBATCH --output=/dev/null
+#SBATCH --chdir={{homedir}}
+#SBATCH --export={{keepvars}}
+#SBATCH --partition={{partition}}
+#SBATCH --time={{minutes}}
+{% if gpus %}#SBATCH --gres=gpu:{{gpus}}
+{% endif %}{% if nprocs %}#SBATCH --cpus-per-task={{nprocs}}
+{% endif %}{% if memory %}#SBATCH --mem={{memory}}
+{% endif %}
+exec {{cmd}}
+"""
+
+
+class CourseSlurmSpawner(SlurmSpawner):
+    """A form for partition, GPUs and time; junk is refused before it reaches a script."""
+
+    settings = Instance(Settings, config=True, help="The hub's settings.")
+    own_accounts = Bool(True, config=True, help="Whether jobs run under the learners' accounts.")
+    home = Unicode(config=True, help="The homes of learners who have no account, on all nodes.")
+
+    async def partitions(self):
+        """The names of the partitions that are up, the default one first. Refused without any."""
+        command = "sinfo --noheader --format='%P %a'"
+        try:
+            rows = [row.split() for row in (await self.run_command(command)).splitlines()]
+        except RuntimeError as error:
+            raise Refused(503, "no-slurm", f"Slurm does not answer: {error}") from None
+        names = [name for name, state in rows if state == "up"]
+        if not names:
+            raise Refused(503, "no-partition", "No partition of the cluster takes jobs now.")
+        return [name.rstrip("*") for name in sorted(names, key=lambda name: name[-1] != "*")]
+
+    async def get_options_form(self):
+        partitions = "".join(f"<option>{escape(n)}</option>" for n in await self.partitions())
+        most = min(self.settings.gpus_per_learner, MOST_GPUS)
+        gpus = "".join(f"<option>{count}</option>" for count in range(most + 1))
+        return (
+            '<label for="partition">Partition</label>'
+            f'<select class="form-control" id="partition" name="partition">{partitions}</select>'
+            '<label for="gpus">How many GPUs?</label>'
+            f'<select class="form-control" id="gpus" name="gpus">{gpus}</select>'
+            '<label for="minutes">For how many minutes?</label>'
+            '<input class="form-control" id="minutes" name="minutes" type="number" min="1"'
+            f' value="{MINUTES}">'
+            "<p>Your server is a job of Slurm. It may wait in the queue, and ends when its time"
+            " is over: a short one starts sooner.</p>"
+        )
+
+    def run_options_from_form(self, form):
+        """Form data ``{"gpus": ["2"], …}`` -> start options; junk is refused later."""
+        texts = {name: values[0] for name, values in form.items() if name in OPTIONS}
+        return {name: int(t) if t.isdecimal() else t for name, t in texts.items()}
+
+    def options_from_query(self, query):
+        """Refuse options in an address: any site's link could then submit jobs in your name."""
+        raise Refused(400, "choose-here", "Choose the GPUs here, not in the address.")
+
+    @staticmethod
+    def apply_user_options(spawner, options):
+        """Refuse what the form does not ask for: batchspawner puts all of it into the script."""
+        if not isinstance(options, dict) or set(options) - set(OPTIONS):
+            raise Refused(400, "bad-options", f"{options!r}: give {', '.join(OPTIONS)}.")
+        requested({"gpus": options.get("gpus", 0)})
+        minutes = options.get("minutes", MINUTES)
+        if type(minutes) is not int or minutes < 1:
+            raise Refused(400, "bad-options", f"minutes={minutes!r}: give a whole number from 1.")
+
+    def user_env(self, env):
+        """Whose the job is: batchspawner looks that up among the Unix accounts."""
+        if self.own_accounts:
+            return super().user_env(env)
+        return env | {"HOME": self.req_homedir, "SHELL": "/bin/bash"}
+
+    def state_gethost(self):
+        """The address of the job's node, as Slurm has it: a name need mean nothing here."""
+        command = ["scontrol", "show", "node", "--oneliner", super().state_gethost()]
+        told = subprocess.check_output(command, text=True)
+        return re.search(r" NodeAddr=(\S+)", told)[1]
+
+    async def start(self):
+        if not NAME.fullmatch(self.user.name):
+            raise Refused(403, "no-account", f"{self.user.name!r} cannot be the name of a folder.")
+        options = {"gpus": 0, "minutes": MINUTES} | self.user_options
+        known = await self.partitions()
+        if options.setdefault("partition", known[0]) not in known:
+            raise Refused(400, "no-partition", f"There is {', '.join(known)}: choose one of them.")
+        most = self.settings.gpus_per_learner
+        if options["gpus"] > most:
+            raise Refused(400, "too-many", f"{options['gpus']} GPUs: a learner gets {most}.")
+        self.user_options = options
+        if self.own_accounts:
+            name, setting = self.user.name, self.settings
+            accounts.ensure(name, setting.group, setting.create_accounts)
+        else:
+            self.req_homedir = os.path.join(self.home, self.user.name)
+            os.makedirs(self.req_homedir, mode=0o700, exist_ok=True)
+        try:
+            return await super().start()
+        except RuntimeError as error:
+            raise Refused(503, "no-job", f"Slurm: {error}") from error
+
+
+class PortOnly(APIHandler):
+    """Where a server tells its port.
+
+    batchspawner's own handler sets whatever attribute it is told, so a learner could change the
+    commands that the hub runs.
+    """
+
+    @web.authenticated
+    def post(self):
+        spawners = self.current_user.spawners.values() if self.current_user else ()
+        token, port = self.get_auth_token(), (self.get_json_body() or {}).get("port")
+        own = [spawner for spawner in spawners if spawner.api_token == token]
+        if not own or type(port) is not int or not 1024 <= port < 65536:
+            raise web.HTTPError(400, "A server tells its own port here, and nothing else.")
+        own[0].port = port
+        self.set_status(201)
+
+
+default_handlers[:] = [
+    (path, PortOnly if handler is BatchSpawnerAPIHandler else handler)
+    for path, handler in default_handlers
+]

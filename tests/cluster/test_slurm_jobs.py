@@ -1,0 +1,97 @@
+"""The ready job files train, on the box: by sbatch, as an array, and by ssh."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+SMALL = ["--num-train", "242", "--num-test", "100", "--batch-size", "120", "--epochs", "1"]
+
+
+@pytest.fixture
+def course(tmp_path, monkeypatch):
+    """A folder with the job files and the script in it, where the output may go."""
+    for name in ("clusters", "chapters/concise"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHON", sys.executable)
+    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    return tmp_path
+
+
+def submitted(slurm, *words):
+    """The number of the job that sbatch makes of ``words``, once it is over."""
+    environ = os.environ | {"SLURM_CONF": str(slurm.folder / "slurm.conf")}
+    sbatch = ["sbatch", "--parsable", *map(str, words)]
+    number = subprocess.check_output(sbatch, text=True, env=environ).strip()
+    while any(job.startswith(number) for job in running(slurm)):
+        time.sleep(0.2)
+    return number
+
+
+def running(slurm):
+    return slurm.ask("squeue", "--noheader", "--format=%F").splitlines()
+
+
+def weights(file):
+    return torch.cat([value.flatten() for value in torch.load(file)["net"].values()])
+
+
+def apart(one, other):
+    return (one - other).norm() / other.norm()
+
+
+def ssh_script(slurm, *words):
+    ssh = f"ssh -F {slurm.folder}/ssh_config"
+    return subprocess.Popen(
+        ["clusters/jobs/torchrun-ssh.sh", "n1 n2", "2", *words], env=os.environ | {"SSH": ssh},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
+    )  # fmt: skip
+
+
+def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, course):
+    number = submitted(slurm, "clusters/jobs/torchrun.sbatch", *SMALL, "--checkpoint", "slurm.pt")
+    said = (course / f"torchrun-{number}.out").read_text()
+    assert (course / "slurm.pt").exists(), said
+    assert said.count("epoch 1: loss") == 1
+    environ = f"PYTHONPATH={ROOT} {sys.executable}"
+    os.environ["PYTHON"] = environ  # ssh takes none of this environment along
+    with ssh_script(slurm, *SMALL, "--checkpoint", "ssh.pt") as process:
+        printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    os.environ["PYTHON"] = sys.executable
+    alone = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1",
+             "chapters/concise/train_ddp.py", *SMALL, "--checkpoint", "alone.pt"]  # fmt: skip
+    subprocess.run(alone, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    one = weights("alone.pt")
+    for file in ("slurm.pt", "ssh.pt"):
+        assert apart(weights(file), one) < 1e-5
+    assert slurm.left() == []
+
+
+def test_an_array_runs_one_job_a_learning_rate(slurm, course):
+    number = submitted(slurm, "clusters/jobs/sweep.sbatch", *SMALL)
+    for i, lr in enumerate([0.01, 0.02, 0.05, 0.1]):
+        said = (course / f"sweep-{number}-{i}.out").read_text()
+        assert said.startswith(f"lr {lr}\n") and "epoch 1: loss" in said
+        assert torch.load(f"sweep-lr-{lr}.pt")["settings"]["lr"] == lr
+
+
+def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):
+    monkeypatch.setenv("PYTHON", f"PYTHONPATH={ROOT} {sys.executable}")
+    with ssh_script(slurm, "--epochs", "1000") as process:
+        for line in process.stdout:
+            if line.startswith("epoch 1:"):
+                break
+        os.killpg(process.pid, signal.SIGINT)
+        process.communicate(timeout=10)
+    start = time.monotonic()
+    while left := slurm.left():
+        assert time.monotonic() - start < 10, left
