@@ -1,7 +1,7 @@
-"""Worker processes for DistributedDataParallel, started from a notebook: here, or on other hosts.
+"""Worker processes for DDP or ``dist_sync``, started from a notebook: here, or on other hosts.
 
 A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
-that imports PyTorch, and that one forks the workers: see ``process.supervisor`` and
+that imports the framework, and that one forks the workers: see ``process.supervisor`` and
 ``process.ranks``. On other hosts ssh starts it, see ``process.hosts``. No framework is imported
 here but for the store in which the workers of several hosts meet.
 """
@@ -11,8 +11,9 @@ import os
 import pickle
 
 from d2lmgpu.machine.checks import is_count, is_list
-from d2lmgpu.process import events
+from d2lmgpu.process import roles
 from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
 from d2lmgpu.process.hosts import Hosts
 from d2lmgpu.process.sending import pickled
@@ -22,7 +23,7 @@ __all__ = ["LaunchError", "launch", "prepare"]
 _prepared = None
 
 
-def launch(fn, *args, num_processes, hosts=None):
+def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     """Run ``fn(*args)`` in ``num_processes`` worker processes; return their results by rank.
 
     ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
@@ -35,35 +36,44 @@ def launch(fn, *args, num_processes, hosts=None):
     the first ranks on the first host. Each host needs the same Python, with the same packages, at
     the same path, and the folder in which this process runs.
 
-    Raises ValueError for ``num_processes`` below 1, on Windows, and for hosts that are none or
-    named twice, TypeError for what cannot be sent to another process, and LaunchError if a worker
-    raises, is killed or ends without a result, or a host does not answer or is lost. However it
-    ends, no process, port or file is left behind.
+    With ``num_servers`` the workers are MXNet's: ``mx.kv.create("dist_sync")`` joins them, and
+    ``kv.rank`` is a worker's number. So many servers, dealt out to the hosts in turn, and a
+    scheduler run for as long as the workers do. MXNet takes the hosts in another order, by their
+    addresses.
+
+    Raises ValueError for ``num_processes`` or ``num_servers`` below 1, on Windows, and for hosts
+    that are none or named twice, TypeError for what cannot be sent to another process, and
+    LaunchError if a worker or what serves it raises, is killed or ends without a result, or a host
+    does not answer or is lost. However it ends, no process, port or file is left behind.
     """
     global _prepared
-    if not is_count(num_processes):
-        raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
+    for name, number in {"num_processes": num_processes, "num_servers": num_servers}.items():
+        if not is_count(number) and (name, number) != ("num_servers", None):
+            raise ValueError(f"{name}={number!r}: give a whole number from 1 up.")
     if not callable(fn):
         raise TypeError(f"launch runs a function in its workers, not {fn!r}: give it first.")
     if hosts is not None:
         _check_hosts(hosts)
-    number, call = int(num_processes), pickled(fn, dict(enumerate(args, 1)))
-    if hosts is None:
-        child, _prepared = _prepared or start_ranks("torch"), None
-        places = [""] * number
+    number, servers = int(num_processes), int(num_servers or 0)
+    call, names = pickled(fn, dict(enumerate(args, 1))), roles.on_host(0, 1, number, servers)
+    if hosts is not None:
+        child = Hosts(hosts, number, servers)
+    elif num_servers:
+        child = start_ranks("mxnet")
     else:
-        child = Hosts(hosts, number)
-        places = [f", on {host}," for host in hosts for _ in range(number)]
+        child, _prepared = _prepared or start_ranks("torch"), None
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
-        job = {"call": call, "num_processes": number, "first_rank": 0, "world_size": number,
+        job = {"call": call, "num_processes": number, "num_servers": servers, "processes": names,
+               "world_size": number * len(hosts or [None]), "address": roles.LOOPBACK,
                "store": None, **settings(os.environ | child.environ)}  # fmt: skip
         child.send(pickle.dumps(job))
         end = child.read(
-            on_event=events.pass_on,
+            on_event=lambda event: child.finish() if event["event"] == "done" else pass_on(event),
             on_output=lambda output: print(decode(output), end="", flush=True),
         )
-        return results(child.left, places, end)
+        processes = child.processes if hosts else {None: names}
+        return results(child.left, roles.in_words(processes), end)
     finally:
         child.close()
 
