@@ -136,7 +136,8 @@ def run(rank, folder, job):
     dist.barrier()  # a worker that is done at once must not leave while another one connects
     fn, arguments = pickle.loads(job["call"])
     result = fn(*arguments.values())
-    dist.destroy_process_group()
+    if nccl:  # a group of gloo may be freed last by a thread of its own, which aborts the process
+        dist.destroy_process_group()
     return result
 
 
