@@ -119,6 +119,7 @@ mutants: setup  ## one mistake at a time in the code of each page: does the page
 bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo's and a copy
 	$(PYTHON) -m benchmarks
 	$(PYTHON) -m benchmarks.allreduce
+	$(PYTHON) -m benchmarks.hosts
 
 bench-pages: book  ## how soon the built pages show on a slow connection
 	$(PYTHON) -m benchmarks.pages

@@ -1,19 +1,19 @@
-"""Worker processes for DistributedDataParallel, started from a notebook: here, or on other hosts.
+"""Worker processes for DDP or ``dist_sync``, started from a notebook: here, or on other hosts.
 
 A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
-that imports PyTorch, and that one forks the workers: see ``process.supervisor`` and
+that imports the framework, and that one forks the workers: see ``process.supervisor`` and
 ``process.ranks``. On other hosts ssh or Slurm starts it, see ``process.hosts``. No framework is
 imported here but for the store in which the workers of several hosts meet.
 """
 
 import codecs
-import contextlib
 import os
 import pickle
 
 from d2lmgpu.machine.checks import is_count, is_list
-from d2lmgpu.process import events
+from d2lmgpu.process import roles
 from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
 from d2lmgpu.process.hosts import Hosts
 from d2lmgpu.process.sending import pickled
@@ -25,7 +25,7 @@ __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 _prepared = None
 
 
-def launch(fn, *args, num_processes, hosts=None):
+def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     """Run ``fn(*args)`` in ``num_processes`` worker processes; return their results by rank.
 
     ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
@@ -39,40 +39,55 @@ def launch(fn, *args, num_processes, hosts=None):
     host needs the same Python, with the same packages, at the same path, and the folder in which
     this process runs.
 
-    Raises ValueError for ``num_processes`` below 1, on Windows, and for hosts that are none or
-    named twice, TypeError for what cannot be sent to another process, and LaunchError if a worker
-    raises, is killed or ends without a result, a host does not answer or is lost, or Slurm refuses
-    the nodes or takes them away. However it ends, no process, port or file is left behind.
+    With ``num_servers`` the workers are MXNet's: ``mx.kv.create("dist_sync")`` joins them, and
+    ``kv.rank`` is a worker's number. So many servers, dealt out to the hosts in turn, and a
+    scheduler run for as long as the workers do. MXNet takes the hosts in another order, by their
+    addresses.
+
+    Raises ValueError for ``num_processes`` or ``num_servers`` below 1, on Windows, and for hosts
+    that are none or named twice, TypeError for what cannot be sent to another process, and
+    LaunchError if a worker or what serves it raises, is killed or ends without a result, a host
+    does not answer or is lost, or Slurm refuses the nodes or takes them away. However it ends, no
+    process, port or file is left behind.
     """
     global _prepared
-    if not is_count(num_processes):
-        raise ValueError(f"num_processes={num_processes!r}: give a whole number from 1 up.")
+    for name, number in {"num_processes": num_processes, "num_servers": num_servers}.items():
+        if not is_count(number) and (name, number) != ("num_servers", None):
+            raise ValueError(f"{name}={number!r}: give a whole number from 1 up.")
     if not callable(fn):
         raise TypeError(f"launch runs a function in its workers, not {fn!r}: give it first.")
     if not (hosts is None or isinstance(hosts, Slurm)):
         _check_hosts(hosts)
-    number, call = int(num_processes), pickled(fn, dict(enumerate(args, 1)))
-    if hosts is None:
+    number, servers = int(num_processes), int(num_servers or 0)
+    call = pickled(fn, dict(enumerate(args, 1)))
+    if isinstance(hosts, Slurm):
+        with hosts.allocation(number) as way:
+            return _run(Hosts(way, number, servers), call, number, servers)
+    if hosts is not None:
+        child = Hosts(Ssh(hosts), number, servers)
+    elif servers:
+        child = start_ranks("mxnet")
+    else:
         child, _prepared = _prepared or start_ranks("torch"), None
-        return _run(child, call, number, [""] * number)
-    slurm = isinstance(hosts, Slurm)
-    with hosts.allocation(number) if slurm else contextlib.nullcontext(Ssh(hosts)) as way:
-        places = [f", on {host}," for host in way.hosts for _ in range(number)]
-        return _run(Hosts(way, number), call, number, places)
+    return _run(child, call, number, servers)
 
 
-def _run(child, call, number, places):
+def _run(child, call, number, servers):
     """What the workers of ``child`` return, ``number`` of them on each host."""
+    names = roles.on_host(0, 1, number, servers)
+    num_hosts = len(child.processes) if isinstance(child, Hosts) else 1
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     try:
-        job = {"call": call, "num_processes": number, "first_rank": 0, "world_size": number,
+        job = {"call": call, "num_processes": number, "num_servers": servers, "processes": names,
+               "world_size": number * num_hosts, "address": roles.LOOPBACK,
                "store": None, **settings(os.environ | child.environ)}  # fmt: skip
         child.send(pickle.dumps(job))
         end = child.read(
-            on_event=events.pass_on,
+            on_event=lambda event: child.finish() if event["event"] == "done" else pass_on(event),
             on_output=lambda output: print(decode(output), end="", flush=True),
         )
-        return results(child.left, places, end)
+        processes = child.processes if isinstance(child, Hosts) else {None: names}
+        return results(child.left, roles.in_words(processes), end)
     finally:
         child.close()
 

@@ -37,6 +37,7 @@ IDEAS = {
     "diagnosis/hangs": "every way to wait for ever",
     "scaling/unequal-devices": "a fast and a slow one, and still one result",
     "scaling/cost-model": "say before a run what it will cost",
+    "clusters/many-machines": "several hosts, and the slow link between them",
     "clusters/on-your-cluster": "from the notebook to a job, the queue and a sweep",
 }
 FRAMEWORKS = {

@@ -8,9 +8,7 @@ will take is modelled. Both are kept in the cache. Reading them needs no framewo
 import hashlib
 import json
 import os
-from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from d2lmgpu import __version__
@@ -21,9 +19,9 @@ from d2lmgpu.data.download import save
 from d2lmgpu.machine import devices, profiles
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.hardware import cpu_model
+from d2lmgpu.process.settings import version_of
 
 SETTINGS = (profiles.VARIABLE, devices.VARIABLE, "CUDA_VISIBLE_DEVICES")
-PACKAGES = {"torch": ("torch",), "mxnet": ("mxnet", "mxnet-cu112")}
 
 # How far off forecasts were, of the time of a step: the lowest and the highest error against single
 # runs on two CPU cores, all `TRAININGS`, in records/cpu-2-cores-predictions.json.
@@ -158,15 +156,7 @@ def _file(network, framework):
 def _key(framework, source):
     """What a measurement depends on; as JSON reads it."""
     code = hashlib.sha256(Path(source).read_bytes()).hexdigest()
-    versions = {framework: _version(framework), "d2lmgpu": __version__}
+    versions = {framework: version_of(framework), "d2lmgpu": __version__}
     settings = {name: os.environ.get(name) for name in SETTINGS}
     machine = {"cores": devices.num_cores(), "cpu": cpu_model()}  # homes may be shared
     return {"code": code, "versions": versions, **machine, **settings}
-
-
-def _version(framework):
-    """The framework's version, without importing it; None where it is not installed."""
-    for package in PACKAGES[framework]:
-        with suppress(PackageNotFoundError):
-            return version(package)
-    return None

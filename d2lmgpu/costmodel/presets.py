@@ -31,6 +31,18 @@ GBIT = 1e9 / 8
 
 PCIE3 = Link(PCIE, 15.75e9)  # 16 lanes at 8 GT/s, 128b/130b (PCI-SIG, PCI Express 3.0)
 
+
+def tcp(bandwidth) -> Link:
+    """What TCP carries over an Ethernet of ``bandwidth``: 1448 of the 1514 bytes of a full frame.
+
+    1500 bytes have headers of IP (20) and TCP (20, and 12 for its clock) in them, and one of 14
+    before them. The rest of what a real cable carries (24 more: preamble, checksum, gap) a shaped
+    virtual link does not count.
+    """
+    need.positive("bandwidth", bandwidth)
+    return Link(NET, bandwidth * 1448 / 1514)
+
+
 NETWORKS = {f"{n} Gb Ethernet": Link(NET, n * GBIT) for n in (10, 25, 100, 400)}
 
 

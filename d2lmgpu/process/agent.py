@@ -1,4 +1,4 @@
-"""What ssh or srun starts on a host: ``python -u -m d2lmgpu.process.agent``.
+"""What ssh or srun starts on a host: ``python -u -m d2lmgpu.process.agent FRAMEWORK``.
 
 It starts a supervisor of workers there, as ``launch`` does on the caller's own machine, and carries
 messages between that and the caller: see ``frames``. It ends when its standard input does, or when
@@ -18,6 +18,7 @@ import time
 
 from d2lmgpu.process import frames
 from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.roles import free_ports
 from d2lmgpu.process.settings import versions
 
 SIOCGIFADDR = 0x8915
@@ -26,15 +27,16 @@ ITS_OWN = {"CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_
 TAIL = 1 << 16  # bytes of a log that are worth sending
 
 
-def main():
+def main(framework):
     theirs, mine = addresses()
     send = frames.Sender(os.fdopen(os.dup(1), "wb", buffering=0))
     os.dup2(2, 1)  # what anything prints here is no message
-    child = start_ranks("torch", interface=interface_with(mine))
+    child = start_ranks(framework, interface=interface_with(mine))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Slurm's, when the job is cancelled
     try:
         send.plain(frames.FIRST)
-        send(frames.HELLO, json.dumps({"caller": theirs, **versions()}).encode())
+        here = {"caller": theirs, "address": mine, "port": free_ports(1, mine)[0]}
+        send(frames.HELLO, json.dumps(here | versions(framework)).encode())
         threading.Thread(target=beat, args=[send], daemon=True).start()
         job = []
         for kind, content in frames.received(sys.stdin.buffer, frames.SILENCE):
@@ -46,6 +48,8 @@ def main():
                 child.send(on_this_host(pickle.loads(b"".join(job)) | place, child))
                 job.clear()
                 threading.Thread(target=report, args=[send, child, place], daemon=True).start()
+            elif kind == frames.DONE:
+                child.finish()
     except TimeoutError:  # the link has gone, and sshd would hold its end for long
         with contextlib.suppress(OSError):
             if "SSH_CONNECTION" in os.environ:
@@ -97,15 +101,22 @@ def beat(send):
 
 def report(send, child, place):
     """Tell the caller what the workers say and, once all have ended, what they have left."""
+
+    def on_event(event):
+        send(
+            *[frames.DONE]
+            if event["event"] == "done"
+            else (frames.EVENT, json.dumps(event).encode())
+        )
+
     with contextlib.suppress(OSError):
         end = child.read(
-            on_event=lambda event: send(frames.EVENT, json.dumps(event).encode()),
+            on_event=on_event,
             on_output=lambda output: send(frames.OUTPUT, output),
         )
-        first = place["first_rank"]
-        for rank in range(first, first + place["num_processes"]):
-            for name in (f"result-{rank}", f"error-{rank}", f"log-{rank}"):
-                send_file(send, child.folder / name)
+        for name in place["processes"]:
+            for kind in ("result", "error", "log"):
+                send_file(send, child.folder / f"{kind}-{name}")
         send_file(send, child.folder / "log")
         send(frames.EXIT, json.dumps(end).encode())
 
@@ -120,4 +131,4 @@ def send_file(send, path):
 
 
 if __name__ == "__main__":
-    main()
+    main(*sys.argv[1:])

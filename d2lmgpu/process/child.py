@@ -78,8 +78,15 @@ class Child:
 
     def interrupt(self):
         """Raise KeyboardInterrupt in the workers."""
+        self._say(b"i")
+
+    def finish(self):
+        """End what serves the workers: they are ``done``, here and wherever others are."""
+        self._say(b"d")
+
+    def _say(self, byte):
         with contextlib.suppress(OSError, ValueError):
-            self._life.write(b"i")
+            self._life.write(byte)
 
     def kill(self):
         """End the workers and everything that they have started."""

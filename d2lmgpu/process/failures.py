@@ -14,17 +14,27 @@ class LaunchError(RuntimeError):
     """A worker process failed, or a host; the message names it and shows the end of its output."""
 
 
-def results(left, places, end):
+def results(left, processes, end):
     """What the workers returned, by rank.
 
-    ``left(name)`` is the content of a file that they left (see ``ranks``) or None, ``places`` has
-    words for where each of them ran, ``end`` is the last event. Raises LaunchError if one of them
-    left nothing, or what cannot be used here.
+    ``left(name)`` is the content of a file that they left (see ``ranks``) or None. ``processes``
+    has words for all processes by their names, in the order of their codes in ``end``, the last
+    event; a worker's name is its rank. Raises LaunchError if a worker left nothing, or what cannot
+    be used here, or if something that served them failed.
     """
-    found = [left(f"result-{rank}") for rank in range(len(places))]
-    if end["codes"] == [0] * len(places) and None not in found:
-        return [_unpickled(rank, result) for rank, result in enumerate(found)]
-    raise LaunchError(_what_happened(left, places, end))
+    codes = end["codes"] and dict(zip(processes, end["codes"], strict=True))
+    found = {name: left(f"result-{name}") for name in processes if name.isdigit()}
+    failed = {name: code for name, code in (codes or {}).items() if _failed(name, code, found)}
+    if codes and not failed:
+        return [_unpickled(rank, result) for rank, result in found.items()]
+    raise LaunchError(_what_happened(left, processes, codes and failed, end))
+
+
+def _failed(name, code, found):
+    """Whether a process has failed: a server may be ended, a worker must have a result."""
+    if name in found:
+        return code != 0 or found[name] is None
+    return code not in (0, None)
 
 
 def _unpickled(rank, result):
@@ -38,24 +48,22 @@ def _unpickled(rank, result):
         ) from error
 
 
-def _what_happened(left, places, end):
+def _what_happened(left, processes, failed, end):
     """What went wrong first, in words: once one worker has gone, its peers mostly fail, too."""
     for host, why in end.get("lost", {}).items():
         return f"Host {host} was lost: {why}.{_tail(left(f'log-{host}'))}"
-    if end["codes"] is None:
+    if failed is None:
         ended = f"The supervisor of the workers ended with {end['supervisor']}."
         return ended + _tail(left("log"))
-    _, what, rank = min(
-        (*_end_of(left(f"error-{rank}"), rank, code), rank)
-        for rank, code in enumerate(end["codes"])
-        if code != 0 or left(f"result-{rank}") is None
+    _, what, name = min(
+        (*_end_of(left(f"error-{name}"), number, code), name)
+        for number, (name, code) in enumerate(failed.items())
     )
-    worker = f"Worker {rank} of {len(places)}{places[rank]}"
-    return f"{worker} {what.rstrip()}{_tail(left(f'log-{rank}'))}"
+    return f"{processes[name]} {what.rstrip()}{_tail(left(f'log-{name}'))}"
 
 
-def _end_of(error, rank, code):
-    """When a worker that has failed did so, as far as its end tells, and how, in words."""
+def _end_of(error, number, code):
+    """When a process that has failed did so, as far as its end tells, and how, in words."""
     if error is not None:
         raised = json.loads(error)
         # Formatted here because only the caller knows the source lines of a notebook's cells.
@@ -63,9 +71,9 @@ def _end_of(error, rank, code):
         what = f"raised {raised['error']}\n\nThe end of its traceback:\n{''.join(frames)}"
         return (1, raised["time_ns"]), what
     if code is None:
-        return (4, rank), "was ended"
+        return (4, number), "was ended"
     order = 2 if code >= 0 else 3 if code in _ENDED_BY_OTHERS else 0
-    return (order, rank), end_in_words(code)
+    return (order, number), end_in_words(code)
 
 
 def _tail(log, lines=15):

@@ -9,16 +9,16 @@ and back what is printed, reported, returned and raised: see ``frames``.
 import contextlib
 import json
 import queue
-import socket
 import subprocess
 import tempfile
 import threading
 import time
 
-from d2lmgpu.process import frames
+from d2lmgpu.process import frames, roles
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.settings import versions
+from d2lmgpu.process.store import hold_store
 
 BEGIN = 30  # seconds in which Python starts on a host
 GRACE = 2  # seconds that the other hosts have to say why they failed, once one has
@@ -30,8 +30,8 @@ class Link:
     """One host: a thread that writes messages to it, one that puts what comes in ``inbox``."""
 
     def __init__(self, host, inbox):
-        self.host, self.inbox, self._process = host, inbox, None
-        self.silent = self.greeted = self.over = False
+        self.host, self.inbox, self._process, self.hello = host, inbox, None, None
+        self.silent = self.over = False
         self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
         self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
 
@@ -71,7 +71,7 @@ class Link:
 
     def end_in_words(self):
         """Why the host has gone, or could not be had."""
-        if self.silent and self.greeted:
+        if self.silent and self.hello:
             return f"nothing was heard from it for {frames.SILENCE} s: it or the link has stopped"
         if self.silent:
             return f"it did not start a Python within {BEGIN} s"
@@ -105,55 +105,50 @@ class Link:
 class Hosts:
     """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is.
 
-    ``way`` leads to them: an ``ssh.Ssh`` or a ``slurm.Allocation``. Nothing runs before
-    ``send``: an interrupt from then on finds all that was started.
+    ``way`` leads to them: an ``ssh.Ssh`` or a ``slurm.Allocation``. With ``num_servers`` they are
+    MXNet's, and served: see ``roles``. Nothing runs before ``send``: an interrupt from then on
+    finds all that was started.
     """
 
-    def __init__(self, way, num_processes):
-        self.environ, self._number, self._store, self._files = {}, num_processes, None, {}
-        self.world_size = num_processes * len(way.hosts)
-        self._way, self._inbox = way, queue.SimpleQueue()
+    def __init__(self, way, num_processes, num_servers=0):
+        self.environ, self._store, self._files, self._inbox = {}, None, {}, queue.SimpleQueue()
+        self._way, self._num_processes, self._num_servers = way, num_processes, num_servers
         self._links = [Link(host, self._inbox) for host in way.hosts]
+        self._busy = set(self._links)
 
-    def ranks(self, link):
-        """The ranks of the workers on a host."""
-        first = self._links.index(link) * self._number
-        return range(first, first + self._number)
+    @property
+    def processes(self):
+        """The hosts, in the order of their ranks, and the names of the processes on each."""
+        numbers = len(self._links), self._num_processes, self._num_servers
+        return {link.host: roles.on_host(i, *numbers) for i, link in enumerate(self._links)}
 
     def send(self, job: bytes):
         """Start the hosts, and give the workers their job once all of them are there.
 
-        Raises LaunchError for a host that does not answer or has another Python, torch or package.
+        Raises LaunchError for a host that does not answer, or has another Python or package.
         """
-        commands = self._way.commands()
+        framework = "mxnet" if self._num_servers else "torch"
+        commands = self._way.commands(framework)
         for link in self._links:
             link.start(commands[link.host], self._way.environ)
-        from torch.distributed import TCPStore  # while the hosts import it, too
-
+        if framework == "torch":
+            import torch.distributed  # noqa: F401 (for the store, while the hosts import it, too)
         waiting = set(self._links)
         while waiting:
             link, kind, content = self._inbox.get()
             if kind == END:
                 raise LaunchError(f"Host {link.host} cannot be used: {link.end_in_words()}.")
-            hello, link.greeted = json.loads(content), True
-            check_versions(link.host, hello)
+            link.hello = json.loads(content)
+            check_versions(link.host, link.hello, framework)
             waiting.remove(link)
-        address = hello["caller"]
-        try:
-            listener = socket.create_server((address, 0))
-        except OSError as error:
-            raise LaunchError(
-                f"Host {link.host} sees this machine as {address}, where nothing can be reached "
-                f"({error}). Start from a machine that the hosts reach by its own address."
-            ) from error
-        port = listener.getsockname()[1]
-        self._store = TCPStore(
-            address, port, is_master=True, wait_for_workers=False,
-            master_listen_fd=listener.detach(),
-        )  # fmt: skip
+        if self._num_servers:
+            self._links.sort(key=lambda link: link.hello["address"], reverse=True)  # as MXNet does
+            meeting = [self._links[0].hello[what] for what in ("address", "port")]
+        else:
+            self._store, meeting = hold_store(link.host, link.hello["caller"])
         for link in self._links:
-            place = {"first_rank": self.ranks(link)[0], "num_processes": self._number,
-                     "world_size": self.world_size, "store": [address, port]}  # fmt: skip
+            place = {"processes": self.processes[link.host], "store": meeting,
+                     "address": link.hello["address"]}  # fmt: skip
             link.send(frames.PLACE, json.dumps(place).encode())
             for piece in frames.pieces(job):
                 link.send(frames.JOB, piece)
@@ -162,10 +157,10 @@ class Hosts:
     def read(self, on_event, on_output):
         """Hand on events and output until all hosts are done, or one has failed; the last event.
 
-        As ``Child.read``, with the codes of all workers by rank, and ``lost``: why, by host.
+        As ``Child.read``, with the codes of all processes, and ``lost``: why, by host.
         """
-        end = {"event": "exit", "codes": [None] * self.world_size, "supervisor": None, "lost": {}}
-        deadline = None
+        codes = {name: None for names in self.processes.values() for name in names}
+        end, deadline = {"event": "exit", "codes": codes, "supervisor": None, "lost": {}}, None
         while not all(link.over for link in self._links):
             left = None if deadline is None else deadline - time.monotonic()
             try:
@@ -176,21 +171,29 @@ class Hosts:
                 on_output(content)
             elif kind == frames.EVENT:
                 on_event(json.loads(content))
+            elif kind == frames.DONE:
+                self._note_done(link)
             elif kind == frames.FILE:
                 name, piece = content.split(b"\n", 1)
                 name = f"log-{link.host}" if name == b"log" else name.decode()
                 self._files.setdefault(name, bytearray()).extend(piece)
             elif not link.over:
                 link.over = True
+                self._note_done(link)
                 failed = self._note_end(link, None if kind == END else json.loads(content), end)
                 if failed and deadline is None:
                     deadline = time.monotonic() + GRACE
-        return end
+        return end | {"codes": list(codes.values())}
+
+    def _note_done(self, link):
+        """The workers of a host are done; with the last ones, what serves them may end."""
+        self._busy.discard(link)
+        for one in [] if self._busy else self._links:
+            one.send(frames.DONE)
 
     def left(self, name):
         """The content of a file that the workers have left on their hosts, None without one."""
-        content = self._files.get(name)
-        return None if content is None else bytes(content)
+        return bytes(self._files[name]) if name in self._files else None
 
     def _note_end(self, link, told, end):
         """Add what a host told at its end, None if it told nothing; whether it has failed."""
@@ -200,13 +203,14 @@ class Hosts:
         if told["codes"] is None:
             end["lost"][link.host] = f"the supervisor there ended with {told['supervisor']}"
             return True
-        for rank, code in zip(self.ranks(link), told["codes"], strict=True):
-            end["codes"][rank] = code
-            if error := self.left(f"error-{rank}"):  # its time as our clock would have told it
+        names = self.processes[link.host]
+        for name, code in zip(names, told["codes"], strict=True):
+            end["codes"][name] = code
+            if error := self.left(f"error-{name}"):  # its time as our clock would have told it
                 raised = json.loads(error)
                 raised["time_ns"] -= link.ahead
-                self._files[f"error-{rank}"] = json.dumps(raised).encode()
-        return any(f"result-{rank}" not in self._files for rank in self.ranks(link))
+                self._files[f"error-{name}"] = json.dumps(raised).encode()
+        return any(name.isdigit() and f"result-{name}" not in self._files for name in names)
 
     def close(self):
         """End whatever still runs on the hosts, and return once nothing of it is left there."""
@@ -222,9 +226,9 @@ class Hosts:
             self._store = None
 
 
-def check_versions(host, theirs):
-    """LaunchError if a host has another Python, torch or code than this process."""
-    for what, mine in versions().items():
+def check_versions(host, theirs, framework):
+    """LaunchError if a host has another Python, framework or code than this process."""
+    for what, mine in versions(framework).items():
         if theirs[what] != mine:
             raise LaunchError(
                 f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "

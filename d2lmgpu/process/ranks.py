@@ -1,11 +1,13 @@
 """The workers of ``launch``: ``python -u -m d2lmgpu.process.ranks JOB EVENTS FOLDER MODULE...``.
 
-The supervisor imports the modules once, waits for one job, and forks a worker for each rank, so
-that no worker waits for imports of its own. It never computes, and it has no other thread, when it
-forks. Nothing listens but the workers, on the loopback interface. They leave in the folder
+The supervisor imports the modules once, waits for one job, and forks a worker for each rank (and
+MXNet's servers and scheduler, see ``roles``), so that none waits for imports of its own. It never
+computes, and it has no other thread, when it forks. Nothing listens but these processes, on the
+loopback interface. They leave in the folder
 
     result-R, error-R       what worker R returned, pickled below its type, or raised, as JSON
     log-R                   the output of worker R: of worker 0 its errors, the rest is shown
+    error-…, log-…          the same of server-0, server-1, …, scheduler
     log                     that of the supervisor
     store                   where the workers of one host meet
 """
@@ -22,6 +24,7 @@ import time
 import traceback
 from pathlib import Path
 
+from d2lmgpu.process import roles
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
@@ -38,22 +41,25 @@ def main(job, events, folder, *modules):
         job = pickle.loads(pipe.read())
     if job["store"]:  # the workers have no other way to a lab on the caller's machine
         job["environ"][VARIABLE] = f"/dev/fd/{events}"
-    first = job["first_rank"]
-    ranks = range(first, first + job["num_processes"])
-    workers = [fork_worker(rank, folder, job) for rank in ranks]
-    see_to_the_end(workers, guarded, int(events), folder)
+    elif job["num_servers"]:
+        job["store"] = [job["address"], *roles.free_ports(1)]
+    own = roles.environments(job) if job["num_servers"] else {}
+    pids = [fork(name, folder, job, own.get(name, {})) for name in job["processes"]]
+    workers, servers = pids[: job["num_processes"]], pids[job["num_processes"] :]
+    see_to_the_end(workers, guarded, int(events), folder, servers)
 
 
-def fork_worker(rank, folder, job):
-    worker = os.fork()
-    if not worker:
+def fork(name, folder, job, own):
+    """Fork one of the job's processes, which adds ``own`` to its environment."""
+    process = os.fork()
+    if not process:
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             lead_a_group()
-            work(rank, folder, job)
+            work(name, folder, job, own)
         finally:
             os._exit(1)
-    return worker
+    return process
 
 
 def write_to(file, *streams):
@@ -62,29 +68,38 @@ def write_to(file, *streams):
         os.dup2(log, stream)
 
 
-def work(rank, folder, job):
-    """One worker: run the job, leave its result or its error in ``folder``."""
+def work(name, folder, job, own):
+    """One process: do its part of the job, leave its result or its error in ``folder``."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    write_to(folder / f"log-{rank}", *((2,) if rank == 0 else (1, 2)))
+    write_to(folder / f"log-{name}", *((2,) if name == "0" else (1, 2)))
     os.environ.clear()
     os.environ.update(
         job["environ"],
-        RANK=str(rank),
-        LOCAL_RANK=str(rank - job["first_rank"]),
+        **own,
+        RANK=name,
+        LOCAL_RANK=str(job["processes"].index(name)),
         WORLD_SIZE=str(job["world_size"]),
         LOCAL_WORLD_SIZE=str(job["num_processes"]),
     )
     try:
         take_on(job)
-        name, content = f"result-{rank}", run(rank, folder, job)
+        if not name.isdigit():
+            roles.serve()
+            os._exit(0)
+        import numpy as np  # as the framework has done
+
+        np.random.seed()  # not the numbers that the other workers draw
+        result = roles.work(job) if own else run(int(name), folder, job)
+        name, content = f"result-{name}", sendable(result)
     except BaseException as error:
+        kept = error  # with all its variables: a store of MXNet's, once freed, waits for its peers
         frames = traceback.extract_tb(error.__traceback__)
         report = {
             "time_ns": time.time_ns(),
-            "error": "".join(traceback.format_exception_only(error)).strip(),
+            "error": "".join(traceback.format_exception_only(kept)).strip(),
             "frames": [(f.filename, f.lineno, f.name, None) for f in frames[2:] or frames],
         }
-        name, content = f"error-{rank}", json.dumps(report).encode()
+        name, content = f"error-{name}", json.dumps(report).encode()
     unfinished = folder / f"{name}.part"  # the supervisor may end this worker while it writes
     unfinished.write_bytes(content)
     unfinished.rename(folder / name)
@@ -94,20 +109,17 @@ def work(rank, folder, job):
 
 
 def run(rank, folder, job):
-    """Call the function among its peers; the type of what it returned, and that, pickled."""
-    import cloudpickle
-    import numpy as np
+    """Call the function among its peers, where PyTorch brings them together; what it returned."""
     import torch
     from torch import distributed as dist
 
     from d2lmgpu.machine.devices import own_gpus, place
 
-    np.random.seed()  # not the numbers that the other workers draw
     if seed := os.environ.get("D2LMGPU_SEED"):
         torch.manual_seed(int(seed))
     gpus = torch.cuda.device_count()
     nccl = own_gpus(job["num_processes"], gpus)  # it refuses two ranks on one GPU
-    kind, number = place(rank - job["first_rank"], gpus)
+    kind, number = place(int(os.environ["LOCAL_RANK"]), gpus)
     if kind == "gpu":
         torch.cuda.set_device(number)
     else:
@@ -127,6 +139,15 @@ def run(rank, folder, job):
     dist.barrier()  # a worker that is done at once must not leave while another one connects
     fn, arguments = pickle.loads(job["call"])
     result = fn(*arguments.values())
+    if nccl:  # a group of gloo may be freed last by a thread of its own, which aborts the process
+        dist.destroy_process_group()
+    return result
+
+
+def sendable(result):
+    """The type of what a worker returned, and that, pickled."""
+    import cloudpickle
+
     kind = type(result).__name__
     try:
         pickled = cloudpickle.dumps(result)
@@ -135,7 +156,6 @@ def run(rank, folder, job):
             f"it returned a {kind}, which cannot be sent back ({error}). "
             "Return plain numbers, arrays or a state_dict instead."
         ) from None
-    dist.destroy_process_group()
     return kind.encode() + b"\n" + pickled
 
 

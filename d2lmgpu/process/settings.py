@@ -1,5 +1,6 @@
 """What a worker takes on from the process that has called it, and the Python in which it runs."""
 
+import contextlib
 import hashlib
 import os
 import sys
@@ -8,18 +9,27 @@ from importlib import metadata
 from pathlib import Path
 
 VERSION = ".".join(map(str, sys.version_info[:2]))
+PACKAGES = {"torch": ("torch",), "mxnet": ("mxnet", "mxnet-cu112")}  # one of which has it
 
 
 class PythonError(ValueError):
     """No process can be started here, or not with the Python of a framework; or it is another."""
 
 
-def versions():
-    """What must be equal where a function is sent: Python, torch and this package's code."""
+def version_of(framework):
+    """The framework's version, without importing it; None where it is not installed."""
+    for package in PACKAGES[framework]:
+        with contextlib.suppress(metadata.PackageNotFoundError):
+            return metadata.version(package)
+    return None
+
+
+def versions(framework):
+    """What must be equal where a function is sent: Python, the framework, this package's code."""
     package, code = Path(__file__).parents[1], hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
         code.update(file.relative_to(package).as_posix().encode() + file.read_bytes())
-    return {"Python": VERSION, "torch": metadata.version("torch"), "d2lmgpu": code.hexdigest()[:8]}
+    return {"Python": VERSION, framework: version_of(framework), "d2lmgpu": code.hexdigest()[:8]}
 
 
 def settings(environ):

@@ -149,8 +149,8 @@ class Allocation:
     def __init__(self, number, hosts):
         self.hosts, self._number, self.environ = hosts, number, queue.environ()
 
-    def commands(self):
+    def commands(self, framework):
         """What starts an agent, by host: a step of the job, beside those that may be there."""
         step = [*queue.command("srun"), f"--jobid={self._number}", "--overlap", "--nodes=1",
                 "--ntasks=1", "--unbuffered"]  # fmt: skip
-        return {h: [*step, f"--nodelist={h}", "sh", "-c", agent()] for h in self.hosts}
+        return {h: [*step, f"--nodelist={h}", "sh", "-c", agent(framework)] for h in self.hosts}

@@ -23,15 +23,15 @@ class Ssh:
     def __init__(self, hosts):
         self.hosts = hosts
 
-    def commands(self):
+    def commands(self, framework):
         """What starts an agent, by host. Raises LaunchError where there is no ssh."""
         if not shutil.which("ssh"):
             raise LaunchError("Other hosts are reached by ssh, which is not installed here.")
         ssh = [*SSH, *ssh_options(self.hosts), "--"]
-        return {host: [*ssh, host, agent()] for host in self.hosts}
+        return {host: [*ssh, host, agent(framework)] for host in self.hosts}
 
 
-def agent():
+def agent(framework):
     """What a shell runs on a host: the same Python, in the same folder, with the same package."""
     python = f"PYTHONPATH={shlex.quote(str(PACKAGE))} exec {shlex.quote(sys.executable)}"
-    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.process.agent"
+    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.process.agent {framework}"

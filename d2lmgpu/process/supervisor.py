@@ -12,9 +12,9 @@ As a program it runs one command, the worker of a lab:
     python supervisor.py JOB EVENTS FOLDER COMMAND...
 
 JOB and EVENTS are file descriptors: what the worker reads as its standard input, and the pipe on
-which it reports. Standard input comes from the caller: a byte interrupts the workers, its end kills
-them. Once nothing runs any more, ``exit`` is the last event. The folder goes when the caller has
-closed that pipe: until then it may read what is there.
+which it reports. Standard input comes from the caller: a byte "i" interrupts the workers, its end
+kills them. Once nothing runs any more, ``exit`` is the last event. The folder goes when the caller
+has closed that pipe: until then it may read what is there.
 
 Standard library only, and nothing of the package: it must start at once.
 """
@@ -91,18 +91,24 @@ def _wake_at_an_end():
     return reader
 
 
-def _report(events, **end):
+def _report(events, event="exit", **fields):
     with contextlib.suppress(BrokenPipeError):
-        os.write(events, json.dumps({"event": "exit", **end}).encode() + b"\n")
+        os.write(events, json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
-def see_to_the_end(workers, guarded, events, folder):
+def see_to_the_end(workers, guarded, events, folder, servers=()):
     """Wait until all ``workers`` have ended, or ``GRACE`` seconds more once one of them has failed.
 
     Report their exit codes, None for those that had not ended, and leave when the caller does.
+    ``servers`` may serve workers elsewhere, too. So it is reported when the workers here are
+    ``done``, and the servers, whose failure counts as well, end when the caller says so: "d".
     """
-    woken, codes, deadline = _wake_at_an_end(), dict.fromkeys(workers), None
+    woken, deadline = _wake_at_an_end(), None
+    codes, serving = dict.fromkeys([*workers, *servers]), bool(servers)
     while _reap(codes):
+        if serving and not any(codes[worker] != 0 for worker in workers):
+            serving = False
+            _report(events, "done")
         if deadline is None and any(codes.values()):
             deadline = time.monotonic() + GRACE
         left = None if deadline is None else max(0, deadline - time.monotonic())
@@ -111,14 +117,16 @@ def see_to_the_end(workers, guarded, events, folder):
             break
         if woken in ready:
             os.read(woken, 512)
-        elif guarded in ready or not os.read(0, 1):
+        elif guarded in ready or not (said := os.read(0, 1)):
             leave(folder)
+        elif said == b"d":
+            break
         else:
             for worker in [worker for worker, code in codes.items() if code is None]:
                 _kill(worker, signal.SIGINT)
-    for worker in workers:
+    for process in codes:
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(worker, signal.SIGKILL)
+            os.killpg(process, signal.SIGKILL)
     end_all()
     _report(events, codes=list(codes.values()), supervisor=None)
     while guarded not in select.select([0, guarded], [], [])[0] and os.read(0, 1):

@@ -23,7 +23,7 @@ from d2lmgpu.costmodel.model import (
     wait_samples,
     wait_seconds,
 )
-from d2lmgpu.costmodel.presets import NETWORKS
+from d2lmgpu.costmodel.presets import NETWORKS, tcp
 
 MB, GB, MS = 1e6, 1e9, 1e-3
 FORMULAS = sorted(set(ALGORITHMS) - {"hierarchical"})
@@ -253,3 +253,13 @@ LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
 def test_bad_input_is_named(ask, message):
     with pytest.raises(CostError, match=message):
         ask()
+
+
+def test_what_tcp_carries_is_counted_frame_by_frame():
+    """Full frames: 1500 bytes and Ethernet's 14, of which 52 are headers of IP and TCP."""
+    frames, rate = 1_000_000, 12.5e6
+    seconds = frames * (1500 + 14) / rate
+    assert np.isclose(tcp(rate).bandwidth * seconds, frames * (1500 - 52))
+    for wrong in (0, -1, "1gbit", None):
+        with pytest.raises(CostError):
+            tcp(wrong)

@@ -104,7 +104,10 @@ def text_faults(notebook):
 
 
 def framework_faults(notebook):
-    """One framework a notebook: with both imported, torch falls to one thread."""
+    """One framework a notebook: with both imported, torch falls to one thread.
+
+    What a function imports does not count: it is for a process of its own.
+    """
     imported = frameworks(notebook)
     return [f"imports both frameworks: {sorted(imported)}"] if len(imported) > 1 else []
 
@@ -113,11 +116,15 @@ def frameworks(notebook):
     """The frameworks that a notebook imports, itself or as a backend: 'torch', 'mxnet'."""
     names = set()
     for cell in code_cells(notebook):
-        for node in ast.walk(tree(cell)):
+        pending = list(tree(cell).body)
+        while pending:
+            node = pending.pop()
             if isinstance(node, ast.Import):
                 names.update(alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
                 names.update(f"{node.module}.{alias.name}" for alias in node.names)
+            elif not isinstance(node, ast.FunctionDef):
+                pending += ast.iter_child_nodes(node)
     parts = {part for name in names for part in name.split(".")[:2]}
     return parts & {"torch", "mxnet"}
 

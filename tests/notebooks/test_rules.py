@@ -126,6 +126,11 @@ def test_two_frameworks(source):
     assert hygiene.framework_faults(notebook(code(source)))
 
 
+def test_a_function_for_other_processes_may_import_the_other_framework():
+    source = "import torch\ndef work():\n    import mxnet as mx\n    return mx.nd.ones(1)"
+    assert hygiene.framework_faults(notebook(code(source))) == []
+
+
 def test_headings_in_code_and_directives_are_none():
     text = "## One\n```\n## no\n```\n:::{note}\n## no\n:::\n### no\n## Two"
     assert headings(text) == ["One", "Two"]

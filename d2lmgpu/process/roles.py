@@ -1,0 +1,90 @@
+"""MXNet's roles: what a worker of ``dist_sync`` needs around it, and how each of them runs.
+
+Workers push gradients to servers, which add them up, and pull what comes of it. A scheduler tells
+all of them where the others are. MXNet numbers its workers itself, once they have met: by address,
+the last one first, and on one host by port. Here hosts and ports are dealt out in that order, so
+that ``kv.rank`` is the rank that ``launch`` speaks of.
+"""
+
+import contextlib
+import os
+import pickle
+import socket
+
+SCHEDULER, SERVER = "scheduler", "server-"
+LOOPBACK = "127.0.0.1"
+
+
+def on_host(index, num_hosts, num_processes, num_servers):
+    """Names of the processes on one of the hosts: ranks of its workers, servers, the scheduler.
+
+    The servers are dealt out to the hosts in turn; the scheduler is beside worker 0.
+    """
+    ranks = range(index * num_processes, (index + 1) * num_processes)
+    servers = [f"{SERVER}{i}" for i in range(index, num_servers, num_hosts)]
+    return [*map(str, ranks), *servers, *[SCHEDULER] * (index == 0 < num_servers)]
+
+
+def in_words(processes):
+    """What each process is called in a message, by its name; ``processes`` has names by host."""
+    names = [name for on_one in processes.values() for name in on_one]
+    workers, servers = sum(map(str.isdigit, names)), sum(n.startswith(SERVER) for n in names)
+    words = {}
+    for host, on_one in processes.items():
+        for name in on_one:
+            if name.isdigit():
+                said = f"Worker {name} of {workers}"
+            elif name.startswith(SERVER):
+                said = f"Server {name.removeprefix(SERVER)} of {servers}"
+            else:
+                said = "The scheduler"
+            words[name] = f"{said}, on {host}," if host else said
+    return words
+
+
+def free_ports(number, address=LOOPBACK):
+    """So many ports of ``address`` that are free now, in rising order."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server((address, 0))) for _ in range(number)]
+        return sorted(one.getsockname()[1] for one in sockets)
+
+
+def environments(job):
+    """What MXNet reads in its environment, for each of the job's processes on this host."""
+    address, port = job["store"]
+    workers = [name for name in job["processes"] if name.isdigit()]
+    ports = dict(zip(workers, free_ports(len(workers), job["address"]), strict=True))
+    common = {
+        "DMLC_NODE_HOST": job["address"],
+        "DMLC_PS_ROOT_URI": address,
+        "DMLC_PS_ROOT_PORT": str(port),
+        "DMLC_NUM_WORKER": str(job["world_size"]),
+        "DMLC_NUM_SERVER": str(job["num_servers"]),
+    }
+    roles = {
+        name: {"DMLC_ROLE": "worker", "PORT": str(ports[name])}
+        if name in ports
+        else {"DMLC_ROLE": name.partition("-")[0]}
+        for name in job["processes"]
+    }
+    return {name: common | role for name, role in roles.items()}
+
+
+def serve():
+    """Be a server or the scheduler, until the last worker has said good-bye."""
+    from mxnet import kvstore
+    from mxnet.kvstore.kvstore_server import KVStoreServer
+
+    KVStoreServer(kvstore.create("dist_sync")).run()
+
+
+def work(job):
+    """Call the function of a worker; what it returned."""
+    import mxnet as mx
+
+    if seed := os.environ.get("D2LMGPU_SEED"):
+        mx.random.seed(int(seed))
+    fn, arguments = pickle.loads(job["call"])
+    result = fn(*arguments.values())
+    mx.nd.waitall()  # what it has pushed must have left this process
+    return result

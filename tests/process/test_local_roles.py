@@ -1,0 +1,60 @@
+"""MXNet's workers, servers and scheduler on this machine: one call, and nothing is left of them."""
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from d2lmgpu.launch import LaunchError, launch
+
+
+def sum_of_ranks(keep):
+    import mxnet as mx
+
+    kv = mx.kv.create("dist_sync")
+    if keep:  # then it never says good-bye to the others
+        mx.kept = kv
+    kv.init(0, mx.nd.zeros(3))
+    total = mx.nd.zeros(3)
+    kv.push(0, mx.nd.ones(3) * (kv.rank + 1))
+    kv.pull(0, out=total)
+    print("rank", kv.rank)
+    addresses = [p.laddr.ip for p in psutil.Process().net_connections() if p.status == "LISTEN"]
+    return kv.rank, os.environ["RANK"], total.asnumpy().tolist(), set(addresses)
+
+
+@pytest.mark.parametrize(("num_servers", "keep"), [(1, False), (2, True)])
+def test_results_come_by_rank_and_nothing_is_left(traces, capfd, num_servers, keep):
+    found = launch(sum_of_ranks, keep, num_processes=2, num_servers=num_servers)
+    assert found == [(rank, str(rank), [3.0] * 3, {"127.0.0.1"}) for rank in (0, 1)]
+    assert capfd.readouterr().out == "rank 0\n"
+    traces.assert_none()
+
+
+def waits(victim):
+    import mxnet as mx
+
+    kv = mx.kv.create("dist_sync")
+    if kv.rank == 0:
+        siblings = sorted(psutil.Process(os.getppid()).children(), key=lambda p: p.pid)
+        siblings[victim].send_signal(signal.SIGKILL)
+    kv.init(0, mx.nd.zeros(3))
+    kv.push(0, mx.nd.ones(3))
+    mx.nd.waitall()
+
+
+@pytest.mark.parametrize(
+    ("victim", "said"),
+    [(1, "Worker 1 of 2 was"), (2, "Server 0 of 1 was"), (3, "The scheduler was")],
+)
+def test_the_one_that_died_is_named(traces, victim, said):
+    with pytest.raises(LaunchError, match=rf"^{said} killed by SIGKILL"):
+        launch(waits, victim, num_processes=2, num_servers=1)
+    traces.assert_none()
+
+
+@pytest.mark.parametrize("num_servers", [0, -1, 1.5, True, "2"])
+def test_a_number_of_servers_that_is_none_is_refused(num_servers):
+    with pytest.raises(ValueError, match="num_servers"):
+        launch(dict, num_processes=1, num_servers=num_servers)
