@@ -19,34 +19,32 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.transforms import SphinxTransform
 
 ROLE = re.compile(r'<span data-built="([^"]+)">[^<]*</span>')
 OPENING = re.compile(r'<div data-drawn="([^"]+)">')
 
 
-class Drawn(SphinxTransform):
-    default_priority = 5  # before anybody looks for pictures and links
-
-    def apply(self):
-        for start in list(self.document.findall(nodes.raw)):
-            found = OPENING.fullmatch(start.astext().strip())
-            if not found:
-                continue
-            file = Path(self.env.doc2path(self.env.docname)).parent / found[1]
-            self.env.note_dependency(str(file))
-            within = start.parent
-            at = within.index(start)
-            while within.pop(at).astext().strip() != "</div>":
-                pass
-            within.insert(at, nodes.raw("", file.read_text(), format="html"))
+def put_files(app, doctree) -> None:
+    """The file of each such element in its place."""
+    for start in list(doctree.findall(nodes.raw)):
+        found = OPENING.fullmatch(start.astext().strip())
+        if not found:
+            continue
+        file = Path(app.env.doc2path(app.env.docname)).parent / found[1]
+        app.env.note_dependency(str(file))
+        within = start.parent
+        at = within.index(start)
+        while within.pop(at).astext().strip() != "</div>":
+            pass
+        within.insert(at, nodes.raw("", file.read_text(), format="html"))
 
 
 def put_roles(app, page, source) -> None:
+    """The roles of a page's text, before it is parsed."""
     source[0] = ROLE.sub(r"\1", source[0])
 
 
 def setup(app):
     app.connect("source-read", put_roles)
-    app.add_transform(Drawn)
+    app.connect("doctree-read", put_files, priority=100)  # before anybody looks for pictures
     return {"parallel_read_safe": True, "parallel_write_safe": True}
