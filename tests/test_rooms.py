@@ -33,8 +33,6 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
 LONGEST = 250  # lines
 LONGER = {}  # file -> why it is one idea all the same
 MOST_LINES = 23_000  # 12,900 before labs that draw, hosts, Slurm, exercises, editions
-    23_000  # 12,900 before the labs that draw, predictions, hosts, Slurm, exercises, editions
-)
 PROGRAMS = {".py", ".js", ".c", ".css", ".html", ".j2", ".tpl", ".sh"}  # no data, no text
 
 
