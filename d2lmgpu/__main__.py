@@ -1,5 +1,153 @@
+"""The one command: ``d2lmgpu COMMAND``, or ``python -m d2lmgpu COMMAND``.
+
+What a command needs is imported when it runs.
+"""
+
+import argparse
 import sys
 
-from d2lmgpu.cli import main
 
-sys.exit(main())
+def doctor(options):
+    from d2lmgpu.course import doctor
+
+    return doctor.main()
+
+
+def record(options):
+    from d2lmgpu.course import recording
+
+    print("Written to", recording.record_chapter(options.chapter))
+
+
+def forecast(options):
+    if options.published:
+        from d2lmgpu.costmodel import fit
+
+        return fit.main()
+    from d2lmgpu.costmodel.forecast import forecast
+    from d2lmgpu.course.forecasting import measure
+
+    devices = measure(options.network, options.framework)[0].devices
+    for k in range(1, devices + 1):
+        modelled = forecast(options.network, options.framework, k, 256)
+        print(
+            f"modelled, {k} of {devices} devices, batch 256:"
+            f" {1000 * modelled.step.seconds:.1f} ms a step,"
+            f" {modelled.step.communication_share:.1%} of it communication;"
+            f" the fits hold within {modelled.fit_error:.0%}"
+        )
+
+
+def calibrate(options):
+    import json
+    from dataclasses import asdict
+
+    from d2lmgpu.costmodel.measure import calibrate
+
+    print(json.dumps(asdict(calibrate(options.framework, options.workers)), indent=1))
+
+
+def reset(options):
+    from d2lmgpu.course.reset import reset
+
+    copy = reset(options.notebook)
+    print(f"{options.notebook} is the published version again: close it and open it anew.")
+    if copy:
+        print(f"Yours is in {copy.name}.")
+
+
+def gpu_check(options):
+    from d2lmgpu.course import gpu_check
+
+    return gpu_check.main({"torch": options.torch, "mxnet": options.mxnet})
+
+
+def cluster_up(options):
+    from d2lmgpu.cluster import box, state
+
+    cluster = box.up(options.hosts, options.rate, options.slurm)
+    for name, host in cluster["hosts"].items():
+        print(f"{name} {host['address']}")
+    print(f"Each link lets {cluster['rate']}/s through. By hand:", end=" ")
+    print(f"ssh -F {state.folder()}/ssh_config n1")
+    if options.slurm:
+        print("Slurm's commands (sinfo, sbatch, squeue) work there, on every host.")
+
+
+def cluster_rate(options):
+    from d2lmgpu.cluster import box
+
+    box.rate(options.rate)
+
+
+def cluster_down(options):
+    from d2lmgpu.cluster import box
+
+    box.down()
+
+
+def parser() -> argparse.ArgumentParser:
+    """The commands, each with its function as the option ``run``."""
+    top = argparse.ArgumentParser(prog="d2lmgpu")
+    commands = top.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(function, text, commands=commands, above=""):
+        name = function.__name__.removeprefix(above).replace("_", "-")
+        one = commands.add_parser(name, help=text, description=text)
+        one.set_defaults(run=function)
+        return one.add_argument
+
+    command(doctor, "what this machine has, and what it lacks for the course")
+    add = command(record, "run a chapter's train with several settings and write what it did")
+    add("chapter", help="the chapter's notebook; one a call: one framework each")
+    add = command(forecast, "measure a chapter's training on one device, and model more devices")
+    add("network", nargs="?", help="lenet or resnet18")
+    add("framework", nargs="?", help="torch or mxnet")
+    published = "instead: the cost model beside every published number"
+    add("--published", action="store_true", help=published)
+    add = command(calibrate, "what the devices of this machine can do, measured in seconds")
+    add("framework", help="torch or mxnet")
+    workers = "what drives the devices: threads (default), or processes as in DDP"
+    add("workers", nargs="?", default="threads", help=workers)
+    add = command(reset, "bring the published version of a notebook back; yours is kept beside it")
+    add("notebook")
+    add = command(gpu_check, "check and record every GPU in both frameworks")
+    for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
+        add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
+
+    text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
+    cluster = commands.add_parser("cluster", help=text, description=text)
+    below = {"commands": cluster.add_subparsers(metavar="COMMAND", required=True)}
+    below["above"] = "cluster_"
+    add = command(cluster_up, "start hosts n1, n2, … with slow links between them", **below)
+    add("--hosts", type=int, default=2, help="how many; default: 2")
+    add("--rate", default="1gbit", help="of each link, each way: 1gbit (default), 100mbit, …")
+    text = "make the hosts nodes of a Slurm, with GPUs that are counted but not there"
+    add("--slurm", action="store_true", help=text)
+    add = command(cluster_rate, "change the rate of the links", **below)
+    add("rate", help="1gbit, 100mbit, …")
+    command(cluster_down, "remove the hosts and all that is theirs", **below)
+    return top
+
+
+def main(arguments=None) -> int:
+    """Run one command; returns the exit status (0: all is well).
+
+    What we refuse, a file that is not there and a package that is not installed are one line.
+    """
+    commands = parser()
+    options = commands.parse_args(arguments)
+    if options.run is forecast and options.published == bool(options.framework):
+        commands.error("forecast takes a network and a framework, or --published alone")
+    try:
+        return options.run(options) or 0
+    except Exception as error:
+        ours = type(error).__module__.startswith("d2lmgpu.")
+        if not ours and not isinstance(error, (OSError, ModuleNotFoundError)):
+            raise
+        print(error, file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

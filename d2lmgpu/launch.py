@@ -2,7 +2,7 @@
 
 A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
 that imports the framework, and that one forks the workers: see ``process.supervisor`` and
-``process.ranks``. On other hosts ssh or Slurm starts it, see ``process.hosts``. No framework is
+``process.ranks``. On other hosts ssh or Slurm starts it, see ``hosts.group``. No framework is
 imported here but for the store in which the workers of several hosts meet.
 """
 
@@ -10,16 +10,16 @@ import codecs
 import os
 import pickle
 
+from d2lmgpu.hosts.group import Hosts
+from d2lmgpu.hosts.slurm import Slurm
+from d2lmgpu.hosts.ssh import Ssh
 from d2lmgpu.machine.checks import is_count, is_list
 from d2lmgpu.process import roles
 from d2lmgpu.process.child import start_ranks
 from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
-from d2lmgpu.process.hosts import Hosts
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
-from d2lmgpu.process.slurm import Slurm
-from d2lmgpu.process.ssh import Ssh
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 _prepared = None

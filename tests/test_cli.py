@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from d2lmgpu import cli
+from d2lmgpu import __main__ as cli
 
 COMMANDS = ["doctor", "record", "forecast", "calibrate", "reset", "gpu-check", "cluster"]
 LOADS = "from d2lmgpu import torch as d2l"
@@ -28,7 +28,7 @@ def test_help_on_each_command(command, capsys):
 
 def test_help_lists_every_command_and_imports_nothing_that_it_does_not_need():
     program = (
-        "import sys; from d2lmgpu import cli\n"
+        "import sys; from d2lmgpu import __main__ as cli\n"
         "try: cli.main(['--help'])\n"
         "finally: print(sorted({'numpy', 'torch', 'matplotlib', 'IPython'} & set(sys.modules)))"
     )

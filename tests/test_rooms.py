@@ -14,8 +14,8 @@ PACKAGE = ROOT / "d2lmgpu"
 
 # A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
 ORDER = [
-    ["machine"], ["cluster"], ["process"], ["launch"], ["data"], ["collectives"], ["figures"],
-    ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["lab"], ["course"], ["cli"],
+    ["machine"], ["cluster"], ["process"], ["hosts"], ["launch"], ["data"], ["collectives"],
+    ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["lab"], ["course"],
     ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
@@ -27,6 +27,7 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "collectives/ring.py": "the ring between processes sends with torch.distributed",
     "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
     "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
+    "hosts/": "the caller holds the store in which PyTorch's workers meet",
     "process/": "a worker sets torch.distributed up before the caller's function runs",
 }
 
@@ -132,11 +133,11 @@ def test_an_edge_upward_and_a_cycle_are_seen(tmp_path):
         "import d2lmgpu.lab.view\n"
         "def late():\n"
         "    from d2lmgpu.course import doctor\n"
-        "    importlib.import_module('d2lmgpu.cli')\n"
+        "    importlib.import_module('d2lmgpu.__main__')\n"
         "    import_module(f'd2lmgpu.{name}')\n"
     )
     assert set(imports(file)) == {
-        "d2lmgpu.lab.view", "d2lmgpu.course.doctor", "d2lmgpu.cli", "d2lmgpu.torch",
+        "d2lmgpu.lab.view", "d2lmgpu.course.doctor", "d2lmgpu.__main__", "d2lmgpu.torch",
     }  # fmt: skip
 
 

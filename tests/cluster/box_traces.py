@@ -64,7 +64,7 @@ class Cluster:
         return found
 
     def agents(self, host):
-        return [p for p in self.processes(host) if "d2lmgpu.process.agent" in p.cmdline()]
+        return [p for p in self.processes(host) if "d2lmgpu.hosts.agent" in p.cmdline()]
 
     def files(self, host):
         """What lies in the host's own folder for temporary files."""

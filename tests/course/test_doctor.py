@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from d2lmgpu import cli
+from d2lmgpu import __main__ as cli
 from d2lmgpu.course import doctor
 from d2lmgpu.course.doctor import Framework
 from d2lmgpu.data import files

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from d2lmgpu import cli
+from d2lmgpu import __main__ as cli
 from d2lmgpu.course import recording
 from d2lmgpu.course.chapters import ChapterError
 from d2lmgpu.lab.page import page

@@ -36,7 +36,7 @@ def test_a_wheel_holds_the_package_and_leaves_nothing(tmp_path):
     about = {name for name in held if name.startswith("d2lmgpu-")}
     assert held - about == package | course - {"d2lmgpu/files/chapters/conftest.py"}
     (commands,) = [name for name in about if name.endswith("/entry_points.txt")]
-    assert "d2lmgpu = d2lmgpu.cli:main" in zipfile.ZipFile(wheel).read(commands).decode()
+    assert "d2lmgpu = d2lmgpu.__main__:main" in zipfile.ZipFile(wheel).read(commands).decode()
 
 
 @pytest.mark.parametrize("name", ["TrainingLab", "Prediction"])

@@ -34,4 +34,4 @@ class Ssh:
 def agent(framework):
     """What a shell runs on a host: the same Python, in the same folder, with the same package."""
     python = f"PYTHONPATH={shlex.quote(str(PACKAGE))} exec {shlex.quote(sys.executable)}"
-    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.process.agent {framework}"
+    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.hosts.agent {framework}"

@@ -14,11 +14,12 @@ import tempfile
 import threading
 import time
 
-from d2lmgpu.process import frames, roles
+from d2lmgpu.hosts import frames
+from d2lmgpu.hosts.store import hold_store
+from d2lmgpu.process import roles
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.settings import versions
-from d2lmgpu.process.store import hold_store
 
 BEGIN = 30  # seconds in which Python starts on a host
 GRACE = 2  # seconds that the other hosts have to say why they failed, once one has

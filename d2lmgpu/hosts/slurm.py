@@ -17,17 +17,17 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from d2lmgpu.hosts import jobs
+from d2lmgpu.hosts.ssh import agent
 from d2lmgpu.machine.checks import Need, is_whole
-from d2lmgpu.process import queue
 from d2lmgpu.process.failures import LaunchError
-from d2lmgpu.process.ssh import agent
 
 WITH_PARENT = [sys.executable, "-S", "-E", str(Path(__file__).with_name("with_parent.py"))]
 FIRST_LOOK, LOOK = 1, 5  # seconds until a waiting job is looked up, and between two looks
 LEAVE = 8  # seconds that salloc has to give a job back
 TIME = re.compile(r"\d+-\d+(:\d+){0,2}|\d+(:\d+){0,2}")  # the forms in sbatch's manual
 # Runs in the allocation, on this machine: tells the job and its nodes, then holds it.
-HOLD = f'echo "$SLURM_JOB_ID"; {queue.NAMES} "$SLURM_JOB_NODELIST"; echo; exec cat >/dev/null'
+HOLD = f'echo "$SLURM_JOB_ID"; {jobs.NAMES} "$SLURM_JOB_NODELIST"; echo; exec cat >/dev/null'
 
 
 @dataclass(frozen=True)
@@ -71,11 +71,11 @@ class Slurm:
         """
         with contextlib.nullcontext() if self.job else self._salloc(num_processes) as salloc:
             number = self.job or salloc.wait_for_nodes()
-            hosts = Allocation(number, queue.hosts_of(number))
+            hosts = Allocation(number, jobs.hosts_of(number))
             try:
                 yield hosts
             except LaunchError as error:
-                if why := queue.why_ended(number):
+                if why := jobs.why_ended(number):
                     raise LaunchError(f"{why}\nWhat was seen of it: {error}") from error
                 raise
 
@@ -95,11 +95,11 @@ class Salloc:
         self._options = options
 
     def __enter__(self):
-        queue.check_installed()
+        jobs.check_installed()
         self._words = tempfile.TemporaryFile()
-        command = [*queue.command("salloc"), *self._options, "sh", "-c", HOLD]
+        command = [*jobs.command("salloc"), *self._options, "sh", "-c", HOLD]
         self._process = subprocess.Popen(
-            [*WITH_PARENT, str(os.getpid()), *command], env=queue.environ(),
+            [*WITH_PARENT, str(os.getpid()), *command], env=jobs.environ(),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
             start_new_session=True,  # a notebook's interrupt reaches the kernel alone
         )  # fmt: skip
@@ -111,12 +111,12 @@ class Salloc:
         while not told.endswith(b"\n\n"):
             if not select.select([self._process.stdout], [], [], seconds)[0]:
                 seconds, before = LOOK, said
-                if (said := queue.place_of(self._number())) != before and said:
+                if (said := jobs.place_of(self._number())) != before and said:
                     print(said, flush=True)
                 continue
             more = os.read(self._process.stdout.fileno(), 4096)
             if not more:
-                raise LaunchError(queue.refusal(self._said()))
+                raise LaunchError(jobs.refusal(self._said()))
             told += more
         return int(told.split()[0])
 
@@ -137,7 +137,7 @@ class Salloc:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-            queue.cancel(self._number())
+            jobs.cancel(self._number())
         finally:
             self._process.stdout.close()
             self._words.close()
@@ -147,10 +147,10 @@ class Allocation:
     """The nodes of a job, used as ``ssh.Ssh`` is."""
 
     def __init__(self, number, hosts):
-        self.hosts, self._number, self.environ = hosts, number, queue.environ()
+        self.hosts, self._number, self.environ = hosts, number, jobs.environ()
 
     def commands(self, framework):
         """What starts an agent, by host: a step of the job, beside those that may be there."""
-        step = [*queue.command("srun"), f"--jobid={self._number}", "--overlap", "--nodes=1",
+        step = [*jobs.command("srun"), f"--jobid={self._number}", "--overlap", "--nodes=1",
                 "--ntasks=1", "--unbuffered"]  # fmt: skip
         return {h: [*step, f"--nodelist={h}", "sh", "-c", agent(framework)] for h in self.hosts}

@@ -1,0 +1,1 @@
+"""Workers on other hosts: the ways there, an agent on each, and the messages between."""
