@@ -80,7 +80,9 @@ def up(num_hosts, rate="1gbit", with_slurm=False) -> dict:
             raise ClusterError(f"{len(there)} hosts are up: `d2lmgpu cluster down` removes them.")
         _remove()
         try:
-            return _build([f"n{i}" for i in range(1, num_hosts + 1)], rate, with_slurm)
+            with links.free_network() as network:
+                names = [f"n{i}" for i in range(1, num_hosts + 1)]
+                return _build(names, network, rate, with_slurm)
         except BaseException:
             _remove()
             raise
@@ -122,8 +124,8 @@ def _alone():
         yield
 
 
-def _build(names, rate, with_slurm):
-    folder, network = state.folder(), links.free_network()
+def _build(names, network, rate, with_slurm):
+    folder = state.folder()
     bridge = links.bridge_of(folder)
     addresses = {name: str(network[i]) for i, name in enumerate(names, start=1)}
     _write_files(folder, addresses, str(network[-2]), with_slurm)

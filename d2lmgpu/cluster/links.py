@@ -6,9 +6,11 @@
 A token bucket at both ends of each pair (``═``) lets no more through than the rate.
 """
 
+import contextlib
 import hashlib
 import ipaddress
 import json
+import socket
 import subprocess
 
 from d2lmgpu.cluster.state import ClusterError
@@ -29,15 +31,29 @@ def bridge_of(folder) -> str:
     return "d2l" + hashlib.sha256(str(folder).encode()).hexdigest()[:6]
 
 
-def free_network() -> ipaddress.IPv4Network:
-    """A network of 256 private addresses that this machine does not use yet."""
+@contextlib.contextmanager
+def free_network():
+    """A network of 256 private addresses, for one `up` alone until its bridge has them.
+
+    Another one, for other hosts, may be looking for addresses at this moment.
+    """
+    for network in ipaddress.ip_network("10.213.0.0/16").subnets(new_prefix=24):
+        with socket.socket(socket.AF_UNIX) as claim:
+            try:
+                claim.bind(f"\0d2lmgpu-network {network}")
+            except OSError:
+                continue
+            if not any(network.overlaps(one) for one in _used()):
+                yield network
+                return
+    raise ClusterError("All of 10.213.0.0/16 is in use here: no addresses are left for hosts.")
+
+
+def _used():
+    """The networks of this machine's own interfaces."""
     interfaces = json.loads(run("ip", "-json", "-4", "address"))
     addresses = [a for one in interfaces for a in one.get("addr_info", ())]
-    used = [ipaddress.ip_network(f"{a['local']}/{a['prefixlen']}", strict=False) for a in addresses]
-    for network in ipaddress.ip_network("10.213.0.0/16").subnets(new_prefix=24):
-        if not any(network.overlaps(one) for one in used):
-            return network
-    raise ClusterError("All of 10.213.0.0/16 is in use here: no addresses are left for hosts.")
+    return [ipaddress.ip_network(f"{a['local']}/{a['prefixlen']}", strict=False) for a in addresses]
 
 
 def connect(bridge, network, hosts):

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -76,7 +77,7 @@ def test_the_keys_are_made_for_this_cluster_and_for_root_alone(cluster, two_host
 
 
 def test_up_and_down_again_leave_nothing(tmp_path):
-    folder, links = tmp_path / "cluster", sorted(os.listdir("/sys/class/net"))
+    folder, links = tmp_path / "cluster", {*os.listdir("/sys/class/net")}
     for _ in range(2):
         assert cluster_command("up", folder=folder).returncode == 0
         assert len(Cluster(folder).state["hosts"]) == 2
@@ -85,7 +86,21 @@ def test_up_and_down_again_leave_nothing(tmp_path):
         assert cluster_command("down", folder=folder).returncode == 0
         assert traces_of(folder) == []
         assert cluster_command("down", folder=folder).returncode == 0
-    assert sorted(os.listdir("/sys/class/net")) == links
+    new = {*os.listdir("/sys/class/net")} - links
+    assert all(name.startswith("d2l") for name in new), "other than another cluster's"
+
+
+def test_two_that_start_at_once_have_networks_of_their_own(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    with ThreadPoolExecutor(2) as both:
+        for done in both.map(lambda folder: cluster_command("up", folder=folder), folders):
+            assert done.returncode == 0, done.stderr
+    one, two = (
+        {host["address"] for host in Cluster(folder).state["hosts"].values()} for folder in folders
+    )
+    for folder in folders:
+        cluster_command("down", folder=folder, check=True)
+    assert one.isdisjoint(two)
 
 
 MOMENTS = {

@@ -71,10 +71,11 @@ def test_the_cause_is_told_by_rank_and_host(slurm, way, said):
 def test_salloc_and_srun_listen_on_the_bridge_only(slurm):
     def watch():
         while not ended.is_set():
-            for port in psutil.net_connections("inet"):
+            for process in psutil.Process().children(recursive=True):
                 with contextlib.suppress(psutil.Error):
-                    if port.status == "LISTEN" and port.pid:
-                        seen.add((psutil.Process(port.pid).name(), port.laddr.ip))
+                    for port in process.net_connections("inet"):
+                        if port.status == "LISTEN":
+                            seen.add((process.name(), port.laddr.ip))
 
     def worker():
         import time
