@@ -21,6 +21,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MASTERS = Path("exercises")
 PARTS = (
     "foundations", "scratch", "concise", "lab", "scaling", "memory", "diagnosis", "balance",
+    "clusters",
 )  # fmt: skip
 ASSIGNMENT = {
     "init_cell": False, "export_cell": False, "solutions_pdf": False, "template_pdf": False,

@@ -13,6 +13,8 @@ CHAPTERS = (
     "gluon",
     "hangs",
     "lab",
+    "many_machines",
+    "on_your_cluster",
     "overlap",
     "profile",
     "scratch",

@@ -1,0 +1,89 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+
+# %% [markdown]
+# # Clusters
+
+# %% [markdown] pages=["clusters/many-machines"]
+# ## Many Machines
+
+# %% [markdown] exercise="local-rank"
+# ### Which host, which GPU?
+#
+# A launcher starts `per_host` processes on each of `hosts` hosts, the first ranks on the first
+# host. Write `place(rank, hosts, per_host)`: a list of two numbers, the host on which a rank runs
+# (the first is 0) and its local rank there, which is the number of its GPU.
+
+# %%
+def place(rank, hosts, per_host):
+    return [rank // per_host, rank % per_host]
+
+# %% [markdown] exercise="slow-link" kind="predict"
+# ### What crosses the slow link
+#
+# Each of `hosts` hosts has `per_host` GPUs and one link to the others. The GPUs allreduce an array
+# of `num_bytes`. In the *flat* way all GPUs form one ring, host after host. In the *hierarchical*
+# way the GPUs of a host first add up their arrays among themselves; then one of each host takes
+# part in a ring of hosts, and hands the result on. Write `slow_bytes(hosts, per_host, num_bytes,
+# hierarchical)`: the bytes that one host sends over its link.
+
+# %%
+def slow_bytes(hosts, per_host, num_bytes, hierarchical):
+    ring = hosts if hierarchical else hosts * per_host
+    return 2 * (ring - 1) / ring * num_bytes if hosts > 1 else 0
+
+# %% [markdown] exercise="servers" kind="predict"
+# ### How many servers?
+#
+# MXNet's `workers` each push gradients of `num_bytes` to `servers` servers, an equal part to each,
+# and pull as much. Workers and servers all have hosts of their own. Every link carries both
+# directions at the same time. Write `busiest(workers, servers, num_bytes)`: the bytes of one
+# direction on the link that has the most of them.
+
+# %%
+def busiest(workers, servers, num_bytes):
+    return max(num_bytes, workers * num_bytes / servers)
+
+# %% [markdown] pages=["clusters/on-your-cluster"]
+# ## On Your Cluster: Slurm
+
+# %% [markdown] exercise="sweep"
+# ### A sweep as an array
+#
+# An array of jobs numbers its tasks 0, 1, 2, … and each task reads its number from
+# `SLURM_ARRAY_TASK_ID`. Each pair of a learning rate and a batch size is to be tried once, and the
+# batch size changes from one task to the next. Write `settings(task, lrs, batch_sizes)`: a list of
+# the two numbers with which a task trains, the learning rate first.
+
+# %%
+def settings(task, lrs, batch_sizes):
+    which, size = divmod(task, len(batch_sizes))
+    return [lrs[which], batch_sizes[size]]
+
+# %% [markdown] exercise="srun-ranks"
+# ### Ranks from Slurm
+#
+# `srun` tells each task `procid` (its number in the job), `localid` (its number on its node),
+# `ntasks` and `nnodes` (how many tasks and nodes the job has). `ranks` should return what
+# `torch.distributed` wants: rank, local rank and world size. It worked on one node.
+
+# %% given="global"
+def ranks(procid, localid, ntasks, nnodes):
+    return [procid, procid, ntasks]
+
+# %%
+def ranks(procid, localid, ntasks, nnodes):
+    return [procid, localid, ntasks]
+
+# %% [markdown] exercise="time-limit" kind="predict"
+# ### Longer than a job may be
+#
+# A training takes `minutes` of computing. A job may hold its nodes for `limit` minutes, and each
+# job needs `start` minutes to load the data and the checkpoint before it trains on from where the
+# last one ended. All are whole numbers. Write `jobs(minutes, limit, start)`: how many jobs it takes.
+
+# %%
+def jobs(minutes, limit, start):
+    return -(-minutes // (limit - start))
