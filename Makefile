@@ -93,7 +93,7 @@ test-package: setup
 	$(PYTEST) tests $(foreach room,backends book cluster hub,--ignore tests/$(room))
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills need the machine for themselves
-	$(PYTEST) tests/cluster
+	$(PYTEST) tests/cluster -n 3 --dist loadfile
 
 test-frameworks: setup  # each framework in a process of its own, and every chapter
 	$(PYTEST) tests/backends --framework torch
