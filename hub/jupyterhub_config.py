@@ -102,6 +102,8 @@ if slurm:
     c.CourseSlurmSpawner.batch_script = slurm_spawner.SCRIPT
     if not own:
         c.CourseSlurmSpawner.exec_prefix = ""
+    # A job may wait for long, and each look at it is a question to Slurm.
+    c.CourseSlurmSpawner.start_timeout, c.CourseSlurmSpawner.poll_interval = 3600, 30
     c.CourseSlurmSpawner.batchspawner_singleuser_cmd = (
         f"{settings.python} -m batchspawner.singleuser"
     )

@@ -12,19 +12,20 @@ from html import escape
 import accounts
 from batchspawner import SlurmSpawner
 from batchspawner.api import BatchSpawnerAPIHandler
-from gpu_slots import Refused, requested
+from gpu_slots import NO_LIMIT, Refused, requested
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from settings import Settings
 from tornado import web
-from traitlets import Bool, Instance, Unicode
+from traitlets import Bool, Instance, Unicode, default
 
 MINUTES = 60  # that the form proposes
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")  # goes into a folder's name and a shell
 MOST_GPUS = 8  # that the form lists where no HUB_GPUS_PER_LEARNER says how many
+ASKING = ("PATH", "LANG", "SLURM_CONF")  # of the hub's environment, what asking Slurm takes
 OPTIONS = ("partition", "gpus", "minutes")
 SCRIPT = """#!/bin/bash
 #SBATCH --job-name=course
-#SBATCH --output=/dev/null
+#SBATCH --output={{homedir}}/.course-server.log
 #SBATCH --chdir={{homedir}}
 #SBATCH --export={{keepvars}}
 #SBATCH --partition={{partition}}
@@ -44,6 +45,19 @@ class CourseSlurmSpawner(SlurmSpawner):
     own_accounts = Bool(True, config=True, help="Whether jobs run under the learners' accounts.")
     home = Unicode(config=True, help="The homes of learners who have no account, on all nodes.")
 
+    @default("req_homedir")
+    def _home_of_the_job(self):
+        """Also after a restart of the hub, which then asks for the jobs that still run."""
+        if self.own_accounts:
+            return super()._req_homedir_default()
+        return os.path.join(self.home, self.user.name)
+
+    async def run_command(self, cmd, input=None, env=None):
+        """Run it with nothing secret: a command may run under the learner's account."""
+        if env is None:
+            env = {name: os.environ[name] for name in ASKING if name in os.environ}
+        return await super().run_command(cmd, input=input, env=env)
+
     async def partitions(self):
         """The names of the partitions that are up, the default one first. Refused without any."""
         command = "sinfo --noheader --format='%P %a'"
@@ -58,7 +72,8 @@ class CourseSlurmSpawner(SlurmSpawner):
 
     async def get_options_form(self):
         partitions = "".join(f"<option>{escape(n)}</option>" for n in await self.partitions())
-        most = min(self.settings.gpus_per_learner, MOST_GPUS)
+        most = self.settings.gpus_per_learner
+        most = MOST_GPUS if most == NO_LIMIT else most
         gpus = "".join(f"<option>{count}</option>" for count in range(most + 1))
         return (
             '<label for="partition">Partition</label>'
@@ -118,7 +133,6 @@ class CourseSlurmSpawner(SlurmSpawner):
             name, setting = self.user.name, self.settings
             accounts.ensure(name, setting.group, setting.create_accounts)
         else:
-            self.req_homedir = os.path.join(self.home, self.user.name)
             os.makedirs(self.req_homedir, mode=0o700, exist_ok=True)
         try:
             return await super().start()

@@ -1,5 +1,6 @@
 """Learners' servers as jobs of a real Slurm in the box: asked for in a form, ended with the job."""
 
+import asyncio
 import os
 import re
 import socket
@@ -12,6 +13,7 @@ import requests
 from running_hub import PASSWORD, RunningHub, wait_until
 from safety import SettingError
 from settings import read
+from slurm_spawner import CourseSlurmSpawner
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "cluster"))
 
@@ -94,6 +96,13 @@ def test_a_server_tells_its_port_and_nothing_else(slurm_hub):
     url = f"{slurm_hub.url}/hub/api/batchspawner"
     for told in ({"batch_cancel_cmd": "id"}, {"port": 9999}, {"port": "1"}, {}):
         assert requests.post(url, json=told, headers=headers, timeout=30).status_code == 400
+
+
+def test_what_asks_slurm_gets_nothing_secret_of_the_hub(monkeypatch):
+    """It may run under the learner's account, who could read its environment."""
+    monkeypatch.setenv("GITHUB_CLIENT_SECRET", "nobody's business")
+    told = asyncio.run(CourseSlurmSpawner().run_command("env"))
+    assert "PATH=" in told and "business" not in told
 
 
 @pytest.mark.parametrize(
