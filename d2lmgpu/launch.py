@@ -15,7 +15,7 @@ from d2lmgpu.hosts.slurm import Slurm
 from d2lmgpu.hosts.ssh import Ssh
 from d2lmgpu.machine.checks import is_count, is_list
 from d2lmgpu.process import roles
-from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.child import check_forks, start_ranks
 from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
 from d2lmgpu.process.sending import pickled
@@ -51,6 +51,7 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     process, port or file is left behind.
     """
     global _prepared
+    check_forks()
     for name, number in {"num_processes": num_processes, "num_servers": num_servers}.items():
         if not is_count(number) and (name, number) != ("num_servers", None):
             raise ValueError(f"{name}={number!r}: give a whole number from 1 up.")

@@ -12,7 +12,8 @@ read -ra hosts <<<"$1"
 number=$2
 shift 2
 
-printf -v options '%q ' "$@"
+options=
+[ $# = 0 ] || printf -v options '%q ' "$@"
 torchrun="cd $(printf %q "$PWD") && exec env OMP_NUM_THREADS=1 TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 \
     ${PYTHON:-.venv/bin/python} -m torch.distributed.run \
     --nnodes=${#hosts[@]} --nproc-per-node=$number \

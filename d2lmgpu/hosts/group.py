@@ -15,11 +15,11 @@ import threading
 import time
 
 from d2lmgpu.hosts import frames
+from d2lmgpu.hosts.greeting import check_addresses, check_versions
 from d2lmgpu.hosts.store import hold_store
 from d2lmgpu.process import roles
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
-from d2lmgpu.process.settings import versions
 
 BEGIN = 30  # seconds in which Python starts on a host
 GRACE = 2  # seconds that the other hosts have to say why they failed, once one has
@@ -68,7 +68,8 @@ class Link:
                     self.inbox.put((self, kind, content))
         except TimeoutError:
             self.silent = True
-        self.inbox.put((self, END, b""))
+        finally:
+            self.inbox.put((self, END, b""))
 
     def end_in_words(self):
         """Why the host has gone, or could not be had."""
@@ -81,8 +82,9 @@ class Link:
         self._words.seek(0)
         words = self._words.read().decode(errors="replace").strip().splitlines()[-5:]
         code = self._process.returncode
-        closed = "the connection was closed" if code == 255 else f"its way {end_in_words(code)}"
-        return "\n".join(words) or closed
+        closed = code in (None, 255)  # None: what led there has not ended yet
+        way = "the connection was closed" if closed else f"its way {end_in_words(code)}"
+        return "\n".join(words) or way
 
     def close(self):
         """Tell the host to end everything."""
@@ -142,6 +144,7 @@ class Hosts:
             link.hello = json.loads(content)
             check_versions(link.host, link.hello, framework)
             waiting.remove(link)
+        check_addresses(self._links)
         if self._num_servers:
             self._links.sort(key=lambda link: link.hello["address"], reverse=True)  # as MXNet does
             meeting = [self._links[0].hello[what] for what in ("address", "port")]
@@ -225,13 +228,3 @@ class Hosts:
             for link in self._links:
                 link.kill()
             self._store = None
-
-
-def check_versions(host, theirs, framework):
-    """LaunchError if a host has another Python, framework or code than this process."""
-    for what, mine in versions(framework).items():
-        if theirs[what] != mine:
-            raise LaunchError(
-                f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "
-                "be sent between equal ones. Install the same on both."
-            )

@@ -9,7 +9,6 @@ import time
 from d2lmgpu.cluster.state import slurm_command
 from d2lmgpu.process.failures import LaunchError
 
-NAMES = "scontrol show hostnames"
 COMPLETE = 3  # seconds that an ended job may take to leave its nodes
 ENDED = {
     "CANCELLED": "was cancelled, by scancel or by an administrator",
@@ -61,7 +60,7 @@ def hosts_of(number):
     state, nodes = told.split("|") if told else ("not there", "")
     if state != "RUNNING":
         raise LaunchError(f"Job {number} is {state.lower()}: squeue lists those that run.")
-    return ask(*NAMES.split(), nodes)
+    return ask("scontrol", "show", "hostnames", nodes)
 
 
 def look_up(number, form):
@@ -78,16 +77,19 @@ def look_up(number, form):
 def place_of(number):
     """Where a job stands that waits, and how to cancel it; None where that is not known.
 
-    Raises LaunchError for one that asks for more than its partition ever gives.
+    Raises LaunchError for one that asks for more than its partition ever gives. That Slurm does not
+    answer is no reason to leave the queue.
     """
-    told = number and look_up(number, "%r|%P|%S")
-    if not told:
+    try:
+        if not (told := number and look_up(number, "%r|%P|%S")):
+            return None
+        why, partition, start = told.split("|")
+        waiting = ask("squeue", "--noheader", "--states=PENDING", f"--partition={partition}",
+                      "--sort=-p,i", "--format=%i")  # fmt: skip
+    except LaunchError:
         return None
-    why, partition, start = told.split("|")
     if why in NEVER:
         raise LaunchError(refusal(f"job {number} would wait for ever ({why})"))
-    waiting = ask("squeue", "--noheader", "--states=PENDING", f"--partition={partition}",
-                  "--sort=-p,i", "--format=%i")  # fmt: skip
     before = waiting.index(str(number)) if str(number) in waiting else 0
     when = "" if start == "N/A" else f" Slurm expects to start it at {start}."
     return (
@@ -97,10 +99,13 @@ def place_of(number):
 
 
 def why_ended(number):
-    """Why a job has ended before its time, None for one that runs."""
+    """Why a job has ended before its time, None for one that runs, or where Slurm is silent."""
     deadline = time.monotonic() + COMPLETE
-    while (state := look_up(number, "%T")) == "COMPLETING" and time.monotonic() < deadline:
-        time.sleep(0.1)  # what it will have been is not told yet
+    try:
+        while (state := look_up(number, "%T")) == "COMPLETING" and time.monotonic() < deadline:
+            time.sleep(0.1)  # what it will have been is not told yet
+    except LaunchError:
+        return None
     if state in (None, "RUNNING"):
         return None
     return f"Job {number} {ENDED.get(state, f'has ended ({state.lower()})')}."

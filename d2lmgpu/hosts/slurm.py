@@ -23,11 +23,11 @@ from d2lmgpu.machine.checks import Need, is_whole
 from d2lmgpu.process.failures import LaunchError
 
 WITH_PARENT = [sys.executable, "-S", "-E", str(Path(__file__).with_name("with_parent.py"))]
-FIRST_LOOK, LOOK = 1, 5  # seconds until a waiting job is looked up, and between two looks
+FIRST_LOOK, LOOK = 1, 60  # seconds until a waiting job is looked up, and at most between looks
 LEAVE = 8  # seconds that salloc has to give a job back
 TIME = re.compile(r"\d+-\d+(:\d+){0,2}|\d+(:\d+){0,2}")  # the forms in sbatch's manual
-# Runs in the allocation, on this machine: tells the job and its nodes, then holds it.
-HOLD = f'echo "$SLURM_JOB_ID"; {jobs.NAMES} "$SLURM_JOB_NODELIST"; echo; exec cat >/dev/null'
+# Runs in the allocation, on this machine: tells the job's number, then holds it.
+HOLD = 'echo "$SLURM_JOB_ID"; exec cat >/dev/null'
 
 
 @dataclass(frozen=True)
@@ -108,9 +108,9 @@ class Salloc:
     def wait_for_nodes(self):
         """The job's number, once it has its nodes; says where it stands while it waits."""
         seconds, said, told = FIRST_LOOK, None, b""
-        while not told.endswith(b"\n\n"):
+        while not told.endswith(b"\n"):
             if not select.select([self._process.stdout], [], [], seconds)[0]:
-                seconds, before = LOOK, said
+                seconds, before = min(2 * seconds, LOOK), said
                 if (said := jobs.place_of(self._number())) != before and said:
                     print(said, flush=True)
                 continue
@@ -118,7 +118,7 @@ class Salloc:
             if not more:
                 raise LaunchError(jobs.refusal(self._said()))
             told += more
-        return int(told.split()[0])
+        return int(told)
 
     def _said(self):
         self._words.seek(0)
@@ -152,5 +152,5 @@ class Allocation:
     def commands(self, framework):
         """What starts an agent, by host: a step of the job, beside those that may be there."""
         step = [*jobs.command("srun"), f"--jobid={self._number}", "--overlap", "--nodes=1",
-                "--ntasks=1", "--unbuffered"]  # fmt: skip
+                "--ntasks=1", "--cpu-bind=none", "--unbuffered"]  # fmt: skip
         return {h: [*step, f"--nodelist={h}", "sh", "-c", agent(framework)] for h in self.hosts}

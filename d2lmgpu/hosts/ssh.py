@@ -33,5 +33,6 @@ class Ssh:
 
 def agent(framework):
     """What a shell runs on a host: the same Python, in the same folder, with the same package."""
-    python = f"PYTHONPATH={shlex.quote(str(PACKAGE))} exec {shlex.quote(sys.executable)}"
+    path = shlex.quote(f"PYTHONPATH={PACKAGE}")  # env: the login shell there may be no Bourne shell
+    python = f"exec env {path} {shlex.quote(sys.executable)}"
     return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.hosts.agent {framework}"

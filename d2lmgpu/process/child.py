@@ -23,6 +23,16 @@ ONE_WORKER = [sys.executable, "-S", "-E", Path(__file__).with_name("supervisor.p
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"}
 
 
+def check_forks():
+    """Raises PythonError where no process can fork: on Windows."""
+    if not hasattr(os, "fork"):
+        raise PythonError(
+            "launch, the training lab and checked exercises need processes that fork, and "
+            f"{platform.system()} has none. Use Linux or macOS; on Windows, WSL (wsl --install). "
+            "What has its devices in threads, as the chapters from scratch, runs here."
+        )
+
+
 class Child:
     """Workers under a supervisor: they get one job, report events, print, and end.
 
@@ -31,12 +41,7 @@ class Child:
     """
 
     def __init__(self, program, arguments, environ):
-        if not hasattr(os, "fork"):
-            raise PythonError(
-                f"launch and the training lab need processes that fork, and {platform.system()} "
-                "has none. Use Linux or macOS; on Windows, WSL (wsl --install). What has its "
-                "devices in threads, as the chapters from scratch, runs here."
-            )
+        check_forks()
         self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
         self.environ = {"TMPDIR": str(self.folder), **_kept(), **environ}
         pipes = life, job, events, output = [os.pipe() for _ in range(4)]

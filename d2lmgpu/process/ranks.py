@@ -2,8 +2,8 @@
 
 The supervisor imports the modules once, waits for one job, and forks a worker for each rank (and
 MXNet's servers and scheduler, see ``roles``), so that none waits for imports of its own. It never
-computes, and it has no other thread, when it forks. Nothing listens but these processes, on the
-loopback interface. They leave in the folder
+computes, and it has no other thread, when it forks. Nothing listens but these processes, here on
+the loopback interface. They leave in the folder
 
     result-R, error-R       what worker R returned, pickled below its type, or raised, as JSON
     log-R                   the output of worker R: of worker 0 its errors, the rest is shown

@@ -81,7 +81,7 @@ def test_an_array_runs_one_job_a_learning_rate(slurm, course):
     for i, lr in enumerate([0.01, 0.02, 0.05, 0.1]):
         said = (course / f"sweep-{number}-{i}.out").read_text()
         assert said.startswith(f"lr {lr}\n") and "epoch 1: loss" in said
-        assert torch.load(f"sweep-lr-{lr}.pt")["settings"]["lr"] == lr
+        assert torch.load(f"sweep-{number}-lr-{lr}.pt")["settings"]["lr"] == lr
 
 
 def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):

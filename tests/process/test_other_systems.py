@@ -58,6 +58,10 @@ try:
     launch(print, num_processes=2)
 except ValueError as error:
     print(type(error).__name__, error)
+try:
+    launch(print, num_processes=2, hosts=["n1"])
+except ValueError as error:
+    print(type(error).__name__, error)
 """
 LAB = """
 from d2lmgpu.lab.view import TrainingLab

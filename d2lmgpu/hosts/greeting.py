@@ -1,0 +1,27 @@
+"""What hosts tell of themselves when they are there, before any of them gets a job."""
+
+import ipaddress
+
+from d2lmgpu.process.failures import LaunchError
+from d2lmgpu.process.settings import versions
+
+
+def check_addresses(links):
+    """LaunchError for a host that is reached where the others do not find it."""
+    for link in links if len(links) > 1 else ():
+        if ipaddress.ip_address(link.hello["address"]).is_loopback:
+            raise LaunchError(
+                f"Host {link.host} was reached at {link.hello['address']}, which is this machine's "
+                "own loopback: the other hosts cannot find it there. Give the name by which they "
+                "reach it."
+            )
+
+
+def check_versions(host, theirs, framework):
+    """LaunchError if a host has another Python, framework or code than this process."""
+    for what, mine in versions(framework).items():
+        if theirs[what] != mine:
+            raise LaunchError(
+                f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "
+                "be sent between equal ones. Install the same on both."
+            )
