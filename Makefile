@@ -92,7 +92,7 @@ test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 test-package: setup
 	$(PYTEST) tests $(foreach room,backends book cluster hub,--ignore tests/$(room))
 
-test-cluster: setup  ## several hosts in one box, as root on Linux: its kills need the machine for themselves
+test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work
 	$(PYTEST) tests/cluster -n 3 --dist loadfile
 
 test-frameworks: setup  # each framework in a process of its own, and every chapter

@@ -14,7 +14,7 @@
 #
 # Write `split(n, weights)`: a list of whole numbers that says how many of `n` images each device
 # gets. Every image is handed out once, and each device gets its exact share, `n` times its weight
-# over the sum of the weights, but for less than one image. A weight may be 0.
+# over the sum of the weights, but for one image at most. A weight may be 0.
 
 # %%
 def split(n, weights):

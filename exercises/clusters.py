@@ -53,9 +53,9 @@ def busiest(workers, servers, num_bytes):
 # ### A sweep as an array
 #
 # An array of jobs numbers its tasks 0, 1, 2, … and each task reads its number from
-# `SLURM_ARRAY_TASK_ID`. Each pair of a learning rate and a batch size is to be tried once, and the
-# batch size changes from one task to the next. Write `settings(task, lrs, batch_sizes)`: a list of
-# the two numbers with which a task trains, the learning rate first.
+# `SLURM_ARRAY_TASK_ID`. The first learning rate is to be tried with every batch size, in the order
+# of their list, then the second one, and so on. Write `settings(task, lrs, batch_sizes)`: a list
+# of the two numbers with which a task trains, the learning rate first.
 
 # %%
 def settings(task, lrs, batch_sizes):

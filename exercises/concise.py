@@ -92,7 +92,8 @@ def evaluate(indices, correct, n):
 # ### A sampler without set_epoch
 #
 # `sampler(n, k, rank, epoch, seed)` returns the images of one rank, in the order in which it should
-# see them. In an epoch all `k` ranks together see each of the `n` images once. The version below
+# see them. In an epoch all `k` ranks together see each of the `n` images once, shared out as evenly
+# as possible. The version below
 # has the mistake of a script that never calls `set_epoch`.
 
 # %% given="epoch"

@@ -93,8 +93,8 @@ if exercises.check("crossover", crossover):
 # ### Two steps ahead
 #
 # The host takes `host[i]` seconds to prepare batch `i`, the device `device[i]` seconds to train on
-# it. The host prepares one batch after the other. It may begin with a batch only while fewer than
-# `ahead` of those that it began before are not yet trained on. (*Dive into Deep Learning* asks for
+# it. The host prepares one batch after the other. It may begin with a batch only while at
+# most `ahead - 1` of those before it are not yet trained on. (*Dive into Deep Learning* asks for
 # an overlap of two steps.) Write `total(host, device, ahead)`: when is the device done with all?
 
 # %%
@@ -157,7 +157,7 @@ def finished(times, sizes, bucket, latency, bandwidth):
 # ### Warm-up
 #
 # The batch is `k` times as large, so the learning rate is `k` times `base` in the end, and `base`
-# in update 0. In between, over `warmup` updates, it rises in a straight line. Write `lr_at(update,
+# in update 0. In between, over `warmup` updates, it rises in a straight line; from update `warmup` on it stays. Write `lr_at(update,
 # base, k, warmup)`.
 
 # %%

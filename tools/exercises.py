@@ -85,10 +85,7 @@ def put(text: str, source: Path, target: Path) -> None:
 
 
 def make(part: Part, target: Path) -> None:
-    """The learner's notebook and the autograder of one part, in the folder ``target``.
-
-    Raises if otter finds that a solution does not pass its own tests.
-    """
+    """The learner's notebook and the autograder of one part, in the folder ``target``."""
     with tempfile.TemporaryDirectory() as folder:
         master, made = Path(folder, f"{part.name}.ipynb"), Path(folder, "made")
         nbformat.write(part.for_otter(), master)

@@ -22,6 +22,12 @@ HOSTED = (
     "elsewhere it does nothing."
 )
 
+CLUSTERS = (
+    "**No cluster?** This page needs none, and no GPU: where it may not make hosts of its own, it "
+    "shows what was recorded. The menu under its rocket opens it on Kaggle and Colab. The first "
+    "cell there brings the course; elsewhere it does nothing."
+)
+
 NOT_HOSTED = (
     "**No GPU?** This page works without one. Kaggle and Colab have free ones, but not for MXNet: "
     "its last release needs NumPy below 1.24 and with it Python 3.11 or older, and they have newer "
@@ -58,10 +64,11 @@ def first_cells(name, repository):
     if name in COUNTERPARTS:
         text = NOT_HOSTED.format(counterpart=COUNTERPARTS[name])
         return [nbformat.v4.new_markdown_cell(text, metadata={"tags": [TAG]})]
+    note = CLUSTERS if name.startswith("clusters/") else HOSTED
     code = CELL.format(part=Path(name).parent, **repository)
     tags = [TAG, "nbval-ignore-output", "remove-cell"]  # the book shows the note only
     return [
-        nbformat.v4.new_markdown_cell(HOSTED, metadata={"tags": [TAG]}),
+        nbformat.v4.new_markdown_cell(note, metadata={"tags": [TAG]}),
         nbformat.v4.new_code_cell(code, metadata={"tags": tags}),
     ]
 

@@ -64,7 +64,8 @@ def end(process: subprocess.Popen) -> None:
 
 def grade(notebook: Path, autograder: Path, log: Path, cell_seconds: int, seconds: int) -> dict:
     """``{question: points, "remark": what was wrong with the notebook itself}``"""
-    with tempfile.TemporaryDirectory() as name:
+    # What a notebook has started may still write there.
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         try:
             copy = prepared(notebook, folder, cell_seconds)

@@ -96,7 +96,7 @@ def test_no_measurement_no_forecast(train):
     lambda patch, folder: patch.setattr(forecasts.devices, "num_cores", lambda: 64),
     lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").write_text("edited"),
     lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").unlink(),
-    lambda patch, folder: patch.setattr(forecasts, "version", lambda package: "9.9"),
+    lambda patch, folder: patch.setattr(forecasts, "version_of", lambda framework: "9.9"),
     lambda patch, folder: patch.setattr(forecasts, "__version__", "9.9"),
     lambda patch, folder: forecasts._file(*CASE).write_text("{"),
     lambda patch, folder: forecasts._file(*CASE).write_text("{}"),

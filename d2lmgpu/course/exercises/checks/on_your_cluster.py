@@ -7,7 +7,7 @@ from d2lmgpu.course.exercises.formulas import formula
 
 def sweeps(g):
     """A task's number, and the values of which it takes one each."""
-    for num_lrs, num_sizes in ((1, 4), (2, 3), (5, 2)):
+    for num_lrs, num_sizes in ((1, 4), (2, 4), (3, 3), (5, 2)):
         lrs = [float(lr) for lr in g.uniform(0.01, 1, num_lrs)]
         sizes = [int(size) for size in g.choice(range(32, 1024), num_sizes, replace=False)]
         for task in range(num_lrs * num_sizes):
@@ -31,7 +31,7 @@ formula(
             lambda task, lrs, batch_sizes: [
                 lrs[task % len(lrs)], batch_sizes[task % len(batch_sizes)]
             ],
-            "Both change with every task, so some pairs come twice and others never.",
+            "Both change with every task. With two rates and four sizes some pairs then come twice.",
         ),
     },
     what="The pair",

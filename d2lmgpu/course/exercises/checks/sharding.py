@@ -25,7 +25,7 @@ def like_one_device(step, g):
             v = 0.9 * v + np.mean(gradients, axis=0)
             alone = alone - lr * v
             pairs, sent, *_ = together(step, k, ws, vs, [one.copy() for one in gradients], [lr] * k)
-            if not all(isinstance(pair, tuple) and len(pair) == 2 for pair in pairs):
+            if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
                 raise Wrong("type", "`step` has to return (w, momentum).")
             ws = [array(pair[0], "w", (n,)) for pair in pairs]
             vs = [array(pair[1], "The momentum", (n // k,)) for pair in pairs]
