@@ -7,14 +7,14 @@ from d2lmgpu.process.settings import versions
 
 
 def check_addresses(links):
-    """LaunchError for a host that is reached where the others do not find it."""
-    for link in links if len(links) > 1 else ():
-        if ipaddress.ip_address(link.hello["address"]).is_loopback:
-            raise LaunchError(
-                f"Host {link.host} was reached at {link.hello['address']}, which is this machine's "
-                "own loopback: the other hosts cannot find it there. Give the name by which they "
-                "reach it."
-            )
+    """LaunchError for a host that was reached on the loopback, where others do not find it."""
+    own = [one for one in links if ipaddress.ip_address(one.hello["address"]).is_loopback]
+    if own and len(own) < len(links):
+        raise LaunchError(
+            f"Host {own[0].host} was reached at {own[0].hello['address']}, which is this machine's "
+            "own loopback: the other hosts cannot find it there. Give the name by which they reach "
+            "it."
+        )
 
 
 def check_versions(host, theirs, framework):

@@ -7,9 +7,11 @@ Real hosts are in tests/cluster.
 import os
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
+from d2lmgpu.hosts.greeting import check_addresses
 from d2lmgpu.launch import LaunchError, launch
 
 SSH = f"""#!{sys.executable}
@@ -93,3 +95,15 @@ def test_without_ssh_it_says_so(traces, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(LaunchError, match="ssh, which is not installed"):
         launch(print, hosts=["a"], num_processes=1)
+
+
+def test_loopback_is_refused_where_another_host_would_look_for_it():
+    def host(name, address):
+        return SimpleNamespace(host=name, hello={"address": address})
+
+    near, far = host("localhost", "127.0.0.1"), host("n2", "10.0.0.2")
+    check_addresses([near])
+    check_addresses([near, near])  # all of them are here
+    check_addresses([far, far])
+    with pytest.raises(LaunchError, match="Host localhost was reached"):
+        check_addresses([far, near])
