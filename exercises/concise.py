@@ -32,7 +32,8 @@ def shard_loss(losses, world_size, global_batch):
 def batch_statistics(means, variances, sizes):
     n = sum(sizes)
     mean = sum(m * size for m, size in zip(means, sizes)) / n
-    variance = sum((v + (m - mean) ** 2) * size for m, v, size in zip(means, variances, sizes)) / n
+    of = zip(means, variances, sizes)
+    variance = sum((v + (m - mean) ** 2) * size for m, v, size in of) / n
     return mean, variance
 
 # %% [markdown]

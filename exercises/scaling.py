@@ -157,7 +157,8 @@ def finished(times, sizes, bucket, latency, bandwidth):
 # ### Warm-up
 #
 # The batch is `k` times as large, so the learning rate is `k` times `base` in the end, and `base`
-# in update 0. In between, over `warmup` updates, it rises in a straight line; from update `warmup` on it stays. Write `lr_at(update,
+# in update 0. In between, over `warmup` updates, it rises in a straight line; from update `warmup`
+# on it stays. Write `lr_at(update,
 # base, k, warmup)`.
 
 # %%
