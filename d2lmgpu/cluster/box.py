@@ -21,7 +21,7 @@ from d2lmgpu.cluster.state import ClusterError, check_rate
 from d2lmgpu.machine.checks import is_whole
 
 HOST = Path(__file__).with_name("host.sh")
-UNSHARE = ["unshare", "--net", "--uts", "--mount", "--pid", "--fork", "--mount-proc"]
+UNSHARE = [*state.UNSHARE, "--net"]
 PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux",
             "ssh": "openssh-client", "ssh-keygen": "openssh-client",
             "sshd": "openssh-server"}  # fmt: skip

@@ -14,7 +14,6 @@ from d2lmgpu.cluster import state
 
 HEAD = Path(__file__).with_name("head.sh")
 CONF = Path(__file__).with_name("slurm.conf")
-UNSHARE = ["unshare", "--uts", "--mount", "--pid", "--fork", "--mount-proc"]
 PROGRAMS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "sinfo": "slurm-client",
             "munged": "munge"}  # fmt: skip
 CORES, GPUS = 4, 2  # that a host is said to have
@@ -38,7 +37,7 @@ def write_files(folder, addresses, here):
 def start_head(folder):
     """The controller, once the bridge is there; the process that holds it."""
     return subprocess.Popen(
-        [*UNSHARE, "sh", HEAD, folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        [*state.UNSHARE, "sh", HEAD, folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL, start_new_session=True,
     )  # fmt: skip
 

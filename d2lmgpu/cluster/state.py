@@ -8,6 +8,8 @@ from pathlib import Path
 
 VARIABLE = "D2LMGPU_CLUSTER"
 HERE = Path(__file__).with_name("here.sh")
+# What stands before the command of a tree of processes of a cluster's own; it ends with its first.
+UNSHARE = ["unshare", "--uts", "--mount", "--pid", "--fork", "--mount-proc"]
 DEFAULT = "/run/d2lmgpu-cluster"  # gone with a restart of the machine, as the hosts are
 
 

@@ -1,5 +1,6 @@
 """The hosts of a cluster as tests see them from outside, and what is left of them."""
 
+import contextlib
 import json
 import os
 import shlex
@@ -17,6 +18,16 @@ def cluster_command(*words, folder, **options):
     command = [sys.executable, "-m", "d2lmgpu", "cluster", *map(str, words)]
     environ = os.environ | {state.VARIABLE: str(folder)}
     return subprocess.run(command, env=environ, text=True, capture_output=True, **options)
+
+
+@contextlib.contextmanager
+def standing(folder, *options):
+    """The cluster in ``folder`` is up for the time of a block; then nothing is left of it."""
+    done = cluster_command("up", *options, folder=folder)
+    assert done.returncode == 0, done.stderr
+    yield
+    cluster_command("down", folder=folder, check=True)
+    assert traces_of(folder) == []
 
 
 def traces_of(folder):

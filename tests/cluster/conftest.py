@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from box_traces import Cluster, SlurmCluster, cluster_command, traces_of
+from box_traces import Cluster, SlurmCluster, standing
 
 from d2lmgpu.cluster import box, state
 
@@ -21,22 +21,17 @@ def pytest_collection_modifyitems(items):
 def cluster_folder(tmp_path_factory):
     """The folder of a cluster of four hosts that all tests share."""
     folder = tmp_path_factory.mktemp("hosts") / "cluster"
-    done = cluster_command("up", "--hosts", 4, folder=folder, check=False)
-    assert done.returncode == 0, done.stderr
-    yield folder
-    cluster_command("down", folder=folder, check=True)
-    assert traces_of(folder) == []
+    with standing(folder, "--hosts", 4):
+        yield folder
 
 
 @pytest.fixture
 def two_hosts(tmp_path, monkeypatch):
     """A cluster of its own for a test that does not leave it whole."""
     folder = tmp_path / "cluster"
-    cluster_command("up", "--hosts", 2, folder=folder, check=True)
-    monkeypatch.setenv(state.VARIABLE, str(folder))
-    yield Cluster(folder)
-    cluster_command("down", folder=folder, check=True)
-    assert traces_of(folder) == []
+    with standing(folder, "--hosts", 2):
+        monkeypatch.setenv(state.VARIABLE, str(folder))
+        yield Cluster(folder)
 
 
 @pytest.fixture
@@ -50,11 +45,8 @@ def cluster(cluster_folder, monkeypatch):
 def slurm_folder(tmp_path_factory):
     """The folder of two hosts with a Slurm that all tests share."""
     folder = tmp_path_factory.mktemp("slurm") / "cluster"
-    done = cluster_command("up", "--slurm", folder=folder)
-    assert done.returncode == 0, done.stderr
-    yield folder
-    cluster_command("down", folder=folder, check=True)
-    assert traces_of(folder) == []
+    with standing(folder, "--slurm"):
+        yield folder
 
 
 @pytest.fixture

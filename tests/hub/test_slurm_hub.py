@@ -17,7 +17,7 @@ from slurm_spawner import CourseSlurmSpawner
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "cluster"))
 
-from box_traces import SlurmCluster, cluster_command, traces_of
+from box_traces import SlurmCluster, standing
 
 from d2lmgpu.cluster import box, state
 
@@ -27,11 +27,8 @@ IN_BOX = pytest.mark.skipif(bool(box.missing(True)), reason=f"needs {'; '.join(b
 @pytest.fixture(scope="module")
 def slurm(tmp_path_factory):
     folder = tmp_path_factory.mktemp("slurm") / "cluster"
-    done = cluster_command("up", "--hosts", 2, "--slurm", folder=folder)
-    assert done.returncode == 0, done.stderr
-    yield SlurmCluster(folder)
-    cluster_command("down", folder=folder, check=True)
-    assert traces_of(folder) == []
+    with standing(folder, "--hosts", 2, "--slurm"):
+        yield SlurmCluster(folder)
 
 
 def address_of(slurm):
