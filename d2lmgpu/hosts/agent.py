@@ -103,11 +103,10 @@ def report(send, child, place):
     """Tell the caller what the workers say and, once all have ended, what they have left."""
 
     def on_event(event):
-        send(
-            *[frames.DONE]
-            if event["event"] == "done"
-            else (frames.EVENT, json.dumps(event).encode())
-        )
+        if event["event"] == "done":
+            send(frames.DONE)
+        else:
+            send(frames.EVENT, json.dumps(event).encode())
 
     with contextlib.suppress(OSError):
         end = child.read(

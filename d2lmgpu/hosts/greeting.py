@@ -3,7 +3,6 @@
 import ipaddress
 
 from d2lmgpu.process.failures import LaunchError
-from d2lmgpu.process.settings import versions
 
 
 def check_addresses(links):
@@ -17,11 +16,11 @@ def check_addresses(links):
         )
 
 
-def check_versions(host, theirs, framework):
+def check_versions(host, theirs, mine):
     """LaunchError if a host has another Python, framework or code than this process."""
-    for what, mine in versions(framework).items():
-        if theirs[what] != mine:
+    for what, version in mine.items():
+        if theirs[what] != version:
             raise LaunchError(
-                f"Host {host} has {what} {theirs[what]}, here it is {mine}: a function can only "
+                f"Host {host} has {what} {theirs[what]}, here it is {version}: a function can only "
                 "be sent between equal ones. Install the same on both."
             )

@@ -20,6 +20,7 @@ from d2lmgpu.hosts.store import hold_store
 from d2lmgpu.process import roles
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
+from d2lmgpu.process.settings import versions
 
 BEGIN = 30  # seconds in which Python starts on a host
 GRACE = 2  # seconds that the other hosts have to say why they failed, once one has
@@ -136,13 +137,13 @@ class Hosts:
             link.start(commands[link.host], self._way.environ)
         if framework == "torch":
             import torch.distributed  # noqa: F401 (for the store, while the hosts import it, too)
-        waiting = set(self._links)
+        waiting, mine = set(self._links), versions(framework)
         while waiting:
             link, kind, content = self._inbox.get()
             if kind == END:
                 raise LaunchError(f"Host {link.host} cannot be used: {link.end_in_words()}.")
             link.hello = json.loads(content)
-            check_versions(link.host, link.hello, framework)
+            check_versions(link.host, link.hello, mine)
             waiting.remove(link)
         check_addresses(self._links)
         if self._num_servers:
