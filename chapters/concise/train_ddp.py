@@ -194,6 +194,7 @@ def main():
     else:
         dist.init_process_group("gloo")
     train(args, device)
+    dist.barrier()
     dist.destroy_process_group()
 
 

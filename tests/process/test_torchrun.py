@@ -224,6 +224,7 @@ def test_deterministic_sets_what_cublas_asks_for(option, setting, train_ddp, mon
     monkeypatch.delenv(name)  # and what the script sets is taken back
     monkeypatch.setattr(sys, "argv", ["train_ddp.py", "--device=cpu", *option])
     monkeypatch.setattr(train_ddp.dist, "init_process_group", lambda backend: None)
+    monkeypatch.setattr(train_ddp.dist, "barrier", lambda: None)
     monkeypatch.setattr(train_ddp.dist, "destroy_process_group", lambda: None)
     monkeypatch.setattr(train_ddp, "train", lambda *_: found.append(os.environ.get(name)))
     train_ddp.main()
