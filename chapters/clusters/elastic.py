@@ -1,6 +1,6 @@
 """Keep a training alive on hosts that may die, be cut off, and come back:
 
-    python elastic.py "n1 n2 n3" train_elastic.py --folder DIR --epochs 20
+    python elastic.py "n1 n2 n3" train_elastic.py --checkpoints DIR --epochs 20
 
 One torchrun a host, by ssh. The store in which they meet is held here, so that no host is one
 that the others cannot lose. A torchrun that has ended before the training did is started again;
