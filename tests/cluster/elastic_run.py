@@ -29,7 +29,8 @@ class Training:
         self.checkpoints, self.log = folder / "checkpoints", folder / "log"
         self._command = [
             sys.executable, PAGE / "elastic.py", " ".join(hosts),
-            HERE / "dies_on_demand.py", folder, "--checkpoints", self.checkpoints, "--timeline", self.log, *SETTINGS, *options,
+            HERE / "dies_on_demand.py", folder, "--checkpoints", self.checkpoints,
+            "--timeline", self.log, *SETTINGS, *options,
         ]  # fmt: skip
         self.start()
 
@@ -96,6 +97,22 @@ class Training:
         reached = max(s["step"] for s in before) + 1
         return {"seconds": again["time"] - start, "repeated": reached - again["step"],
                 "ranks": world_size}  # fmt: skip
+
+    def lives(self):
+        """When each process made its first and its last update, in seconds since the first one."""
+        first, last = {}, {}
+        for line in self.lines("step"):
+            who = line["host"], line["pid"]
+            first.setdefault(who, line)
+            last[who] = line
+        start = min(line["time"] for line in first.values())
+        return [{"host": line["host"], "rank": line["rank"], "ranks": line["world_size"],
+                 "from": line["time"] - start, "to": last[who]["time"] - start}
+                for who, line in first.items()]  # fmt: skip
+
+    def after(self, moment):
+        """When the first update after ``moment`` was made."""
+        return min(line["time"] for line in self.lines("step") if line["time"] > moment)
 
     def workers(self, host):
         return [p for p in self.cluster.processes(host) if is_worker(p)]

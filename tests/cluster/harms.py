@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 
 
@@ -30,43 +29,37 @@ def die_in(place):
     return harm
 
 
-def cut(training, host):
-    training.cluster.link(host, upward=False)
+def cut(training, rank=1):
+    training.cluster.link(training.host_of(rank), upward=False)
 
 
-def heal(training, host):
-    training.cluster.link(host, upward=True)
+def heal(training):
+    for host in filter(training.cluster.alive, training.cluster.state["hosts"]):
+        training.cluster.link(host, upward=True)
 
 
 def end_and_start(training):
     """SIGTERM, as before a time limit; and the same command again."""
     training.process.send_signal(signal.SIGTERM)
-    out, err = training.process.communicate(timeout=60)
+    _, err = training.process.communicate(timeout=60)
     assert "goes on from its checkpoint" in err, err
     left = training.left()
     assert left == [], left
     training.start()
 
 
-def mount(folder, size):
-    """A small disk as ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], check=True)
-
-
-def unmount(folder):
-    subprocess.run(["umount", folder], check=True)
-
-
 def fill_disk(training):
-    """Fill the checkpoints' disk until one could not be saved; then make room again."""
+    """Fill the checkpoints' disk until one could not be saved, then make room again.
+
+    The last one stands all the time. Seconds between the two updates around the failure.
+    """
     filler, start = training.checkpoints / "filler", time.time()
     disk = os.statvfs(training.checkpoints)
     with open(filler, "wb") as file:
         os.posix_fallocate(file.fileno(), 0, disk.f_bavail * disk.f_frsize - (1 << 19))
-    training.until(lambda: [x for x in training.lines("not saved") if x["time"] > start])
-    stands = sorted(training.checkpoints.glob("step-*.safetensors"))
+    failed = training.until(lambda: [x for x in training.lines("not saved") if x["time"] > start])
+    assert sorted(training.checkpoints.glob("step-*.safetensors")), "the last one has gone"
     filler.unlink()
     freed = time.time()
     training.until(lambda: training.lines("saved")[-1]["time"] > freed)
-    return stands
+    return training.after(failed[0]["time"]) - failed[0]["time"]
