@@ -139,7 +139,7 @@ class Training:
 
     def _left(self):
         parts = [f for f in self.checkpoints.iterdir() if f.suffix != ".safetensors"]
-        here = [p for p in psutil.process_iter() if str(self.folder) in " ".join(cmdline(p))]
+        here = [p for p in psutil.process_iter() if str(self.checkpoints) in " ".join(cmdline(p))]
         return self.cluster.left() + parts + here
 
 

@@ -59,9 +59,13 @@ class Round:
             return 0.0
         return ((ended - expected).norm() / expected.norm()).item()
 
+    def found(self, num_ranks):
+        """What it has cost, the distance of the end weights, and when each process trained."""
+        return {"rows": self.rows, "apart": self.apart(num_ranks), "lives": self.training.lives()}
+
 
 def same_ranks(cluster, folder, seed=None):
-    """Rows of the harms after which the same number of ranks trains: (rows, distance)."""
+    """What the harms cost after which the same number of ranks trains."""
     one = Round(cluster, folder, 60, seed, "--dropout=0.2")
     with one.training as training:
         training.until(lambda: training.lines("saved"))
@@ -72,15 +76,15 @@ def same_ranks(cluster, folder, seed=None):
         for name, harm in SAME_RANKS.items():
             one.harm(name, harm, 3)
         one.end()
-    return one.rows, one.apart(3)
+    return one.found(3)
 
 
 def other_ranks(cluster, folder, seed=None):
-    """Rows of the harms after which fewer or more train: (rows, distance)."""
+    """What the harms cost after which fewer or more ranks train."""
     one = Round(cluster, folder, 90, seed)
     with one.training as training:
         training.until(lambda: training.lines("saved"))
         for name, (harm, ranks) in OTHER_RANKS.items():
             one.harm(name, harm, ranks)
         one.end()
-    return one.rows, one.apart(1)
+    return one.found(1)

@@ -13,13 +13,13 @@ def cheap(rows):
 
 
 def test_the_same_ranks_end_bit_for_bit(three_hosts, tmp_path):
-    rows, apart = same_ranks(three_hosts, tmp_path)
-    assert cheap(rows), rows
-    assert next(r["repeated"] for r in rows if r["harm"].startswith("SIGTERM")) == 0
-    assert apart == 0
+    found = same_ranks(three_hosts, tmp_path)
+    assert cheap(found["rows"]), found
+    assert found["rows"][-1]["repeated"] == 0, "SIGTERM did not save"
+    assert found["apart"] == 0
 
 
 def test_other_ranks_end_where_one_would(three_hosts, tmp_path):
-    rows, apart = other_ranks(three_hosts, tmp_path)
-    assert cheap(rows), rows
-    assert apart < 1e-5
+    found = other_ranks(three_hosts, tmp_path)
+    assert cheap(found["rows"]), found
+    assert found["apart"] < 1e-5
