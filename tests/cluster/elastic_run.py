@@ -93,7 +93,8 @@ class Training:
         start = time.time()
         harm()
         again = self.trains(start, world_size)[0]
-        before = [s for s in self.lines("step") if s["time"] < again["time"]]
+        life = max(line["time"] for line in self.lines("begins") if line["time"] < start)
+        before = [s for s in self.lines("step") if life < s["time"] < again["time"]]
         reached = max(s["step"] for s in before) + 1
         return {"seconds": again["time"] - start, "repeated": reached - again["step"],
                 "ranks": world_size}  # fmt: skip
