@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -213,7 +214,8 @@ def test_a_training_that_went_back_saves_again(three, tmp_path):
         net = network()
         net[0].bias.data.fill_(step)
         checkpoints.save(tmp_path, step, net)
-        assert checkpoints.newest(tmp_path, network()).step == step
+        with warnings.catch_warnings(action="error"):  # of two with 30 the later one comes first
+            assert checkpoints.newest(tmp_path, network()).step == step
     assert len(list(tmp_path.iterdir())) == 2
     checkpoints.save(tmp_path, 50, network())
     assert steps(tmp_path) == [40, 50] and three[0] not in tmp_path.iterdir()
