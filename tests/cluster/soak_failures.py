@@ -7,7 +7,7 @@ from statistics import median
 
 import pytest
 from rounds import SAVE_EVERY, other_ranks, same_ranks
-from test_failures import SECONDS, cheap
+from test_failures import cheap
 
 from d2lmgpu.records import store
 
