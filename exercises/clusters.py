@@ -109,17 +109,20 @@ def missing(saved, momentum, dropout, position):
 # %% [markdown] exercise="place-it"
 # ### Place the checkpoint
 #
-# A training of `total` updates saves after every `every` updates, and at its end. `saves(first,
-# total, every)` should be the list of the numbers of updates after which a life that goes on after
-# `first` updates saves. A training that was killed often never came to its end with this one. Why?
+# A training of `total` updates saves after every `every` updates, and at its end. It was killed and
+# goes on after `first` updates; now it has made `done` of them. `next_save` should be the number
+# of updates after which it saves next. With this one, a training that was killed again and again
+# in less than `every` updates saved nothing any more. Mend it so that each life saves after the
+# same updates.
 
 # %% given="from-here"
-def saves(first, total, every):
-    return [*range(first + every, total, every), total]
+def next_save(done, first, total, every):
+    since = done - first
+    return min(first + since - since % every + every, total)
 
 # %%
-def saves(first, total, every):
-    return [*range(first - first % every + every, total, every), total]
+def next_save(done, first, total, every):
+    return min(done - done % every + every, total)
 
 # %% [markdown] exercise="interval" kind="predict"
 # ### Choose the interval

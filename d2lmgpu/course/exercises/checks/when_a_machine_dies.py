@@ -39,35 +39,34 @@ formula(
 )  # fmt: skip
 
 
-def life(first, total, every):
-    """By doing the updates, one after the other."""
-    return [n for n in range(first + 1, total + 1) if n % every == 0 or n == total]
-
-
 formula(
     "place-it",
-    "A life begins at update 30 after a SIGTERM, and saves every 100. When does it save first?",
+    "A life that begins at update 30 saves every 100. When does it save first?",
     "If each life counts from its own beginning, a short one never comes as far as a save.",
     cases=lambda g: [
-        (first, 1000, every)
-        for every in (20, 100, 130) for first in (0, 100, *g.integers(1, 900, 3).tolist())
-    ] + [(90, 95, 100), (0, 300, 100)],
-    right=life,
+        (first + int(g.integers(0, 300)), first, 1000, every)
+        for every in (20, 100, 130) for first in (0, 100, *g.integers(1, 600, 3).tolist())
+    ] + [(90, 30, 95, 100), (100, 30, 300, 100)],
+    right=lambda done, first, total, every: next(
+        n for n in range(done + 1, total + 1) if n % every == 0 or n == total
+    ),
     slips={
         "from-here": (
-            lambda first, total, every: [*range(first + every, total, every), total],
+            lambda done, first, total, every: min(
+                first + (done - first) // every * every + every, total
+            ),
             "It counts from where this life began, so that the next save moves away.",
         ),
         "no-end": (
-            lambda first, total, every: [n for n in life(first, total, every) if n % every == 0],
+            lambda done, first, total, every: done // every * every + every,
             "The end is saved, too.",
         ),
         "before": (
-            lambda first, total, every: [*range(first - first % every, total, every), total],
-            "The update with which a life begins has been saved before.",
+            lambda done, first, total, every: min(-(-done // every) * every, total),
+            "After the update that was just made it has saved already.",
         ),
     },
-    what="The list",
+    what="The next save",
     says="Each life saves after the same updates, however it began.",
     sized=False,
 )  # fmt: skip
