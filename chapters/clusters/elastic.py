@@ -15,11 +15,11 @@ import sys
 import tempfile
 import time
 
+from d2lmgpu.cluster.state import ssh_options
 from d2lmgpu.hosts.ssh import PACKAGE
 from d2lmgpu.hosts.store import hold_store
-from d2lmgpu.cluster.state import ssh_options
 
-TRIES = 5  # how often torchrun may fail on a host that answers
+TRIES, LONG = 3, 300  # torchruns that fail one after another, none of which lasted so many seconds
 ALONE = 60  # seconds without any torchrun that runs
 AGAIN = 1  # seconds until a host is tried again
 LEAVE = 40  # seconds that torchrun has to end: it gives its workers 30
@@ -43,7 +43,7 @@ class Host:
     """A host, and the torchrun on it."""
 
     def __init__(self, name, number, endpoint, words):
-        options = [f"--nnodes=1:{number}", "--nproc-per-node=1", "--max-restarts=10",
+        options = [f"--nnodes=1:{number}", "--nproc-per-node=1", "--max-restarts=5",
                    "--monitor-interval=0.5", "--rdzv-backend=c10d", f"--rdzv-id={os.getpid()}",
                    f"--rdzv-endpoint={endpoint}", f"--rdzv-conf={MEETING}"]
         remote = REMOTE.format(
@@ -55,7 +55,7 @@ class Host:
         self._command = ssh(name, remote)
 
     def start(self):
-        self._words = tempfile.TemporaryFile("w+")
+        self._words, self._begun = tempfile.TemporaryFile("w+"), time.monotonic()
         self.process = subprocess.Popen(
             self._command, stdin=subprocess.PIPE, stdout=sys.stdout, stderr=self._words,
             start_new_session=True,
@@ -70,7 +70,9 @@ class Host:
         status = self.process.poll()
         if status is not None:
             self.process, self.ended = None, time.monotonic()
-            self.failed += status not in (0, NO_WAY)
+            if status not in (0, NO_WAY):
+                lasted = self.ended - self._begun
+                self.failed = 1 + (self.failed if lasted < LONG else 0)
         return status
 
     def said(self):
@@ -127,21 +129,21 @@ def main(names, *words):
     address = address_of_this_machine(names[0])
     store, (_, port) = hold_store(names[0], address)
     hosts = [Host(name, len(names), f"{address}:{port}", words) for name in names]
-    result = "stopped"
     try:
         result = keep(hosts)
     except KeyboardInterrupt:
         result = "It was stopped. Started again in the same way, it goes on from its checkpoint."
-    finally:
-        deadline = time.monotonic() + (10 if result == 0 else LEAVE)
-        for host in hosts:
-            if result != 0:
-                host.leave()
-        for host in hosts:
-            host.end(deadline)
-        del store
+    deadline = time.monotonic() + (10 if result == 0 else LEAVE)
+    for host in hosts:
+        if result != 0:
+            host.leave()
+    for host in hosts:
+        host.end(deadline)
+    del store  # not before: the hosts meet there
     return result
 
 
 if __name__ == "__main__":
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
     sys.exit(main(*sys.argv[1:]))
