@@ -2,6 +2,9 @@
 
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -45,3 +48,21 @@ def test_launched_again_it_goes_on(tmp_path):
     begun, found = launch(worker, tmp_path / "killed", None, num_processes=2)[0]
     assert begun == 4
     assert all(torch.equal(found[name], value) for name, value in expected.items())
+
+
+def elastic(folder, *options):
+    """The page's script as the only rank."""
+    alone = {"RANK": "0", "WORLD_SIZE": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}
+    script = Path(__file__).parents[2] / "chapters/clusters/train_elastic.py"
+    return subprocess.run(
+        [sys.executable, script, "--num-train=242", f"--checkpoints={folder}", *options],
+        env=os.environ | alone, text=True, capture_output=True,
+    )  # fmt: skip
+
+
+def test_the_script_goes_on_with_its_own_settings_only(tmp_path):
+    assert elastic(tmp_path, "--epochs=1").returncode == 0
+    other = elastic(tmp_path, "--epochs=2", "--seed=3")
+    assert other.returncode == 1 and "begun with seed=0, not 3" in other.stderr
+    assert elastic(tmp_path, "--epochs=2", "--batch-size=40").returncode == 0
+    assert sorted(int(file.name[5:13]) for file in tmp_path.iterdir()) == [3, 10]
