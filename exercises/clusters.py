@@ -87,3 +87,50 @@ def ranks(procid, localid, ntasks, nnodes):
 # %%
 def jobs(minutes, limit, start):
     return -(-minutes // (limit - start))
+
+# %% [markdown] pages=["clusters/when-a-machine-dies"]
+# ## When a Machine Dies
+
+# %% [markdown] exercise="missing"
+# ### What is missing in this checkpoint?
+#
+# A training is to go on bit for bit. Its checkpoint holds the weights and what is named in the list
+# `saved`. The optimizer has this `momentum`, the network this `dropout`, and the checkpoint was
+# written `position` images after the epoch's beginning, in an order that is made of the seed and
+# the epoch. Write `missing(saved, momentum, dropout, position)`: three numbers, for `"optimizer"`,
+# `"random"` and `"position"` in this order, each 1 if it has to be in the checkpoint and is not,
+# else 0.
+
+# %%
+def missing(saved, momentum, dropout, position):
+    needed = {"optimizer": momentum > 0, "random": dropout > 0, "position": position > 0}
+    return [int(need and name not in saved) for name, need in needed.items()]
+
+# %% [markdown] exercise="place-it"
+# ### Place the checkpoint
+#
+# A training of `total` updates saves after every `every` updates, and at its end. It was killed and
+# goes on after `first` updates; now it has made `done` of them. `next_save` should be the number
+# of updates after which it saves next. With this one, a training that was killed again and again
+# in less than `every` updates saved nothing any more. Mend it so that each life saves after the
+# same updates.
+
+# %% given="from-here"
+def next_save(done, first, total, every):
+    since = done - first
+    return min(first + since - since % every + every, total)
+
+# %%
+def next_save(done, first, total, every):
+    return min(done - done % every + every, total)
+
+# %% [markdown] exercise="interval" kind="predict"
+# ### Choose the interval
+#
+# A checkpoint takes `cost` seconds, an update `update` seconds, and each of `hosts` hosts fails
+# once in `days` days. One failure ends all. Write `every(cost, update, hosts, days)`: after how
+# many updates to save, by Young's formula. It need not be a whole number.
+
+# %%
+def every(cost, update, hosts, days):
+    return (2 * cost * days * 86400 / hosts) ** 0.5 / update

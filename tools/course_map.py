@@ -39,9 +39,10 @@ IDEAS = {
     "scaling/cost-model": "say before a run what it will cost",
     "clusters/many-machines": "several hosts, and the slow link between them",
     "clusters/on-your-cluster": "from the notebook to a job, the queue and a sweep",
+    "clusters/when-a-machine-dies": "hosts are killed, and the training goes on",
 }
 FRAMEWORKS = {
-    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/on"),
+    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/[ow]"),
     "MXNet": (VERMILLION, r"mxnet|gluon"),
     "no framework, or both": (GREEN, ""),
 }

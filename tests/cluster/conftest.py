@@ -1,5 +1,6 @@
 """Four hosts in one box, two more with a Slurm, and what runs left on them."""
 
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,20 @@ def two_hosts(tmp_path, monkeypatch):
     with standing(folder, "--hosts", 2):
         monkeypatch.setenv(state.VARIABLE, str(folder))
         yield Cluster(folder)
+
+
+@pytest.fixture
+def three_hosts(tmp_path, monkeypatch):
+    """Three hosts with slow links, and a small disk for checkpoints that they see."""
+    folder, disk = tmp_path / "cluster", tmp_path / "checkpoints"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", disk], check=True)
+    try:
+        with standing(folder, "--hosts", 3, "--rate", "100mbit"):
+            monkeypatch.setenv(state.VARIABLE, str(folder))
+            yield Cluster(folder)
+    finally:
+        subprocess.run(["umount", disk], check=True)
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The ready job files train, on the box: by sbatch, as an array, and by ssh."""
 
+import json
 import os
 import shutil
 import signal
@@ -18,7 +19,7 @@ SMALL = ["--num-train", "242", "--num-test", "100", "--batch-size", "120", "--ep
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A folder with the job files and the script in it, where the output may go."""
-    for name in ("clusters", "chapters/concise"):
+    for name in ("clusters", "chapters/concise", "chapters/clusters"):
         shutil.copytree(ROOT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHON", sys.executable)
@@ -73,6 +74,18 @@ def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, cours
     one = weights("alone.pt")
     for file in ("slurm.pt", "ssh.pt"):
         assert apart(weights(file), one) < 1e-5
+    assert slurm.left() == []
+
+
+def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(slurm, course):
+    words = ["clusters/jobs/elastic.sbatch", "--num-train=242", "--checkpoints=saved"]
+    for epochs in (1, 2):
+        number = submitted(slurm, *words, f"--epochs={epochs}", "--timeline=timeline")
+        said = (course / f"elastic-{number}.out").read_text()
+        assert list((course / "saved").glob(f"step-{3 * epochs:08}-*")), said
+    lines = [json.loads(x) for f in course.glob("timeline/*") for x in f.read_text().splitlines()]
+    begun = sorted((line["step"], line["host"]) for line in lines if line["what"] == "begins")
+    assert begun == [(0, "n1"), (0, "n2"), (3, "n1"), (3, "n2")]
     assert slurm.left() == []
 
 

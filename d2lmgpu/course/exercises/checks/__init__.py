@@ -21,6 +21,7 @@ CHAPTERS = (
     "sharding",
     "torchrun",
     "unequal_devices",
+    "when_a_machine_dies",
 )
 
 for chapter in CHAPTERS:

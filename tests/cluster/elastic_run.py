@@ -1,0 +1,191 @@
+"""A training on hosts that is harmed, as a test sees it: by what its ranks have logged."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from pathlib import Path
+
+import psutil
+import safetensors.torch
+import torch
+
+HERE = Path(__file__).parent
+PAGE = HERE.parents[1] / "chapters" / "clusters"
+NUM_TRAIN, BATCH = 610, 120  # the last batch of an epoch has 10 images
+SETTINGS = [f"--num-train={NUM_TRAIN}", f"--batch-size={BATCH}"]
+LIMIT = 90  # seconds to wait for anything
+
+
+class Training:
+    """The page's script on hosts, kept alive by the page's launcher."""
+
+    def __init__(self, cluster, folder, hosts, *options):
+        self.cluster, self.folder = cluster, folder
+        self.checkpoints, self.log = folder / "checkpoints", folder / "log"
+        self._command = [
+            sys.executable, PAGE / "elastic.py", " ".join(hosts),
+            HERE / "dies_on_demand.py", folder, "--checkpoints", self.checkpoints,
+            "--timeline", self.log, *SETTINGS, *options,
+        ]  # fmt: skip
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(
+            list(map(str, self._command)), text=True, cwd=self.folder, start_new_session=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.communicate()
+
+    def lines(self, what=None):
+        """What all ranks have logged so far, in the order of time."""
+        texts = [file.read_text() for file in self.log.glob("*.jsonl")]
+        lines = [json.loads(line) for text in texts for line in text.split("\n")[:-1]]
+        return sorted(
+            (line for line in lines if what in (None, line["what"])), key=lambda line: line["time"]
+        )
+
+    def until(self, found):
+        """What ``found()`` gives, once it is something."""
+        deadline = time.monotonic() + LIMIT
+        while not (result := found()):
+            assert time.monotonic() < deadline, self.told()
+            if self.process.poll() not in (None, 0):
+                raise AssertionError(self.told())
+            time.sleep(0.02)
+        return result
+
+    def told(self):
+        """What there is to say of a training that does not go on."""
+        last = [line for line in self.lines() if line["what"] != "step"][-12:]
+        if self.process.poll() is None:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return "\n".join([*map(str, last), *map(str, self.process.communicate())])
+
+    def steps(self, since, world_size=None):
+        """The updates made after ``since`` by ranks that have begun after it."""
+        born = {(b["host"], b["pid"]) for b in self.lines("begins") if b["time"] > since}
+        steps = [s for s in self.lines("step") if (s["host"], s["pid"]) in born]
+        return [s for s in steps if world_size in (None, s["world_size"])]
+
+    def trains(self, since, world_size):
+        """Wait until so many ranks that began after ``since`` have made an update; its lines."""
+
+        def all_of_them():
+            steps = self.steps(since, world_size)
+            return steps if len({s["rank"] for s in steps}) == world_size else None
+
+        return self.until(all_of_them)
+
+    def goes_on(self, harm, world_size):
+        """Do ``harm()``; seconds until training went on with so many ranks, and steps repeated."""
+        start = time.time()
+        harm()
+        again = self.trains(start, world_size)[0]
+        life = max(line["time"] for line in self.lines("begins") if line["time"] < start)
+        before = [s for s in self.lines("step") if life < s["time"] < again["time"]]
+        reached = max(s["step"] for s in before) + 1
+        return {"seconds": again["time"] - start, "repeated": reached - again["step"],
+                "ranks": world_size}  # fmt: skip
+
+    def lives(self):
+        """When each process made its first and its last update, in seconds since the first one."""
+        first, last = {}, {}
+        for line in self.lines("step"):
+            who = line["host"], line["pid"]
+            first.setdefault(who, line)
+            last[who] = line
+        start = min(line["time"] for line in first.values())
+        return [{"host": line["host"], "rank": line["rank"], "ranks": line["world_size"],
+                 "from": line["time"] - start, "to": last[who]["time"] - start}
+                for who, line in first.items()]  # fmt: skip
+
+    def after(self, moment):
+        """When the first update after ``moment`` was made."""
+        return min(line["time"] for line in self.lines("step") if line["time"] > moment)
+
+    def workers(self, host):
+        return [p for p in self.cluster.processes(host) if is_worker(p)]
+
+    def host_of(self, rank):
+        """The host on which the rank of the newest life is."""
+        return [line["host"] for line in self.lines("begins") if line["rank"] == rank][-1]
+
+    def ended(self):
+        """Wait for the end; what was printed."""
+        timer = threading.Timer(LIMIT, self.process.kill)
+        timer.start()
+        out, err = self.process.communicate()
+        timer.cancel()
+        assert self.process.returncode == 0, err
+        return out + err
+
+    def left(self, seconds=10):
+        """What is left of it, given so many seconds to go."""
+        deadline = time.monotonic() + seconds
+        while (left := self._left()) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        return left
+
+    def _left(self):
+        parts = [f for f in self.checkpoints.iterdir() if f.suffix != ".safetensors"]
+        here = [p for p in psutil.process_iter() if str(self.checkpoints) in " ".join(cmdline(p))]
+        return self.cluster.left() + parts + here
+
+
+def cmdline(process):
+    try:
+        return process.cmdline()
+    except psutil.Error:  # it has gone
+        return []
+
+
+def is_worker(process):
+    words = cmdline(process)
+    script = str(HERE / "dies_on_demand.py")
+    return script in words and "torch.distributed.run" not in words
+
+
+def undisturbed(folder, processes, *options):
+    """The same training by ``processes`` ranks that nothing happens to; its weights."""
+    checkpoints = folder / f"undisturbed-{processes}"
+    subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone",
+         f"--nproc-per-node={processes}", str(PAGE / "train_elastic.py"),
+         "--checkpoints", str(checkpoints), *SETTINGS, *options],
+        check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True,
+    )  # fmt: skip
+    return weights(checkpoints)
+
+
+def weights(checkpoints):
+    """All tensors of the newest checkpoint but the random states, as one vector."""
+    state = safetensors.torch.load_file(max(checkpoints.glob("step-*.safetensors")))
+    kept = sorted(name for name in state if not name.startswith("/random"))
+    return torch.cat([state[name].flatten().double() for name in kept])
+
+
+def seen(lines):
+    """{epoch: images in the order of steps} of what counted: each step's last execution."""
+    last = defaultdict(list)
+    for line in reversed([line for line in lines if line["what"] == "step"]):
+        steps = last[line["step"]]
+        if len(steps) < (steps or [line])[0]["world_size"]:
+            steps.append(line)
+    epochs = defaultdict(list)
+    for steps in last.values():
+        assert {s["rank"] for s in steps} == set(range(steps[0]["world_size"]))
+        for step in steps:
+            epochs[step["epoch"]] += step["images"]
+    return epochs

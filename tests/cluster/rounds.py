@@ -1,0 +1,90 @@
+"""Trainings that are harmed again and again, and what each harm has cost: a row of the record."""
+
+import random
+import time
+
+import torch
+from elastic_run import NUM_TRAIN, Training, seen, undisturbed, weights
+from harms import (
+    cut,
+    die_in,
+    end_and_start,
+    fill_disk,
+    heal,
+    kill_host,
+    kill_meeting_host,
+    kill_worker,
+)  # fmt: skip
+
+HOSTS = ["n1", "n2", "n3"]
+SAVE_EVERY = 20
+SAME_RANKS = {"worker killed": kill_worker, "killed in an allreduce": die_in("allreduce"),
+              "killed in a checkpoint": die_in("checkpoint"),
+              "SIGTERM, started again": end_and_start}  # fmt: skip
+OTHER_RANKS = {"link cut": (cut, 2), "link healed": (heal, 3), "host killed": (kill_host, 2),
+               "meeting host killed": (kill_meeting_host, 1)}  # fmt: skip
+
+
+class Round:
+    """A training on three hosts, harmed at moments drawn with ``seed``; without one, at once."""
+
+    def __init__(self, cluster, folder, epochs, seed, *options):
+        self.epochs, self.folder = epochs, folder
+        self.options = [f"--epochs={epochs}", f"--save-every={SAVE_EVERY}", *options]
+        self.training = Training(cluster, folder, HOSTS, *self.options)
+        self.chance, self.seed = random.Random(seed), seed
+        self.rows = []
+
+    def harm(self, name, harm, ranks):
+        if self.seed is not None:
+            time.sleep(2 * self.chance.random())
+        found = self.training.goes_on(lambda: harm(self.training), ranks)
+        self.rows.append({"harm": name} | found)
+        print(self.rows[-1], flush=True)
+
+    def end(self):
+        """Wait for the end: each image came once an epoch, nothing is left."""
+        self.training.ended()
+        left = self.training.left()
+        assert left == [], left
+        found = seen(self.training.lines())
+        assert sorted(found) == list(range(self.epochs))
+        assert all(sorted(images) == list(range(NUM_TRAIN)) for images in found.values())
+
+    def apart(self, num_ranks):
+        """How far the weights are from those of a run that nothing happened to."""
+        expected = undisturbed(self.folder, num_ranks, *self.options)
+        ended = weights(self.training.checkpoints)
+        if torch.equal(ended, expected):
+            return 0.0
+        return ((ended - expected).norm() / expected.norm()).item()
+
+    def found(self, num_ranks):
+        """What it has cost, the distance of the end weights, and when each process trained."""
+        return {"rows": self.rows, "apart": self.apart(num_ranks), "lives": self.training.lives()}
+
+
+def same_ranks(cluster, folder, seed=None):
+    """What the harms cost after which the same number of ranks trains."""
+    one = Round(cluster, folder, 50, seed, "--dropout=0.2")
+    with one.training as training:
+        training.until(lambda: training.lines("saved"))
+        begun = len(training.lines("begins"))
+        seconds = fill_disk(training)
+        assert len(training.lines("begins")) == begun == 3, "a full disk has stopped it"
+        one.rows.append({"harm": "disk full", "seconds": seconds, "repeated": 0, "ranks": 3})
+        for name, harm in SAME_RANKS.items():
+            one.harm(name, harm, 3)
+        one.end()
+    return one.found(3)
+
+
+def other_ranks(cluster, folder, seed=None):
+    """What the harms cost after which fewer or more ranks train."""
+    one = Round(cluster, folder, 100, seed)
+    with one.training as training:
+        training.until(lambda: training.lines("saved"))
+        for name, (harm, ranks) in OTHER_RANKS.items():
+            one.harm(name, harm, ranks)
+        one.end()
+    return one.found(1)

@@ -1,0 +1,39 @@
+"""A training on three hosts goes on after each harm, with the weights that it would have had.
+
+One of each harm; ``make soak`` has five of each, at random moments.
+"""
+
+import subprocess
+import sys
+
+from elastic_run import PAGE
+from rounds import SAVE_EVERY, other_ranks, same_ranks
+
+SECONDS = 30  # until training goes on
+
+
+def cheap(rows):
+    return all(r["seconds"] < SECONDS and r["repeated"] <= SAVE_EVERY for r in rows)
+
+
+def test_the_same_ranks_end_bit_for_bit(three_hosts, tmp_path):
+    found = same_ranks(three_hosts, tmp_path)
+    assert cheap(found["rows"]), found
+    assert found["rows"][-1]["repeated"] == 0, "SIGTERM did not save"
+    assert found["apart"] == 0
+
+
+def test_other_ranks_end_where_one_would(three_hosts, tmp_path):
+    found = other_ranks(three_hosts, tmp_path)
+    assert cheap(found["rows"]), found
+    assert found["apart"] < 1e-5
+
+
+def test_what_cannot_begin_ends_in_words():
+    elastic = [sys.executable, PAGE / "elastic.py"]
+    done = subprocess.run(elastic, text=True, capture_output=True)
+    assert done.returncode == 1 and 'python elastic.py "n1 n2 n3"' in done.stderr
+    nowhere = [*elastic, "nowhere.invalid", "train_elastic.py"]
+    done = subprocess.run(nowhere, text=True, capture_output=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("Host nowhere.invalid cannot be reached: ssh: ")
