@@ -10,7 +10,8 @@ The observer is a module of this package, named by the caller. It has
 
     def observe(watch: d2lmgpu.watch.worker.Watch): ...
 
-which is called once in each process before the script's first line. It puts its hooks where it
+which is called once in each process when the script imports PyTorch, before it uses anything of
+it (``watch.torch``): what a script sets before that import still counts. It puts its hooks where it
 wants them, and leaves what it saw by ``watch.at_end(function)``.
 
 A run ends with the script or at the first of its ``Limits``. However it ends, no process is left,

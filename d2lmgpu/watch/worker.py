@@ -1,8 +1,9 @@
 """The process in which a reader's script runs: ``python -m d2lmgpu.watch.worker SCRIPT ARGS``.
 
-The settings are in the environment (``ranks.VARIABLE``). Before the script runs, its writes are
-diverted (``files``), its steps are counted (``steps``) and the observer's hooks are in place. At
-the end, whichever comes first, a report is written and the process ends at once.
+The settings are in the environment (``ranks.VARIABLE``). What the script writes is diverted from
+its first line on (``files``). When it imports PyTorch, its steps are counted (``steps``) and the
+observer's hooks are put in place, before anything of PyTorch is used. At the end, whichever comes
+first, a report is written and the process ends at once.
 """
 
 import atexit
@@ -23,6 +24,7 @@ from types import SimpleNamespace
 
 from d2lmgpu.watch import ranks
 from d2lmgpu.watch.files import divert, divert_torch
+from d2lmgpu.watch.late import once_imported
 from d2lmgpu.watch.steps import Steps
 
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
@@ -38,9 +40,7 @@ class Watch:
     """
 
     def __init__(self, settings, spawned):
-        import torch
-
-        self.torch, self.spawned, self.settings = torch, spawned, settings
+        self.torch, self.steps, self.spawned = None, None, spawned
         self.options, self.script = settings["options"], settings["script"]
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
@@ -48,11 +48,14 @@ class Watch:
         self.distributed, self.records = False, 0
         self._at_end, self._ending, self._start = [], threading.Lock(), time.monotonic()
         self._diverted = divert(self.folder)
-        divert_torch(torch, self._diverted)
-        self.steps = Steps(torch)
-        self.steps.after.append(self._look)
-        self._note_the_group()
         threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
+
+    def use(self, torch):
+        """PyTorch is imported now: count the steps, divert what it writes."""
+        self.torch, self.steps = torch, Steps(torch)
+        self.steps.after.append(self._look)
+        divert_torch(torch, self._diverted)
+        self._note_the_group()
 
     def at_end(self, function):
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
@@ -91,8 +94,10 @@ class Watch:
         """Write the report and end this process; a second call, from any thread, never returns."""
         if not self._ending.acquire(blocking=False):
             threading.Event().wait()
-        report = {"rank": self.rank, "world": self.world, "end": how, "steps": self.steps.number,
-                  "backwards": self.steps.backwards, "optimizer": bool(self.steps.optimizers),
+        report = {"rank": self.rank, "world": self.world, "end": how,
+                  "steps": self.steps.number if self.steps else 0,
+                  "backwards": self.steps.backwards if self.steps else 0,
+                  "optimizer": bool(self.steps and self.steps.optimizers),
                   "distributed": self.distributed, "spawned": self.spawned, **fields}  # fmt: skip
         for function in self._at_end:
             report |= function() or {}
@@ -128,7 +133,7 @@ class Watch:
             now = time.monotonic()
             if now - self._start > self.limits.wall:
                 self.end("wall")
-            if self.steps.first and now - self.steps.first > self.limits.seconds:
+            if self.steps and self.steps.first and now - self.steps.first > self.limits.seconds:
                 self.end("seconds")
 
     def _note_the_group(self):
@@ -155,7 +160,12 @@ def watch(spawned=False):
     settings = json.loads(os.environ[ranks.VARIABLE])
     _watch_what_is_spawned()
     watch = Watch(settings, spawned)
-    importlib.import_module(settings["observer"]).observe(watch)
+
+    def begin(torch):
+        watch.use(torch)
+        importlib.import_module(settings["observer"]).observe(watch)
+
+    once_imported("torch", begin)
     return watch
 
 
@@ -180,7 +190,7 @@ def spawned():
     here = watch(spawned=True)
 
     def report():
-        if here.distributed or here.steps.number:
+        if here.distributed or (here.steps and here.steps.number):
             here.end("finished")
 
     # multiprocessing leaves a child by os._exit, after what is registered here
