@@ -1,0 +1,141 @@
+"""``check``: run a script with k processes and with one on the same rows, and compare them."""
+
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from d2lmgpu.check import rules, words
+from d2lmgpu.check.evidence import Evidence, distance
+from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.run import Limits, check_devices, check_script, run
+
+OBSERVER = "d2lmgpu.check.observer"
+LIMITS = Limits(steps=36)
+COMPARED = 12  # updates: later ones differ by rounding that has grown
+SAME = {True: 1e-6, False: 1e-2}  # double or not: weights that are this near, relative to their way
+SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What ``check`` found.
+
+    equal: whether the weights of k processes are those of one. difference: between them, relative
+    to the way that they have gone; without a comparable run, of the gradients. defect: a name of
+    issue's list, "none", or "unknown" where something differs and no rule says what. where:
+    "file:line" or None. detail and notes: words.
+    """
+
+    equal: bool
+    difference: float
+    defect: str
+    where: str | None
+    detail: str
+    notes: list[str]
+    updates: int
+    devices: int
+    double: bool
+
+    def json(self):
+        return {name: getattr(self, name) for name in ("equal", "difference", "defect", "where")}
+
+
+def check(script, arguments=(), devices=2, limits=LIMITS) -> Verdict:
+    """Is the training of ``script`` with ``devices`` processes that with one?
+
+    Runs it at least twice, for a few updates each. Raises WatchError, in words, for a script that
+    cannot be compared.
+    """
+    path = check_script(script)
+    devices = check_devices(devices)
+    if devices < 2:
+        raise WatchError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
+    spawns = bool(SPAWNS.search(path.read_text()))
+    processes = 1 if spawns else devices
+
+    def watched(double):
+        return run(path, arguments, processes, OBSERVER, {"double": double}, limits)
+
+    double = True
+    many = watched(double)
+    if any(report["end"] == "raised" for report in many.reports):
+        double = False  # data of another type, most often: what then still raises is the script's
+        many = watched(double)
+    _must_train(many)
+    evidence = Evidence(many, double)
+    one = None
+    if evidence.grouped and not spawns:
+        one = _replayed(path, arguments, evidence, many, double, limits)
+    return _verdict(evidence, one, many, spawns)
+
+
+def _must_train(watched):
+    trained = [report for report in watched.reports if report.get("updates")]
+    if len(trained) < len(watched.reports) or not trained:
+        if any(report["backwards"] and not report["optimizer"] for report in watched.reports):
+            raise WatchError(
+                "The script updates its weights without an optimizer of torch.optim: what it does "
+                "with its gradients cannot be seen. Use torch.optim.SGD for the check."
+            )
+        raise WatchError(watched.trouble or "Not all processes of the script have trained.")
+    if any(report["notes"].get("sharded") for report in watched.reports):
+        raise WatchError("The script shards its parameters (FSDP): check compares whole ones only.")
+
+
+def _replayed(path, arguments, evidence, many, double, limits):
+    """The run with one process on the rows of all, or None if it does not train."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, data in many.files.items():
+            Path(folder, name).write_bytes(data)
+        kept = all(f"kept-batches-{rank}" in many.files for rank in range(evidence.world))
+        if not kept or "kept-start-0" not in many.files:
+            return None
+        rates = [update["lr"] for update in evidence.first["updates"]]
+        replay = {"folder": folder, "ranks": evidence.world, "lr": rates}
+        options = {"double": double, "replay": replay}
+        alone = run(path, arguments, 1, OBSERVER, options, limits)
+    if not alone.reports or not alone.reports[0].get("updates"):
+        return None
+    single = Evidence(alone, double)
+    report = single.first
+    rows = single.rows(0)
+    return report | {"own_rows": rows and rows * report["share"], "evidence": single}
+
+
+def _verdict(evidence, one, many, spawns):
+    defect, where, detail = rules.defect(evidence, one)
+    notes = words.notes(evidence, many, spawns)
+    apart = any((evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps))
+    wrong = max(evidence.errors[:COMPARED], default=0.0)
+    replay = one and _difference(evidence, one["evidence"])
+    same = SAME[evidence.eps < 1e-5]
+    comparable = replay is not None and (one["replayed"] or replay < same)
+    difference = replay if comparable else wrong
+    equal = (
+        evidence.grouped and not apart and difference < (same if comparable else 10 * evidence.eps)
+    )
+    random = {"batch norm", "noise", "dropout"} & {n for r in evidence.ranks for n in r["notes"]}
+    if not comparable:
+        notes.append(words.NOT_REPLAYED)
+    if defect == "none" and not equal and not (comparable and random):
+        defect, detail = "unknown", "the weights differ, and no rule says why"
+    return Verdict(bool(equal), float(difference), defect, where, detail, notes,
+                   evidence.steps, evidence.world, evidence.eps < 1e-5)  # fmt: skip
+
+
+def _difference(many, one):
+    """How far rank 0's weights are from those of one process, relative to the way of these."""
+    steps = min(many.steps, one.steps, COMPARED)
+    if many.sizes != one.sizes or not steps:
+        return None
+    if any(len(many.passes(t)[0]) != len(one.passes(t)[0]) for t in range(steps)):
+        return None
+    if any(many.rows(t) != one.rows(t) for t in range(steps)):
+        return None
+    start = one.every("before", 0)[0]
+    way = np.linalg.norm(one.every("after", steps - 1)[0] - start)
+    ends = [e.every("after", steps - 1)[0] for e in (many, one)]
+    return float(np.linalg.norm(ends[0] - ends[1]) / way) if way else distance(*ends)
