@@ -6,6 +6,7 @@ starts from rank 0's first weights, with the learning rates of k ranks.
 """
 
 import io
+import os
 from functools import wraps
 
 EPOCH = 12  # batches; 2, 3, 4 or 6 micro-batches an update fit
@@ -27,10 +28,9 @@ class Batches:
 
     def _read(self, replay):
         """{where and number: batches of all ranks} and rank 0's first weights."""
-        ranks = [
-            self.torch.load(f"{replay['folder']}/kept-batches-{rank}", weights_only=True)
-            for rank in range(replay["ranks"])
-        ]
+        files = [f"{replay['folder']}/kept-batches-{rank}" for rank in range(replay["ranks"])]
+        there = all(os.path.exists(file) for file in files)  # else: no loader, or too large
+        ranks = [self.torch.load(file, weights_only=True) for file in files] if there else [{}]
         common = set(ranks[0]).intersection(*ranks)
         start = self.torch.load(f"{replay['folder']}/kept-start-0", weights_only=True)
         return {key: [one[key] for one in ranks] for key in common}, start
@@ -117,7 +117,7 @@ class Batches:
                 group["lr"] = lr
 
     def report(self):
-        if not self.replay and self.bytes <= MOST_BYTES:
+        if self.recorded and self.bytes <= MOST_BYTES:
             data = io.BytesIO()
             self.torch.save(self.recorded, data)
             self.watch.keep("batches", data.getvalue())

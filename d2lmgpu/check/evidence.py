@@ -25,7 +25,7 @@ class Evidence:
 
     def __init__(self, watched, double):
         self.ranks, self.world = watched.reports, len(watched.reports)
-        self.eps = 1e-7 if double else 1e-3
+        self.double, self.eps = double, 1e-7 if double else 1e-3
         files = [watched.files.get(f"kept-gradients-{r['rank']}") for r in self.ranks]
         self.arrays = [np.load(io.BytesIO(file)) if file else {} for file in files]
         self.arrays = [{name: one[name] for name in one} for one in self.arrays]  # read once

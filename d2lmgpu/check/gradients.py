@@ -1,6 +1,7 @@
 """The gradients of each update: each rank's own as autograd made them, and those that are used.
 
-Of each parameter at most ``SAMPLE`` entries are looked at, the same on all ranks.
+Of each parameter at most ``SAMPLE`` entries are looked at, the same on all ranks, and of all
+parameters about ``ENTRIES``.
 """
 
 import io
@@ -9,7 +10,8 @@ from functools import partial, wraps
 
 import numpy as np
 
-SAMPLE = 128
+SAMPLE, ENTRIES = 128, 20_000
+MOST_BYTES = 256 << 20  # of weights that a run with one process starts from
 LOSSES = (
     "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss",
@@ -28,7 +30,7 @@ class Gradients:
 
     def __init__(self, watch, facts):
         self.watch, self.torch, self.facts = watch, watch.torch, facts
-        self.params, self.hooked, self.updates = [], {}, []
+        self.params, self.hooked, self.updates, self.most = [], {}, [], None
         self.passes, self.old, self.losses, self.clipped = [], None, [], None
         watch.steps.before.append(self.before)
         watch.steps.after.append(self.after)
@@ -41,8 +43,7 @@ class Gradients:
     def sample(self, tensor):
         """The entries of a tensor that are looked at."""
         flat = (tensor.to_dense() if tensor.is_sparse else tensor).detach().reshape(-1)
-        step = max(1, math.ceil(flat.numel() / SAMPLE))
-        return flat[::step].double().cpu().numpy().copy()
+        return flat[:: self._stride(flat)].double().cpu().numpy().copy()
 
     def _hook_parameters(self):
         optimizer = self.torch.optim.Optimizer
@@ -53,6 +54,7 @@ class Gradients:
             result = make(instance, *args, **kwargs)
             params = [p for group in instance.param_groups for p in group["params"]]
             self.facts.new_optimizer(instance, params)
+            self.most = self.most or max(8, min(SAMPLE, ENTRIES // len(params)))
             for p in params:
                 if id(p) not in self.hooked and p.requires_grad and p.is_leaf:
                     p.register_hook(partial(self._arrived, id(p)))
@@ -136,8 +138,11 @@ class Gradients:
             [np.zeros(self._size(p)) if t is None else self.sample(t) for p, t in parts]
         )
 
+    def _stride(self, p):
+        return max(1, math.ceil(p.numel() / self.most))
+
     def _size(self, p):
-        return math.ceil(p.numel() / max(1, math.ceil(p.numel() / SAMPLE)))
+        return math.ceil(p.numel() / self._stride(p))
 
     def _own(self, own):
         return np.concatenate([own.get(id(p), np.zeros(self._size(p))) for p in self.params])
@@ -173,7 +178,8 @@ class Gradients:
             self.updates[-1]["after"] = self._all(lambda p: p)
 
     def _keep_start(self):
-        if self.watch.rank == 0:
+        size = sum(p.numel() * p.element_size() for p in self.params)
+        if self.watch.rank == 0 and size <= MOST_BYTES:
             data = io.BytesIO()
             self.torch.save([p.detach() for p in self.params], data)
             self.watch.keep("start", data.getvalue())
@@ -186,7 +192,8 @@ class Gradients:
                    for b, own in enumerate(update["own"])}  # fmt: skip
         data = io.BytesIO()
         np.savez(data, **arrays)
-        self.watch.keep("gradients", data.getvalue())
+        if whole:  # else: perhaps the parent of the processes that train
+            self.watch.keep("gradients", data.getvalue())
         plain = [{key: update[key] for key in ("lr", "passes", "clip")} for update in whole]
         return {"updates": plain, "sizes": [self._size(p) for p in self.params],
                 "names": [self.facts.names.get(id(p), f"parameter {i}")

@@ -28,7 +28,11 @@ def aliasing(e, one):
 
 def not_grouped(e, one):
     if not e.grouped:
-        return "not-exchanged", e.line("step"), "init_process_group is never called"
+        return (
+            "not-exchanged",
+            e.line("step"),
+            "without init_process_group each process trains for itself",
+        )
     return None
 
 
@@ -179,9 +183,9 @@ def optimizer_state(e, one):
     return None
 
 
-def rate(e, one):
-    """The learning rate grew more than the batch from one process to k."""
-    if not one or not one["updates"] or e.world == 1:
+def growth(e, one):
+    """(times that the learning rate grew, times that the batch did) from one process to k."""
+    if not one or e.world == 1:
         return None
     many = [update["lr"][0] for update in e.first["updates"]]
     single = [lr[0] for lr in one["own_lr"]]
@@ -192,8 +196,14 @@ def rate(e, one):
         many[-1] <= many[-2] and single[-1] <= single[-2] if len(single) > 1 < len(many) else 0
     )
     grown = max(many) / max(single) if settled else many[0] / single[0]
-    if grown > rows / alone * (1 + ROUND):
-        detail = f"rate times {grown:.3g}, rows times {rows / alone:.3g}"
+    return grown, rows / alone
+
+
+def rate(e, one):
+    """The learning rate grew more than the batch."""
+    grown, batch = growth(e, one) or (1, 1)
+    if grown > batch * (1 + ROUND):
+        detail = f"rate times {grown:.3g}, rows times {batch:.3g}"
         return "lr-scaled-twice", e.line("optimizer"), detail
     return None
 

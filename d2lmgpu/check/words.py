@@ -11,8 +11,8 @@ MENDS = {
     "lr-scaled-twice": "Scale the rate in one place, at most by as much as the global batch grew.",
     "different-start": "Load or make the weights before DDP(net), or broadcast them from rank 0 "
     "before the first update.",
-    "not-exchanged": "Call the wrapped net, net(X) and not net.module(X); by hand, write the "
-    "averaged tensor back into p.grad. The pass before step() must not be in no_sync.",
+    "not-exchanged": "Call init_process_group, and the wrapped net: net(X), not net.module(X). By "
+    "hand, write the average back into p.grad. The pass before step() must not be in no_sync.",
     "missing-parameter": "Exchange every parameter that the optimizer has: wrap all modules in one "
     "DDP, or loop over all parameters.",
     "clip-before-allreduce": "Exchange first, clip the averaged gradient then: between the last "
@@ -44,12 +44,14 @@ TOLD = {
 }
 
 
-def notes(evidence, watched, spawns):
+def notes(evidence, one, watched, spawns):
     """What is told without an alarm."""
     told = [TOLD[name] for name in TOLD if any(name in r["notes"] for r in evidence.ranks)]
-    rates = {tuple(update["lr"]) for update in evidence.first["updates"]}
-    if len(rates) > 1:
-        told.append("The learning rate changes; one process was given the same rates.")
+    rates = [update["lr"] for update in evidence.first["updates"]]
+    if one and any(own != lr for own, lr in zip(one["own_lr"], rates)):
+        told.append("Its learning rates depend on the devices; one was given the rates of all.")
+    if not any(evidence.used(t).any() for t in range(evidence.steps)):
+        told.append("Every gradient is zero: nothing is learned, so there is little to compare.")
     if spawns:
         told.append(
             f"The script starts its own processes: {evidence.world}, which is its own choice; it "
@@ -63,10 +65,10 @@ def notes(evidence, watched, spawns):
 def screen(verdict, script):
     """The verdict for a person."""
     same = "float64" if verdict.double else "float32"
-    head = {True: "the same training", False: "another training"}[verdict.equal]
+    train = "train as one device does" if verdict.equal else "do not train as one device does"
     lines = [
-        f"{verdict.devices} devices: {head} as one device "
-        f"({verdict.updates} updates, {same}, difference {verdict.difference:.1e})."
+        f"{verdict.devices} devices {train}: difference {verdict.difference:.1e} "
+        f"({verdict.updates} updates, {same})."
     ]
     if verdict.defect != "none":
         lines.append(
