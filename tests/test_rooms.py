@@ -15,8 +15,8 @@ PACKAGE = ROOT / "d2lmgpu"
 # A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
 ORDER = [
     ["machine"], ["cluster"], ["process"], ["hosts"], ["launch"], ["data"], ["collectives"],
-    ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"], ["check"], ["lab"],
-    ["course"], ["__main__"],
+    ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"], ["check"],
+    ["lab"], ["course"], ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from d2lmgpu.check import rules, words
+from d2lmgpu.check import by_facts, rules, words
 from d2lmgpu.check.evidence import Evidence, distance
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
@@ -122,7 +122,7 @@ def _verdict(evidence, one, many, spawns):
     near = difference < (same if comparable else 10 * evidence.eps)
     equal = evidence.grouped and not apart and near and defect in LEAVE_EQUAL
     if near and not equal:  # one process has the defect, too, or was given the rates of k
-        grown, batch = rules.growth(evidence, one) or (1, 1)
+        grown, batch = by_facts.growth(evidence, one) or (1, 1)
         difference = max(difference, wrong, grown / batch - 1)
     drawn = {"batch norm", "noise", "dropout"} & {n for r in evidence.ranks for n in r["notes"]}
     if defect == "none" and not equal and not (comparable and drawn):

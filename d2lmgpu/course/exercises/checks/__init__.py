@@ -21,6 +21,7 @@ CHAPTERS = (
     "sharding",
     "torchrun",
     "unequal_devices",
+    "your_own_script",
 )
 
 for chapter in CHAPTERS:
