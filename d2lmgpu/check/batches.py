@@ -37,19 +37,21 @@ class Batches:
 
     def _watch_loaders(self):
         base = self.torch.utils.data.dataloader._BaseDataLoaderIter
-        make, following = base.__init__, base.__next__
+        make, following, again = base.__init__, base.__next__, base._reset
 
         @wraps(make)
         def made(iterator, loader, *args, **kwargs):
-            sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
-            if id(sampler) not in self.facts.samplers:
-                self.facts.other_loader()
-            iterator._checked = 0
+            self._begin(iterator, loader)
             return make(iterator, loader, *args, **kwargs)
+
+        @wraps(again)
+        def began_again(iterator, loader, *args, **kwargs):  # workers that are kept
+            self._begin(iterator, loader)
+            return again(iterator, loader, *args, **kwargs)
 
         @wraps(following)
         def next_batch(iterator):
-            if iterator._checked >= EPOCH:
+            if iterator._checked >= EPOCH and self.watch.options["short"]:
                 raise StopIteration
             batch = self._converted(following(iterator))
             iterator._checked += 1
@@ -57,7 +59,14 @@ class Batches:
             number = self.counts[key] = self.counts.get(key, -1) + 1
             return self._exchanged(key, number, batch)
 
-        base.__init__, base.__next__ = made, next_batch
+        base.__init__, base.__next__, base._reset = made, next_batch, began_again
+
+    def _begin(self, iterator, loader):
+        """An epoch of a loader begins."""
+        sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
+        if id(sampler) not in self.facts.samplers:
+            self.facts.other_loader()
+        iterator._checked = 0
 
     def _converted(self, value):
         """Floating-point data in the default type: NumPy's float32 in a run in float64."""

@@ -33,6 +33,8 @@ def _nothing_exchanged(e, whole, start):
     together = [not (e.apart("before", t) > e.eps).any() for t in range(1, min(e.steps, 8))]
     moved = [(e.apart("after", t) > e.eps).any() for t in range(min(e.steps, 8))]
     if together and all(together) and any(moved):
+        if not e.first["updates"][-1]["state"]:
+            return None  # without a state that is the same as to average gradients
         return "optimizer-state", e.line("exchange", "step"), "weights are averaged, states are not"
     if start and not any(whole):
         return None
@@ -70,6 +72,8 @@ def composition(e, one):
     found = [shape for shape in (_coefficients(e, t) for t in wrong) if shape is not None]
     if not found or len(found) * 2 < len(wrong):
         return None
+    if one and one["near"] and not e.scales_known:
+        return None  # a loss of the script's own, whose scale shows in the weights alone
     return _clipped_by_hand(e, found) or _scaled(e, found)
 
 

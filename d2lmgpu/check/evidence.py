@@ -23,9 +23,10 @@ class Evidence:
     relative difference from which two gradients are not the same.
     """
 
-    def __init__(self, watched, double):
+    def __init__(self, watched):
         self.ranks, self.world = watched.reports, len(watched.reports)
-        self.double, self.eps = double, 1e-7 if double else 1e-3
+        self.double = all(rank["double"] for rank in self.ranks)
+        self.eps = 1e-7 if self.double else 1e-3
         files = [watched.files.get(f"kept-gradients-{r['rank']}") for r in self.ranks]
         self.arrays = [np.load(io.BytesIO(file)) if file else {} for file in files]
         self.arrays = [{name: one[name] for name in one} for one in self.arrays]  # read once
@@ -79,6 +80,12 @@ class Evidence:
         if scale and abs(near / scale - 1) < EXACT:
             return near
         return 1.0 / len(passes[rank])
+
+    @property
+    def scales_known(self):
+        """Whether every loss was one of PyTorch's."""
+        passes = (one for t in range(self.steps) for here in self.passes(t) for one in here)
+        return all(one["scale"] is not None for one in passes)
 
     def rows(self, t):
         """Rows of update t on all ranks; None if they are not known."""

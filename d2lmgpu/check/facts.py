@@ -33,14 +33,12 @@ class Facts:
     # what others tell
 
     def new_optimizer(self, optimizer, params):
+        if any(type(p).__name__ == "DTensor" for p in params):
+            self.watch.end("sharded")
         self.lines.setdefault("optimizer", self.watch.where())
         for p in params:
             self.shared |= self.owners.setdefault(id(p), id(optimizer)) != id(optimizer)
         self.owners["kept"] = [*self.owners.get("kept", []), optimizer]  # so that ids stay theirs
-
-    def note_types(self, params):
-        if any(type(p).__name__ == "DTensor" for p in params):
-            self.notes["sharded"] = True
 
     def backward(self, where):
         self.trained = True
@@ -162,8 +160,8 @@ class Facts:
         def watched(real, kind):
             @wraps(real)
             def drawn(*args, **kwargs):
-                dropped = kind != "dropout" or kwargs.get("training", True)
-                if self.trained and dropped and kwargs.get("generator") is None:
+                active = kind != "dropout" or _drops(*args, **kwargs)
+                if self.trained and active and kwargs.get("generator") is None:
                     self._draw(kind)
                 return real(*args, **kwargs)
 
@@ -188,6 +186,11 @@ class Facts:
         return {"lines": self.lines, "notes": self.notes, "samplers": samplers, "draws": self.draws,
                 "evaluations": self.evaluations, "shared": self.shared, "aliased": self.aliased,
                 "exchanges": self.exchanges}  # fmt: skip
+
+
+def _drops(input, p=0.5, training=True, inplace=False):
+    """Whether dropout, called like that, draws anything."""
+    return training and p > 0
 
 
 def _one_twice(tensors):

@@ -152,7 +152,6 @@ class Gradients:
             return
         if not self.params:
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
-            self.facts.note_types(self.params)
             self._keep_start()
         clip, used = self.clipped, self._all(lambda p: p.grad)
         late = bool(clip and clip["exchanges"] == self.facts.exchanges)
@@ -162,6 +161,7 @@ class Gradients:
             "unclipped": clip["before"] if clip and len(clip["before"]) == len(used) else used,
             "own": [self._own(one["own"]) for one in self.passes],
             "old": self._own(self.old or {}),
+            "state": _has_state(optimizer),
             "lr": [float(group["lr"]) for group in optimizer.param_groups],
             "passes": [{k: one[k] for k in ("rows", "scale", "batch")} for one in self.passes],
             "clip": clip and {k: clip[k] for k in ("where", "changed")} | {"late": late},
@@ -194,10 +194,19 @@ class Gradients:
         np.savez(data, **arrays)
         if whole:  # else: perhaps the parent of the processes that train
             self.watch.keep("gradients", data.getvalue())
-        plain = [{key: update[key] for key in ("lr", "passes", "clip")} for update in whole]
-        return {"updates": plain, "sizes": [self._size(p) for p in self.params],
+        plain = [
+            {key: update[key] for key in ("lr", "passes", "clip", "state")} for update in whole
+        ]
+        double = all(p.dtype == self.torch.float64 for p in self.params)
+        return {"updates": plain, "double": double, "sizes": [self._size(p) for p in self.params],
                 "names": [self.facts.names.get(id(p), f"parameter {i}")
                           for i, p in enumerate(self.params)]}  # fmt: skip
+
+
+def _has_state(optimizer):
+    """Whether an optimizer remembers more of a parameter than a number."""
+    kept = (value for state in optimizer.state.values() for value in state.values())
+    return any(getattr(value, "numel", int)() > 1 for value in kept)
 
 
 def _rows(name, input, target, kwargs):

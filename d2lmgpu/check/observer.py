@@ -6,7 +6,7 @@ from d2lmgpu.check.gradients import Gradients
 
 
 def observe(watch):
-    """Put all hooks in place. Options: ``double``: compute in float64; ``replay``: a file."""
+    """Put all hooks in place. Options: see ``run.check``."""
     torch = watch.torch
     if watch.options["double"]:
         torch.set_default_dtype(torch.float64)

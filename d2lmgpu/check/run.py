@@ -47,8 +47,9 @@ class Verdict:
 def check(script, arguments=(), devices=2, limits=LIMITS) -> Verdict:
     """Is the training of ``script`` with ``devices`` processes that with one?
 
-    Runs it at least twice, for a few updates each. Raises WatchError, in words, for a script that
-    cannot be compared.
+    Runs it at least twice, for a few updates each: in float64 (option ``double`` of the observer)
+    and with epochs cut short (``short``), if it lets us. Raises WatchError, in words, for a script
+    that cannot be compared.
     """
     path = check_script(script)
     devices = check_devices(devices)
@@ -57,23 +58,27 @@ def check(script, arguments=(), devices=2, limits=LIMITS) -> Verdict:
     spawns = bool(SPAWNS.search(path.read_text()))
     processes = 1 if spawns else devices
 
-    def watched(double):
-        return run(path, arguments, processes, OBSERVER, {"double": double}, limits)
-
-    double = True
-    many = watched(double)
-    if any(report["end"] == "raised" for report in many.reports):
-        double = False  # data of another type, most often: what then still raises is the script's
-        many = watched(double)
+    options = {"double": True, "short": True}
+    while True:
+        many = run(path, arguments, processes, OBSERVER, options, limits)
+        raised = [r["error"]["text"] for r in many.reports if r["end"] == "raised"]
+        if options["short"] and any("StopIteration" in text for text in raised):
+            options["short"] = False  # the script counts its batches by itself
+        elif options["double"] and raised:
+            options["double"] = False  # of another type, most often; else it will raise again
+        else:
+            break
     _must_train(many, processes)
-    evidence = Evidence(many, double)
+    evidence = Evidence(many)
     one = None
     if evidence.grouped and not spawns:
-        one = _replayed(path, arguments, evidence, many, double, limits)
+        one = _replayed(path, arguments, evidence, many, options, limits)
     return _verdict(evidence, one, many, spawns)
 
 
 def _must_train(watched, processes):
+    if any(report["end"] == "sharded" for report in watched.reports):
+        raise WatchError("The script shards its parameters (FSDP): check compares whole ones only.")
     if len(watched.reports) < processes:
         raise WatchError(watched.trouble or "Not all processes of the script told what they did.")
     trained = [report for report in watched.reports if report.get("updates")]
@@ -85,11 +90,9 @@ def _must_train(watched, processes):
             )
         trouble = watched.trouble or "Not all processes of the script have trained."
         raise WatchError(f"{trouble} Its last line: {watched.last_line}")
-    if any(report["notes"].get("sharded") for report in watched.reports):
-        raise WatchError("The script shards its parameters (FSDP): check compares whole ones only.")
 
 
-def _replayed(path, arguments, evidence, many, double, limits):
+def _replayed(path, arguments, evidence, many, options, limits):
     """The run with one process on the rows of all, or None if it does not train."""
     with tempfile.TemporaryDirectory() as folder:
         for name, data in many.files.items():
@@ -98,14 +101,15 @@ def _replayed(path, arguments, evidence, many, double, limits):
             return None
         rates = [update["lr"] for update in evidence.first["updates"]]
         replay = {"folder": folder, "ranks": evidence.world, "lr": rates}
-        options = {"double": double, "replay": replay}
-        alone = run(path, arguments, 1, OBSERVER, options, limits)
+        alone = run(path, arguments, 1, OBSERVER, options | {"replay": replay}, limits)
     if not alone.reports or not alone.reports[0].get("updates"):
         return None
-    single = Evidence(alone, double)
-    report = single.first
-    rows = single.rows(0)
-    return report | {"own_rows": rows and rows * report["share"], "evidence": single}
+    single = Evidence(alone)
+    report, rows = single.first, single.rows(0)
+    difference = _difference(evidence, single)
+    near = difference is not None and difference < SAME[evidence.double]
+    own_rows = rows and rows * report["share"]
+    return report | {"own_rows": own_rows, "difference": difference, "near": near}
 
 
 def _verdict(evidence, one, many, spawns):
@@ -113,13 +117,11 @@ def _verdict(evidence, one, many, spawns):
     notes = words.notes(evidence, one, many, spawns)
     apart = any((evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps))
     wrong = max(evidence.errors[:COMPARED], default=0.0)
-    replay = one and _difference(evidence, one["evidence"])
-    same = SAME[evidence.double]
-    comparable = replay is not None and (one["replayed"] > 0 or replay < same)
+    comparable = one and one["difference"] is not None and (one["replayed"] > 0 or one["near"])
     if not comparable:
         notes.append(words.NOT_REPLAYED)
-    difference = replay if comparable else wrong
-    near = difference < (same if comparable else 10 * evidence.eps)
+    difference = one["difference"] if comparable else wrong
+    near = one["near"] if comparable else wrong < 10 * evidence.eps
     equal = evidence.grouped and not apart and near and defect in LEAVE_EQUAL
     if near and not equal:  # one process has the defect, too, or was given the rates of k
         grown, batch = by_facts.growth(evidence, one) or (1, 1)
@@ -140,7 +142,8 @@ def _difference(many, one):
         return None
     if any(many.rows(t) != one.rows(t) for t in range(steps)):
         return None
+    last = ("before", steps - 1) if steps > 1 else ("after", 0)  # some average after an update
     start = one.every("before", 0)[0]
-    way = np.linalg.norm(one.every("after", steps - 1)[0] - start)
-    ends = [e.every("after", steps - 1)[0] for e in (many, one)]
+    way = np.linalg.norm(one.every(*last)[0] - start)
+    ends = [e.every(*last)[0] for e in (many, one)]
     return float(np.linalg.norm(ends[0] - ends[1]) / way) if way else distance(*ends)

@@ -31,13 +31,13 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0):
         np.savez(file, **arrays[r])
         files[f"kept-gradients-{r}"] = file.getvalue()
         one = {"rows": rows[r], "scale": scale, "batch": r}
-        update = {"lr": [0.1], "passes": [one], "clip": None}
+        update = {"lr": [0.1], "passes": [one], "clip": None, "state": False}
         reports.append({
             "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
-            "distributed": True, "aliased": None, "shared": False, "exchanges": 1, "notes": {},
-            "lines": {}, "samplers": [], "draws": [], "evaluations": [],
+            "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
+            "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
         })  # fmt: skip
-    return Evidence(Watched(reports, "", None, files), double=True)
+    return Evidence(Watched(reports, "", None, files))
 
 
 def both(gradient):
