@@ -100,7 +100,7 @@ test-frameworks: setup  # each framework in a process of its own, and every chap
 	$(PYTEST) tests/backends --framework mxnet
 	$(PYTEST) --nbval chapters
 
-soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills and ten learners
+soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills, the verdicts of check and ten learners
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
@@ -110,6 +110,7 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	$(PYTEST) -q -s tests/process/soak.py
 	$(PYTEST) -q -s tests/cluster/soak.py
 	$(PYTEST) -q -s tests/cluster/soak_failures.py
+	$(PYTEST) -q -s tests/check/table.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
 	$(PYTEST) -q -s tests/hub/ten_learners.py
 	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py

@@ -62,6 +62,18 @@ def gpu_check(options):
     return gpu_check.main({"torch": options.torch, "mxnet": options.mxnet})
 
 
+def check(options):
+    import json
+
+    from d2lmgpu.check import words
+    from d2lmgpu.check.run import check
+
+    script, *arguments = options.script
+    verdict = check(script, arguments, options.devices)
+    print(json.dumps(verdict.json()) if options.json else words.screen(verdict, script))
+    return int(verdict.defect != "none")
+
+
 def cluster_up(options):
     from d2lmgpu.cluster import box, state
 
@@ -114,6 +126,11 @@ def parser() -> argparse.ArgumentParser:
     add = command(gpu_check, "check and record every GPU in both frameworks")
     for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
+
+    add = command(check, "is the training of your script on k devices that on one?")
+    add("--devices", type=int, default=2, help="how many processes; default: 2")
+    add("--json", action="store_true", help="equal, difference, defect and where as JSON")
+    add("script", nargs="+", help="after --: your script and its arguments")
 
     text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
     cluster = commands.add_parser("cluster", help=text, description=text)

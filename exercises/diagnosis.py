@@ -109,3 +109,52 @@ def train(device, losses, limit):
 def root_cause(ends):
     failed = [(seconds, rank) for rank, seconds, code in ends if code not in (0, -15)]
     return min(failed)[1]
+
+# %% [markdown] pages=["diagnosis/your-own-script"]
+# ## Your Own Script
+
+# %% [markdown] exercise="mean-of-all"
+# ### The mean of unequal means
+#
+# `gradients[r]` is the gradient of rank `r`, an array, of a loss that is a mean over the `rows[r]`
+# rows of that rank. Write `mean_of_all(gradients, rows)`: the gradient of the mean over all rows of
+# all ranks, which is what one device would have.
+
+# %%
+def mean_of_all(gradients, rows):
+    rows = np.array(rows, dtype=float)
+    return rows @ np.array(gradients) / rows.sum()
+
+# %% [markdown] exercise="clip-once"
+# ### Clip, but when?
+#
+# `gradients[r]` is the gradient of rank `r`, an array; all ranks have as many rows. `clipped` should
+# return the gradient that one device would use: clipped so that its norm is at most `limit`. What
+# it returns depends on how the rows are dealt to the ranks.
+
+# %% given="early"
+def clipped(gradients, limit):
+    parts = []
+    for gradient in gradients:
+        norm = np.linalg.norm(gradient)
+        parts.append(gradient * min(1, limit / norm))
+    return np.mean(parts, axis=0)
+
+# %%
+def clipped(gradients, limit):
+    mean = np.mean(gradients, axis=0)
+    norm = np.linalg.norm(mean)
+    return mean * min(1, limit / norm)
+
+# %% [markdown] exercise="count-once"
+# ### Rows that count twice
+#
+# A sampler deals `n` test rows to the ranks in turn: rank `r` of `k` gets the rows `r`, `r + k`,
+# `r + 2k`, and so on. So that all ranks get the same number, it goes on with row 0, row 1, … after
+# the last one. `hits[r][i]` is 1 if the `i`-th row of rank `r` was right, else 0. Write
+# `accuracy(hits, n)`: the share of the `n` rows that were right, each counted once.
+
+# %%
+def accuracy(hits, n):
+    in_order = np.array(hits).T.flatten()
+    return in_order[:n].sum() / n

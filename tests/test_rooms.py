@@ -16,6 +16,7 @@ PACKAGE = ROOT / "d2lmgpu"
 ORDER = [
     ["machine"], ["checkpoints"], ["cluster"], ["process"], ["hosts"], ["launch"], ["data"],
     ["collectives"], ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"],
+    ["watch"], ["check"],
     ["lab"], ["course"], ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
@@ -30,11 +31,12 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
     "hosts/": "the caller holds the store in which PyTorch's workers meet",
     "process/": "a worker sets torch.distributed up before the caller's function runs",
+    "watch/": "what a reader's script calls of PyTorch is watched from before its first line",
 }
 
 LONGEST = 250  # lines
 LONGER = {}  # file -> why it is one idea all the same
-MOST_LINES = 24_000  # 12,900 before labs that draw, hosts, Slurm, exercises, editions
+MOST_LINES = 27_000  # 12,900 before labs that draw, hosts, Slurm, exercises, editions, explain
 PROGRAMS = {".py", ".js", ".c", ".css", ".html", ".j2", ".tpl", ".sh"}  # no data, no text
 
 
@@ -142,8 +144,8 @@ def test_an_edge_upward_and_a_cycle_are_seen(tmp_path):
     }  # fmt: skip
 
 
-def test_the_package_has_at_most_eighteen_entries():
-    assert len({path.relative_to(PACKAGE).parts[0] for path in tracked("d2lmgpu")}) <= 18
+def test_the_package_has_at_most_twenty_one_entries():
+    assert len({path.relative_to(PACKAGE).parts[0] for path in tracked("d2lmgpu")}) <= 21
 
 
 def lines_of_code():

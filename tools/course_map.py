@@ -35,6 +35,7 @@ IDEAS = {
     "memory/sharding": "for the network that fits on no GPU",
     "diagnosis/profile": "traces of two ranks, and a mend for each",
     "diagnosis/hangs": "every way to wait for ever",
+    "diagnosis/your-own-script": "is it still the same training?",
     "scaling/unequal-devices": "a fast and a slow one, and still one result",
     "scaling/cost-model": "say before a run what it will cost",
     "clusters/many-machines": "several hosts, and the slow link between them",

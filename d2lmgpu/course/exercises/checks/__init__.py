@@ -22,6 +22,7 @@ CHAPTERS = (
     "torchrun",
     "unequal_devices",
     "when_a_machine_dies",
+    "your_own_script",
 )
 
 for chapter in CHAPTERS:

@@ -1,0 +1,154 @@
+"""The batches of all loaders: epochs cut short, recorded at k ranks, replayed at one.
+
+A loader's epoch ends after ``EPOCH`` batches, so that a few seconds see several epochs and what
+comes after each. In a replay a loader gives the concatenated batches of all ranks, and the training
+starts from rank 0's first weights, with the learning rates of k ranks.
+"""
+
+import io
+import os
+from functools import wraps
+
+EPOCH = 12  # batches; 2, 3, 4 or 6 micro-batches an update fit
+MOST_BYTES = 64 << 20
+
+
+class Batches:
+    def __init__(self, watch, facts, gradients):
+        self.watch, self.torch, self.facts = watch, watch.torch, facts
+        self.recorded, self.counts, self.bytes = {}, {}, 0
+        self.replayed, self.own_lr, self.share, self.failed = 0, [], None, None
+        self.replay = watch.options.get("replay")
+        if self.replay:
+            self.batches, self.start = self._read(self.replay)
+            gradients.on_new_optimizer.append(self._start_from)
+            watch.steps.before.insert(0, self._set_rates)
+            watch.steps.after.append(self._restore_rates)
+        self._watch_loaders()
+
+    def _read(self, replay):
+        """{where and number: batches of all ranks} and rank 0's first weights."""
+        files = [f"{replay['folder']}/kept-batches-{rank}" for rank in range(replay["ranks"])]
+        there = all(os.path.exists(file) for file in files)  # else: no loader, or too large
+        ranks = [self.torch.load(file, weights_only=True) for file in files] if there else [{}]
+        common = set(ranks[0]).intersection(*ranks)
+        start = self.torch.load(f"{replay['folder']}/kept-start-0", weights_only=True)
+        return {key: [one[key] for one in ranks] for key in common}, start
+
+    def _watch_loaders(self):
+        base = self.torch.utils.data.dataloader._BaseDataLoaderIter
+        make, following, again = base.__init__, base.__next__, base._reset
+
+        @wraps(make)
+        def made(iterator, loader, *args, **kwargs):
+            self._begin(iterator, loader)
+            return make(iterator, loader, *args, **kwargs)
+
+        @wraps(again)
+        def began_again(iterator, loader, *args, **kwargs):  # workers that are kept
+            self._begin(iterator, loader)
+            return again(iterator, loader, *args, **kwargs)
+
+        @wraps(following)
+        def next_batch(iterator):
+            if iterator._checked >= EPOCH and self.watch.options["short"]:
+                raise StopIteration
+            batch = self._converted(following(iterator))
+            iterator._checked += 1
+            key = self.watch.where() or ""
+            number = self.counts[key] = self.counts.get(key, -1) + 1
+            return self._exchanged(key, number, batch)
+
+        base.__init__, base.__next__, base._reset = made, next_batch, began_again
+
+    def _begin(self, iterator, loader):
+        """An epoch of a loader begins."""
+        sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
+        if id(sampler) not in self.facts.samplers:
+            self.facts.other_loader()
+        iterator._checked = 0
+
+    def _converted(self, value):
+        """Floating-point data in the default type: NumPy's float32 in a run in float64."""
+        if isinstance(value, self.torch.Tensor):
+            double = self.watch.options["double"] and value.dtype == self.torch.float32
+            return value.double() if double else value
+        if isinstance(value, dict):
+            return {key: self._converted(part) for key, part in value.items()}
+        if type(value) in (list, tuple):
+            return type(value)(self._converted(part) for part in value)
+        return value
+
+    def _exchanged(self, key, number, batch):
+        """The batch to go on with: recorded, or replaced by that of all ranks."""
+        if not self.replay:
+            size = sum(t.numel() * t.element_size() for t in _tensors(batch, self.torch))
+            self.bytes += size
+            if self.bytes <= MOST_BYTES:
+                self.recorded[f"{key} {number}"] = batch
+            return batch
+        parts = self.batches.get(f"{key} {number}")
+        if parts is None:
+            return batch
+        self.replayed += 1
+        joined = _joined(parts, self.torch)
+        sizes = [len(next(_tensors(one, self.torch), ())) for one in (batch, joined)]
+        self.share = self.share or sizes[0] / max(sizes[1], 1)
+        return joined
+
+    def _start_from(self, params):
+        """Begin with rank 0's weights, just before the first forward pass."""
+        start, torch = self.start, self.torch
+        if len(params) != len(start) or any(p.shape != s.shape for p, s in zip(params, start)):
+            self.failed = "the optimizer has other parameters with one process"
+            return
+
+        def load(module, inputs):
+            handle.remove()
+            with torch.no_grad():
+                for p, s in zip(params, start):
+                    p.copy_(s)
+
+        handle = torch.nn.modules.module.register_module_forward_pre_hook(load)
+
+    def _set_rates(self, optimizer):
+        if optimizer is None:
+            return
+        t = len(self.own_lr)
+        self.own_lr.append([float(group["lr"]) for group in optimizer.param_groups])
+        if t < len(self.replay["lr"]):
+            for group, lr in zip(optimizer.param_groups, self.replay["lr"][t]):
+                group["lr"] = lr
+
+    def _restore_rates(self, optimizer):
+        if optimizer is not None:  # a schedule may go on from the rate that it has set
+            for group, lr in zip(optimizer.param_groups, self.own_lr[-1]):
+                group["lr"] = lr
+
+    def report(self):
+        if self.recorded and self.bytes <= MOST_BYTES:
+            data = io.BytesIO()
+            self.torch.save(self.recorded, data)
+            self.watch.keep("batches", data.getvalue())
+        return {"replayed": self.replayed, "own_lr": self.own_lr, "share": self.share or 1.0,
+                "failed": self.failed}  # fmt: skip
+
+
+def _tensors(value, torch):
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple, dict)):
+        for part in value.values() if isinstance(value, dict) else value:
+            yield from _tensors(part, torch)
+
+
+def _joined(parts, torch):
+    """The ranks' batches as one."""
+    first = parts[0]
+    if isinstance(first, torch.Tensor):
+        return torch.cat(parts) if first.dim() else first
+    if isinstance(first, dict):
+        return {key: _joined([part[key] for part in parts], torch) for key in first}
+    if isinstance(first, (list, tuple)):
+        return type(first)(_joined(list(column), torch) for column in zip(*parts))
+    return first

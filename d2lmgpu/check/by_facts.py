@@ -1,0 +1,100 @@
+"""Defects that show in who was called, and with what: rules as in ``rules``."""
+
+ROUND = 0.02  # rates that differ by less grew alike
+
+
+def aliasing(e, one):
+    if e.ranks[0]["aliased"]:
+        return "aliasing", e.ranks[0]["aliased"], "one tensor stands several times in the list"
+    if not e.grouped and e.ranks[0]["shared"]:
+        return "aliasing", e.line("optimizer"), "several optimizers hold the very same parameters"
+    return None
+
+
+def not_grouped(e, one):
+    if not e.grouped:
+        return (
+            "not-exchanged",
+            e.line("step"),
+            "without init_process_group each process trains for itself",
+        )
+    return None
+
+
+def same_batches(e, one):
+    """All ranks train on the very same rows."""
+    seen = [{one["batch"] for rank in e.passes(t) for one in rank} for t in range(e.steps)]
+    batches = [batch for batch in seen if None not in batch]
+    if e.world > 1 and len(batches) > 1 and all(len(batch) == 1 for batch in batches):
+        return "sampler", e.line("forward", "backward"), "every rank trains on the very same rows"
+    return None
+
+
+def growth(e, one):
+    """(times that the learning rate grew, times that the batch did) from one process to k."""
+    if not one or e.world == 1:
+        return None
+    many = [update["lr"][0] for update in e.first["updates"]]
+    single = [lr[0] for lr in one["own_lr"]]
+    rows, alone = e.rows(0), one["own_rows"]
+    if not rows or not alone or not single or not min(single[0], single[-1]):
+        return None
+    settled = (
+        many[-1] <= many[-2] and single[-1] <= single[-2] if len(single) > 1 < len(many) else 0
+    )
+    grown = max(many) / max(single) if settled else many[0] / single[0]
+    return grown, rows / alone
+
+
+def rate(e, one):
+    """The learning rate grew more than the batch."""
+    grown, batch = growth(e, one) or (1, 1)
+    if grown > batch * (1 + ROUND):
+        detail = f"rate times {grown:.3g}, rows times {batch:.3g}"
+        return "lr-scaled-twice", e.line("optimizer"), detail
+    return None
+
+
+def no_set_epoch(e, one):
+    for sampler in e.first["samplers"]:
+        again = len(sampler["epochs"]) > 1 and len(set(sampler["epochs"])) == 1
+        if sampler["trains"] and sampler["shuffle"] and again and not sampler["set"]:
+            return (
+                "sampler",
+                sampler["where"],
+                "set_epoch is never called: each epoch has one order",
+            )
+    return None
+
+
+def buffers(e, one):
+    """Several ranks evaluated, each with statistics of its own."""
+    for first in e.first["evaluations"]:
+        for rank in e.ranks[1:]:
+            others = [v for v in rank["evaluations"] if v["step"] == first["step"]]
+            if others and others[0]["buffers"] != first["buffers"]:
+                return "buffers", first["where"], "running statistics differ between ranks"
+    return None
+
+
+def repeated(e, one):
+    for sampler in e.first["samplers"]:
+        if sampler["evaluates"] and not sampler["trains"] and sampler["repeated"]:
+            detail = f"{sampler['repeated']} rows are evaluated twice"
+            return "sampler", sampler["where"], detail
+    return None
+
+
+def same_seed(e, one):
+    """The ranks drew the same noise."""
+    if e.world == 1:
+        return None
+    draws = [{(d["step"], d["where"], d["state"]) for d in rank["draws"]} for rank in e.ranks]
+    common = set.intersection(*draws)
+    if common and len(common) * 2 > len(draws[0]):
+        return (
+            "same-seed",
+            e.line("seed") or min(common)[1],
+            "the same random numbers on every rank",
+        )
+    return None

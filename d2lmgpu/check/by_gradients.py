@@ -1,0 +1,141 @@
+"""Defects that show in the gradients and weights of each update: rules as in ``rules``."""
+
+import numpy as np
+
+ROUND = 0.02  # a coefficient that is off by less is the same
+
+
+def exchanged(e, one):
+    """Parameters whose gradients differ between ranks, although their optimizers use them."""
+    if e.world == 1:
+        return None
+    last = min(e.steps, 8)
+    apart = [e.apart("used", t) > e.eps for t in range(last)]
+    start = bool((e.apart("before", 0) > e.eps).any())
+    used = np.any([np.any([np.abs(p).max(initial=0) for p in e.parts(e.used(t)[0])])
+                   for t in range(last)])  # fmt: skip
+    if not used:
+        return None
+    missing = np.any(apart, 0)
+    whole = [bool(one.all()) for one in apart]
+    if any(whole) or missing.all():
+        return _nothing_exchanged(e, whole, start)
+    if missing.any():
+        names = [name for name, one in zip(e.names, missing) if one]
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        where = e.line("exchange", "ddp", "step")
+        return "missing-parameter", where, f"{', '.join(names[:3])}{more}"
+    return None
+
+
+def _nothing_exchanged(e, whole, start):
+    """Each rank used its own gradient: were the weights brought together instead?"""
+    together = [not (e.apart("before", t) > e.eps).any() for t in range(1, min(e.steps, 8))]
+    moved = [(e.apart("after", t) > e.eps).any() for t in range(min(e.steps, 8))]
+    if together and all(together) and any(moved):
+        if not e.first["updates"][-1]["state"]:
+            return None  # without a state that is the same as to average gradients
+        return "optimizer-state", e.line("exchange", "step"), "weights are averaged, states are not"
+    if start and not any(whole):
+        return None
+    times = "" if all(whole) else f" in {sum(whole)} of {len(whole)} updates"
+    bypassed = e.line("ddp") and not e.line("exchange")
+    where = e.line("forward", "backward") if bypassed else e.line("exchange", "step")
+    return "not-exchanged", where, f"each rank used its own gradient{times}"
+
+
+def different_start(e, one):
+    apart = e.apart("before", 0) > e.eps
+    if apart.any():
+        names = [name for name, far in zip(e.names, apart) if far]
+        return "different-start", e.line("optimizer"), ", ".join(names[:3])
+    return None
+
+
+def early_clip(e, one):
+    """Each rank clipped, and an exchange came after it."""
+    for t in range(e.steps):
+        clips = [rank["updates"][t]["clip"] for rank in e.ranks]
+        late = [clip for clip in clips if clip and clip["changed"] and not clip["late"]]
+        if late and (e.apart("unclipped", t) > e.eps).any():
+            return "clip-before-allreduce", late[0]["where"], "each rank clips its own gradient"
+    return None
+
+
+def composition(e, one):
+    """Of which ranks' gradients the used one is made, where it is not the right one."""
+    wrong = [t for t in range(e.steps) if e.errors[t] > 10 * e.eps]
+    stale = [t for t in wrong if _is_stale(e, t)]
+    if stale and len(stale) * 2 > len(wrong) - 1:
+        where = e.line("exchange", "step")
+        return "stale-gradient", where, f"in {len(stale)} of {e.steps} updates"
+    found = [shape for shape in (_coefficients(e, t) for t in wrong) if shape is not None]
+    if not found or len(found) * 2 < len(wrong):
+        return None
+    if one and one["near"] and not e.scales_known:
+        return None  # a loss of the script's own, whose scale shows in the weights alone
+    return _clipped_by_hand(e, found) or _scaled(e, found)
+
+
+def _coefficients(e, t):
+    """(actual, expected) coefficients of the ranks' own gradients in update t, or None."""
+    own = e.own(t)
+    used = e.used(t)[0]
+    coefficients, left = e.fit(t, used, list(own))
+    if left > 30 * e.eps:
+        return None
+    expected = [sum(ws) / max(len(ws), 1) for ws in e.weights(t)]
+    return t, coefficients, np.array(expected)
+
+
+def _is_stale(e, t):
+    """Whether the gradient before explains what the current ones leave over."""
+    used = e.used(t)[0]
+    own, old = list(e.own(t)), list(e.every("old", t))
+    left = e.fit(t, used, own)[1]
+    if left < 30 * e.eps:
+        return False
+    return e.fit(t, used, own + old)[1] < 30 * e.eps
+
+
+def _clipped_by_hand(e, found):
+    """Ranks' gradients came in with factors that differ from rank to rank and step to step."""
+    ratios = np.array([actual / expected for _, actual, expected in found if (expected > 0).all()])
+    raw = np.array([actual for _, actual, _ in found])
+    if not len(ratios) or e.world == 1:
+        return None
+    uneven = np.abs(raw - raw.mean(1, keepdims=True)).max() > ROUND * np.abs(raw).max()
+    varying = np.ptp(raw, 0).max() > ROUND * np.abs(raw).max()
+    if uneven and varying and (ratios < 1 + ROUND).all():
+        where = e.line("exchange", "backward")
+        return "clip-before-allreduce", where, "each rank has scaled its own gradient"
+    return None
+
+
+def _scaled(e, found):
+    ratios = np.array([actual / expected for _, actual, expected in found if (expected > 0).all()])
+    raw = np.array([actual for _, actual, _ in found])
+    if not len(ratios):
+        return None
+    even = np.abs(raw - raw.mean(1, keepdims=True)).max() < ROUND * np.abs(raw).max()
+    same = np.ptp(ratios, 1).max() < ROUND * np.abs(ratios).max()
+    factor = float(np.median(ratios))
+    constant = np.ptp(ratios) < ROUND * abs(factor)
+    where = e.line("exchange", "backward")
+    if same and constant and abs(factor - 1) > ROUND:
+        passes = len(e.passes(0)[0])
+        why = "summed" if abs(factor - e.world) < ROUND else f"{factor:.3g} times the mean"
+        if passes > 1 and abs(factor - passes) < ROUND * passes:
+            why, where = f"{passes} micro-batches are added and not divided", e.line("backward")
+        return "wrong-scale", where, why
+    if even and not same:
+        return "mean-of-means", e.line("backward"), "ranks with more rows count no more than others"
+    return None
+
+
+def optimizer_state(e, one):
+    for t in range(min(e.steps, 8)):
+        equal = not (e.apart("before", t) > e.eps).any() and not (e.apart("used", t) > e.eps).any()
+        if equal and (e.apart("after", t) > e.eps).any():
+            return "optimizer-state", e.line("optimizer"), f"update {t + 1} moves the ranks apart"
+    return None

@@ -1,0 +1,141 @@
+"""What the ranks saw, put together: NumPy arrays of the updates that all of them made.
+
+Per update t and rank r there is the gradient that was used, and what autograd made on each rank.
+If the loss is a mean, the gradient of one device with all rows is
+
+    right(t) = sum over all backward passes of (rows / all rows) * own / scale
+
+where ``scale`` is what the script multiplied its mean with, as far as it is known.
+"""
+
+import io
+from functools import cached_property
+
+import numpy as np
+
+EXACT = 1e-4  # a scale that is known is within this of a plain one
+
+
+class Evidence:
+    """Of a ``Watched`` with the observer of this room.
+
+    ``ranks`` are its reports; ``steps`` the number of updates that all ranks made; ``eps`` the
+    relative difference from which two gradients are not the same.
+    """
+
+    def __init__(self, watched):
+        self.ranks, self.world = watched.reports, len(watched.reports)
+        self.double = all(rank["double"] for rank in self.ranks)
+        self.eps = 1e-7 if self.double else 1e-3
+        files = [watched.files.get(f"kept-gradients-{r['rank']}") for r in self.ranks]
+        self.arrays = [np.load(io.BytesIO(file)) if file else {} for file in files]
+        self.arrays = [{name: one[name] for name in one} for one in self.arrays]  # read once
+        self.steps = min((len(rank["updates"]) for rank in self.ranks), default=0)
+        self.sizes, self.names = self.ranks[0]["sizes"], self.ranks[0]["names"]
+        self.first = self.ranks[0]
+        self.grouped = any(rank["distributed"] for rank in self.ranks)
+
+    def line(self, *kinds):
+        """The line of the first of these kinds that was seen, on any rank."""
+        found = (rank["lines"].get(kind) for kind in kinds for rank in self.ranks)
+        return next((line for line in found if line), None)
+
+    def every(self, name, t):
+        """(ranks, entries): ``before``, ``after``, ``used`` or ``old`` of update t."""
+        return np.stack([one[f"{name}-{t}"] for one in self.arrays])
+
+    def used(self, t):
+        """(ranks, entries): gradients of update t; before a clip that came after the exchange."""
+        unclipped = self.every("unclipped", t)
+        clips = [rank["updates"][t]["clip"] for rank in self.ranks]
+        exchanged = all(distance(one, unclipped[0]) < self.eps for one in unclipped)
+        if exchanged or all(clip and clip["late"] for clip in clips):
+            return unclipped
+        return self.every("used", t)
+
+    def passes(self, t):
+        """[rank][backward pass]: rows, scale, batch of update t."""
+        return [rank["updates"][t]["passes"] for rank in self.ranks]
+
+    def own(self, t):
+        """[rank]: the sum of what autograd made in update t, (ranks, entries)."""
+        zeros = np.zeros_like(self.arrays[0][f"used-{t}"])
+        return np.stack([
+            sum((one[f"own-{t}-{b}"] for b in range(len(passes))), zeros)
+            for one, passes in zip(self.arrays, self.passes(t))
+        ])  # fmt: skip
+
+    def scale(self, t, rank, b):
+        """What the loss of a pass was multiplied with: a plain number, or 1 where it is unknown."""
+        scale, passes = self.passes(t)[rank][b]["scale"], self.passes(t)
+        rows, every = passes[rank][b]["rows"], self.rows(t)
+        plain = {1.0, 1 / len(passes[rank]), *(2.0**n for n in range(1, 25))}
+        if rows and every:
+            plain |= {rows / every, rows * self.world / every}
+            here = sum(one["rows"] for one in passes[rank])
+            plain |= {rows / here}
+        if scale is None:
+            return 1.0 / len(passes[rank])
+        near = min(plain, key=lambda one: abs(one / scale - 1) if scale else 0)
+        if scale and abs(near / scale - 1) < EXACT:
+            return near
+        return 1.0 / len(passes[rank])
+
+    @property
+    def scales_known(self):
+        """Whether every loss was one of PyTorch's."""
+        passes = (one for t in range(self.steps) for here in self.passes(t) for one in here)
+        return all(one["scale"] is not None for one in passes)
+
+    def rows(self, t):
+        """Rows of update t on all ranks; None if they are not known."""
+        counts = [one["rows"] for passes in self.passes(t) for one in passes]
+        return None if not counts or None in counts else sum(counts)
+
+    def weights(self, t):
+        """[rank][pass]: with what the own gradients should be added."""
+        passes, every = self.passes(t), self.rows(t)
+        number = sum(len(one) for one in passes)
+        return [
+            [(one["rows"] / every if every else 1 / number) / self.scale(t, r, b)
+             for b, one in enumerate(here)] for r, here in enumerate(passes)
+        ]  # fmt: skip
+
+    def right(self, t):
+        """The gradient of one device with the rows of all."""
+        total = np.zeros_like(self.arrays[0][f"used-{t}"])
+        for one, weights in zip(self.arrays, self.weights(t)):
+            for b, weight in enumerate(weights):
+                total = total + weight * one[f"own-{t}-{b}"]
+        return total
+
+    @cached_property
+    def errors(self):
+        """For each update, how far the used gradients are from the right one, relative to it."""
+        return [
+            max(distance(used, self.right(t)) for used in self.used(t)) for t in range(self.steps)
+        ]
+
+    def fit(self, t, used, columns):
+        """How ``used`` is made of ``columns``: coefficients, and what is left over, relative."""
+        matrix = np.stack(columns, 1)
+        coefficients = np.linalg.lstsq(matrix, used, rcond=1e-9)[0]
+        return coefficients, distance(matrix @ coefficients, used)
+
+    def parts(self, vector):
+        """A vector of all parameters, parameter by parameter."""
+        return np.split(vector, np.cumsum(self.sizes)[:-1])
+
+    def apart(self, name, t):
+        """For each parameter, how far the ranks are apart."""
+        every = self.used(t) if name == "used" else self.every(name, t)
+        ranks = [self.parts(one) for one in every]
+        return np.array([
+            max(distance(other[i], ranks[0][i]) for other in ranks) for i in range(len(self.sizes))
+        ])  # fmt: skip
+
+
+def distance(a, b):
+    """The length of a - b, relative to the longer one; 0 for two zeros."""
+    size = max(np.linalg.norm(a), np.linalg.norm(b))
+    return float(np.linalg.norm(a - b) / size) if size else 0.0

@@ -1,0 +1,207 @@
+"""Facts of a script beside its gradients: who was called, where, with which states."""
+
+import hashlib
+from functools import wraps
+
+COLLECTIVES = (
+    "all_reduce", "all_gather", "all_gather_into_tensor", "reduce", "reduce_scatter_tensor",
+    "broadcast", "gather", "scatter", "all_to_all_single",
+)  # fmt: skip
+NOISE = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli")
+NOISE_IN_PLACE = ("normal_", "uniform_", "bernoulli_")
+DROPOUT = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
+EVALUATIONS = 6  # forward passes whose buffers are kept
+DRAWS = 200
+HASHED = 65_536  # entries of a batch
+
+
+class Facts:
+    """Counts and lines, filled by hooks; ``report`` gives them as plain values."""
+
+    def __init__(self, watch):
+        self.watch, self.torch = watch, watch.torch
+        self.lines, self.names, self.notes = {}, {}, {}
+        self.exchanges, self.depth, self.rows, self.batch = 0, 0, None, None
+        self.samplers, self.sampler = {}, None
+        self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
+        self.aliased, self.trained = None, False
+        self._watch_collectives()
+        self._watch_modules()
+        self._watch_samplers()
+        self._watch_noise()
+
+    # what others tell
+
+    def new_optimizer(self, optimizer, params):
+        if any(type(p).__name__ == "DTensor" for p in params):
+            self.watch.end("sharded")
+        self.lines.setdefault("optimizer", self.watch.where())
+        for p in params:
+            self.shared |= self.owners.setdefault(id(p), id(optimizer)) != id(optimizer)
+        self.owners["kept"] = [*self.owners.get("kept", []), optimizer]  # so that ids stay theirs
+
+    def backward(self, where):
+        self.trained = True
+        self.lines.setdefault("backward", where)
+        if self.sampler:
+            self.sampler["trains"] = True
+
+    def step(self, where):
+        self.lines.setdefault("step", where)
+
+    # hooks
+
+    def _watch_collectives(self):
+        dist = self.torch.distributed
+        if not dist.is_available():
+            return
+
+        def watched(name, real):
+            @wraps(real)
+            def collective(*args, **kwargs):
+                if name == "all_gather" and args and _one_twice(args[0]):
+                    self.aliased = self.aliased or self.watch.where()
+                self.exchanges += 1
+                self.lines.setdefault("parallel", self.watch.where())
+                if self.trained:
+                    self.lines.setdefault("exchange", self.watch.where())
+                return real(*args, **kwargs)
+
+            return collective
+
+        for name in COLLECTIVES:
+            real = watched(name, getattr(dist, name))
+            setattr(dist, name, real)
+            setattr(dist.distributed_c10d, name, real)
+
+    def _watch_modules(self):
+        nn = self.torch.nn
+        nn.modules.module.register_module_forward_pre_hook(self._enter)
+        nn.modules.module.register_module_forward_hook(self._leave, always_call=True)
+        ddp = nn.parallel.DistributedDataParallel
+        make, seed = ddp.__init__, self.torch.manual_seed
+
+        @wraps(make)
+        def made(*args, **kwargs):
+            self.lines.setdefault("ddp", self.watch.where())
+            return make(*args, **kwargs)
+
+        @wraps(seed)
+        def seeded(*args, **kwargs):
+            self.lines["seed"] = self.watch.where() or self.lines.get("seed")
+            return seed(*args, **kwargs)
+
+        ddp.__init__, self.torch.manual_seed = made, seeded
+
+    def _enter(self, module, inputs):
+        self.depth += 1
+        if self.depth > 1:
+            return
+        for name, p in module.named_parameters():
+            self.names.setdefault(id(p), name.removeprefix("module."))
+        tensors = [value for value in inputs if isinstance(value, self.torch.Tensor)]
+        if self.torch.is_grad_enabled() and module.training and any(
+            isinstance(part, (self.torch.nn.modules.batchnorm._BatchNorm,))
+            and not isinstance(part, self.torch.nn.SyncBatchNorm) for part in module.modules()
+        ):  # fmt: skip
+            self.notes["batch norm"] = True
+        if self.torch.is_grad_enabled() and tensors:
+            self.lines.setdefault("forward", self.watch.where())
+            self.rows, self.batch = len(tensors[0]) if tensors[0].dim() else 1, fingerprint(tensors)
+        elif not self.torch.is_grad_enabled() and self.sampler:
+            self.sampler["evaluates"] = True
+
+    def _leave(self, module, inputs, output):
+        self.depth -= 1
+        if self.depth or module.training or self.torch.is_grad_enabled() or not self.trained:
+            return
+        buffers = [b for b in module.buffers() if b.is_floating_point()]
+        if buffers and len(self.evaluations) < EVALUATIONS:
+            where = self.watch.where()
+            self.evaluations.append(
+                {"step": self.watch.steps.number, "where": where, "buffers": fingerprint(buffers)}
+            )
+
+    def _watch_samplers(self):
+        sampler = self.torch.utils.data.distributed.DistributedSampler
+        make, start, set_epoch = sampler.__init__, sampler.__iter__, sampler.set_epoch
+
+        @wraps(make)
+        def made(instance, *args, **kwargs):
+            make(instance, *args, **kwargs)
+            more = instance.total_size - len(instance.dataset)
+            self.samplers[id(instance)] = {
+                "where": self.watch.where(), "shuffle": instance.shuffle, "repeated": max(more, 0),
+                "epochs": [], "set": False, "trains": False, "evaluates": False, "kept": instance,
+            }  # fmt: skip
+
+        @wraps(start)
+        def started(instance):
+            self.sampler = self.samplers.get(id(instance))
+            if self.sampler:
+                self.sampler["epochs"].append(instance.epoch)
+            return start(instance)
+
+        @wraps(set_epoch)
+        def epoch_set(instance, epoch):
+            if id(instance) in self.samplers:
+                self.samplers[id(instance)]["set"] = True
+            return set_epoch(instance, epoch)
+
+        sampler.__init__, sampler.__iter__, sampler.set_epoch = made, started, epoch_set
+
+    def other_loader(self):
+        """A loader without a DistributedSampler begins."""
+        self.sampler = None
+
+    def _watch_noise(self):
+        torch, functional = self.torch, self.torch.nn.functional
+
+        def watched(real, kind):
+            @wraps(real)
+            def drawn(*args, **kwargs):
+                active = kind != "dropout" or _drops(*args, **kwargs)
+                if self.trained and active and kwargs.get("generator") is None:
+                    self._draw(kind)
+                return real(*args, **kwargs)
+
+            return drawn
+
+        for name in NOISE:
+            setattr(torch, name, watched(getattr(torch, name), "noise"))
+        for name in NOISE_IN_PLACE:
+            setattr(torch.Tensor, name, watched(getattr(torch.Tensor, name), "noise"))
+        for name in DROPOUT:
+            setattr(functional, name, watched(getattr(functional, name), "dropout"))
+
+    def _draw(self, kind):
+        if len(self.draws) < DRAWS and self.watch.steps.number:
+            state = fingerprint([self.torch.get_rng_state()])
+            step = self.watch.steps.number
+            self.draws.append({"state": state, "where": self.watch.where(), "step": step})
+        self.notes[kind] = True
+
+    def report(self):
+        samplers = [{k: v for k, v in one.items() if k != "kept"} for one in self.samplers.values()]
+        return {"lines": self.lines, "notes": self.notes, "samplers": samplers, "draws": self.draws,
+                "evaluations": self.evaluations, "shared": self.shared, "aliased": self.aliased,
+                "exchanges": self.exchanges}  # fmt: skip
+
+
+def _drops(input, p=0.5, training=True, inplace=False):
+    """Whether dropout, called like that, draws anything."""
+    return training and p > 0
+
+
+def _one_twice(tensors):
+    """Whether a list of tensors holds one several times."""
+    return len({t.data_ptr() for t in tensors if t.numel()}) < sum(t.numel() > 0 for t in tensors)
+
+
+def fingerprint(tensors):
+    """A few letters that are the same for the same values."""
+    made = hashlib.blake2b(digest_size=8)
+    for tensor in tensors:
+        flat = tensor.detach().reshape(-1)[:HASHED].cpu()
+        made.update((flat.double() if flat.is_floating_point() else flat).numpy().tobytes())
+    return made.hexdigest()

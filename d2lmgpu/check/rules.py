@@ -1,0 +1,24 @@
+"""Names a defect by what the ranks saw: the first rule that applies, causes before effects.
+
+A rule takes an ``Evidence`` and the report of the run with one process (None without one) and
+returns None or (defect, where, detail): where is "file:line" or None, detail a few words.
+"""
+
+from d2lmgpu.check import by_facts, by_gradients
+
+RULES = (
+    by_facts.aliasing, by_facts.not_grouped,
+    by_gradients.early_clip, by_gradients.exchanged, by_gradients.different_start,
+    by_facts.same_batches,
+    by_gradients.composition, by_gradients.optimizer_state,
+    by_facts.rate, by_facts.no_set_epoch, by_facts.buffers, by_facts.repeated, by_facts.same_seed,
+)  # fmt: skip
+
+
+def defect(evidence, one=None):
+    """(defect, where, detail) of the first rule that applies; ("none", None, "") of none."""
+    for rule in RULES:
+        found = rule(evidence, one)
+        if found:
+            return found
+    return "none", None, ""

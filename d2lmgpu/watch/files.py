@@ -1,0 +1,130 @@
+"""What a watched script writes goes to a folder of the run: the reader's files stay as they are.
+
+A file that is written, at any path, lies below ``FOLDER/written`` at the same path, for all ranks;
+from then on it is read from there. Seen are Python's ``open`` (so ``pathlib``, ``pickle``, NumPy,
+``zipfile``), ``torch.save`` and ``load``, and the functions of ``os`` below. Not seen is what other
+programs write, or compiled code by itself.
+"""
+
+import builtins
+import contextlib
+import io
+import os
+import shutil
+from functools import wraps
+from pathlib import Path
+
+UNTOUCHED = ("/dev/", "/proc/", "/sys/")
+READ = ("stat", "lstat", "listdir", "scandir", "access")
+REMOVE = ("remove", "unlink", "rmdir")
+
+
+class Diverted:
+    """Paths as they are seen by the script -> where they are."""
+
+    def __init__(self, folder):
+        self.folder, self.written = str(folder), os.path.join(folder, "written")
+
+    def shadow(self, path):
+        """Where ``path`` lies once it is written; None for what is no path or may be written."""
+        if isinstance(path, int) or not isinstance(path, (str, bytes, os.PathLike)):
+            return None
+        path = os.path.abspath(os.fsdecode(path))
+        if path.startswith((self.folder, *UNTOUCHED)):
+            return None
+        return os.path.join(self.written, os.path.splitdrive(path)[1].lstrip(os.sep))
+
+    def to_read(self, path):
+        """Where to read ``path``: where it was written, else where the script says."""
+        shadow = self.shadow(path)
+        if shadow and _exists(shadow) and not (_is_folder(shadow) and _exists(path)):
+            return shadow
+        return path
+
+    def to_write(self, path, keep=False):
+        """Where to write ``path``; with ``keep`` its content so far is there."""
+        shadow = self.shadow(path)
+        if shadow is None:
+            return path
+        parent = os.path.dirname(os.path.abspath(os.fsdecode(path)))
+        if _exists(parent) or _exists(self.shadow(parent) or parent):  # else: as the script has it
+            _make_folders(os.path.dirname(shadow))
+            if keep and _exists(path) and not _exists(shadow):
+                shutil.copyfile(path, shadow)
+            return shadow
+        return path
+
+
+_stat, _mkdir, _open = os.stat, os.mkdir, io.open
+
+
+def _exists(path):
+    try:
+        _stat(path)
+    except OSError:
+        return False
+    return True
+
+
+def _is_folder(path):
+    return _exists(path) and (_stat(path).st_mode & 0o170000) == 0o040000
+
+
+def _make_folders(path):
+    if not _exists(path):
+        _make_folders(os.path.dirname(path))
+        with contextlib.suppress(FileExistsError):  # another rank was faster
+            _mkdir(path)
+
+
+def divert(folder):
+    """From now on this process writes its files below ``folder``; its own files are not there."""
+    diverted = Diverted(folder)
+
+    def opened(file, mode="r", *args, **kwargs):
+        writes = isinstance(mode, str) and set(mode) & set("wax+")
+        if writes and "x" in mode and _exists(file):
+            return _open(file, mode, *args, **kwargs)  # which raises
+        keep = writes and not set(mode) & set("wx")
+        file = diverted.to_write(file, keep) if writes else diverted.to_read(file)
+        return _open(file, mode, *args, **kwargs)
+
+    builtins.open = io.open = wraps(_open)(opened)
+    for name in READ:
+        _wrap(
+            os, name, lambda real: lambda path=".", *a, **k: real(diverted.to_read(path), *a, **k)
+        )
+    for name in REMOVE:
+        _wrap(os, name, lambda real: lambda path, *a, **k: _remove(diverted, real, path, *a, **k))
+    for name in ("rename", "replace"):
+        _wrap(os, name, lambda real: lambda source, to, **k: _move(diverted, real, source, to, **k))
+    _wrap(os, "mkdir", lambda real: lambda path, *a, **k: real(
+        path if _exists(path) else diverted.to_write(path), *a, **k))  # fmt: skip
+    return diverted
+
+
+def divert_torch(torch, diverted):
+    """The same for what PyTorch writes itself."""
+    _wrap(torch, "save", lambda real: lambda obj, f, *a, **k: real(
+        obj, diverted.to_write(f), *a, **k))  # fmt: skip
+    _wrap(torch, "load", lambda real: lambda f, *a, **k: real(diverted.to_read(f), *a, **k))
+
+
+def _wrap(module, name, made):
+    real = getattr(module, name)
+    setattr(module, name, wraps(real)(made(real)))
+
+
+def _remove(diverted, real, path, *args, **kwargs):
+    shadow = diverted.shadow(path)
+    if shadow is None or _exists(shadow):
+        return real(shadow or path, *args, **kwargs)
+    return None if _exists(path) else real(path, *args, **kwargs)  # which raises
+
+
+def _move(diverted, real, source, to, **kwargs):
+    shadow = diverted.shadow(source)
+    target = diverted.to_write(to)
+    if shadow and not _exists(shadow) and Path(source).is_file():
+        return shutil.copyfile(source, target) and None
+    return real(diverted.to_read(source), target, **kwargs)

@@ -1,0 +1,49 @@
+"""Do something once PyTorch has been imported, by whoever imports it first.
+
+What a script sets before it imports PyTorch (threads, affinity, allocators) must still count. So
+nothing here imports it.
+"""
+
+import importlib.abc
+import importlib.util
+import sys
+
+
+class _Loader(importlib.abc.Loader):
+    """The loader of a module, and what comes after."""
+
+    def __init__(self, loader, then):
+        self.loader, self.then = loader, then
+
+    def __getattr__(self, name):  # resources, source: as without us
+        return getattr(self.loader, name)
+
+    def create_module(self, spec):
+        return self.loader.create_module(spec)
+
+    def exec_module(self, module):
+        module.__spec__.loader = module.__loader__ = self.loader
+        self.loader.exec_module(module)
+        self.then(module)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def __init__(self, name, then):
+        self.name, self.then = name, then
+
+    def find_spec(self, name, path, target=None):
+        if name != self.name:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            spec.loader = _Loader(spec.loader, self.then)
+        return spec
+
+
+def once_imported(name, then):
+    """Call ``then(module)`` as soon as the module ``name`` has been imported, before its user."""
+    if name in sys.modules:
+        then(sys.modules[name])
+    else:
+        sys.meta_path.insert(0, _Finder(name, then))

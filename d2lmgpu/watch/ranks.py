@@ -1,0 +1,63 @@
+"""The supervisor of a watched script: ``python -m d2lmgpu.watch.ranks JOB EVENTS FOLDER``.
+
+It reads one job, starts a ``worker`` for each rank with the environment that torchrun gives, and
+sees to their end, see ``process.supervisor``. No framework is imported here.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from d2lmgpu.process.roles import LOOPBACK, free_ports
+from d2lmgpu.process.supervisor import lead_a_group, see_to_the_end, start_guard
+
+COMMAND = [sys.executable, "-u", "-m", "d2lmgpu.watch.ranks"]
+WORKER = [sys.executable, "-u", "-m", "d2lmgpu.watch.worker"]
+VARIABLE = "D2LMGPU_WATCH"  # a worker's settings, as JSON
+GRACE = 20.0  # seconds above the limit after which everything is ended from outside
+ROOT = str(Path(__file__).parents[2])  # where this package is found
+
+
+def main(job, events, folder):
+    guarded = start_guard(int(events), folder)
+    with open(int(job), "rb") as pipe:
+        job = json.loads(pipe.read())
+    (port,) = free_ports(1)
+    workers = [start(rank, port, job) for rank in range(job["processes"])]
+    see_to_the_end(workers, guarded, int(events), folder)
+
+
+def start(rank, port, job):
+    """Start the worker of a rank; its process id."""
+    number = str(job["processes"])
+    path = [entry for entry in (os.environ.get("PYTHONPATH"), ROOT) if entry]
+    environ = {
+        "OMP_NUM_THREADS": "1",  # as torchrun has it; a device is a core
+        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+        **os.environ,
+        **job["environ"],
+        "RANK": str(rank), "LOCAL_RANK": str(rank), "GROUP_RANK": "0", "ROLE_RANK": str(rank),
+        "WORLD_SIZE": number, "LOCAL_WORLD_SIZE": number, "ROLE_WORLD_SIZE": number,
+        "MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port),
+        "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0",
+        "TORCHELASTIC_MAX_RESTARTS": "0",
+        "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
+        VARIABLE: json.dumps(job["settings"]),
+    }  # fmt: skip
+    worker = subprocess.Popen(
+        [*WORKER, *job["command"]],
+        cwd=job["cwd"],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lead_a_group,
+        restore_signals=True,
+    )
+    return worker.pid
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the caller's interrupt closes the pipe
+    main(*sys.argv[1:])

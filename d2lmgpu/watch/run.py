@@ -1,0 +1,150 @@
+"""Run a reader's script under watch and read what its processes saw.
+
+    the caller → a guard → the supervisor (``ranks``) → one ``worker`` a rank → what they start
+
+``run`` starts ``processes`` workers with the environment that torchrun would give them. Each loads
+an *observer*, then runs the script as ``__main__``. A script that starts processes of its own
+(``mp.spawn``, ``multiprocessing``) is watched in those, too; how many they are is its own choice.
+
+The observer is a module of this package, named by the caller. It has
+
+    def observe(watch: d2lmgpu.watch.worker.Watch): ...
+
+which is called once in each process when the script imports PyTorch, before it uses anything of
+it (``watch.torch``): what a script sets before that import still counts. It puts its hooks where it
+wants them, and leaves what it saw by ``watch.at_end(function)``.
+
+A run ends with the script or at the first of its ``Limits``. However it ends, no process is left,
+and what the script wrote to files went to a folder that is removed (see ``files``).
+"""
+
+import json
+import os
+import threading
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from d2lmgpu.machine.checks import Need
+from d2lmgpu.machine.hardware import num_cores
+from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.process.settings import version_of
+from d2lmgpu.watch import WatchError, ranks
+
+TAIL = 20_000  # bytes of the script's output that are kept
+need = Need(WatchError)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When a watched run is ended, at the latest."""
+
+    steps: int = 60  # updates
+    seconds: float = 20.0  # of training, from the first update on
+    wall: float = 60.0  # seconds from the start of the script
+    records: int = 200_000  # what an observer may hold, see ``Watch.recorded``
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What is known of a run. ``reports`` has one dict a rank, in their order, with
+
+    - ``rank``, ``world``: as torch.distributed had them, or those of its environment;
+    - ``end``: "finished", "raised", "exit", "steps", "seconds", "wall" or "records";
+    - ``steps``, ``backwards``: how many updates and backward passes there were;
+    - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
+    - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
+      was started by the script itself;
+    - ``error``: of what was raised, ``text`` and ``where`` ("file:line" of the script, or None);
+      ``code`` of an exit;
+    - what the observer added.
+    """
+
+    reports: list[dict]
+    output: str  # the end of what all processes printed
+    codes: list | None  # exit codes of the workers; None for one that was ended
+    files: dict[str, bytes] = field(repr=False)  # what observers kept, by name
+
+    @property
+    def trouble(self) -> str | None:
+        """Why the script did not train to its end or to a limit, in a sentence; None if it did."""
+        for report in self.reports:
+            if report["end"] == "raised":
+                return f"The script raised {report['error']['text']}"
+            if report["end"] == "exit" and report["code"] not in (0, None):
+                return f"The script ended itself with exit code {report['code']}: {self.last_line}"
+        for code in self.codes or ():
+            if code is not None and code != 0:
+                return f"A process of the script {end_in_words(code)}."
+        if not self.reports:
+            return "The script was ended before it told anything."
+        if not any(report["steps"] for report in self.reports):
+            ended = {"wall": "was stopped at its time limit", "finished": "ended"}
+            how = ended.get(self.reports[0]["end"], "ended")
+            return f"The script {how} and never trained: no backward pass, no update."
+        return None
+
+    @property
+    def last_line(self) -> str:
+        """The last line that was printed."""
+        lines = [line for line in self.output.splitlines() if line.strip()]
+        return lines[-1].strip() if lines else "it printed nothing."
+
+
+def check_script(script) -> Path:
+    """The script's path. WatchError unless it is a Python file that is there, and PyTorch is."""
+    path = Path(script)
+    if not path.is_file():
+        raise WatchError(f"{script}: there is no such file. Give the path of your Python script.")
+    try:
+        source = path.read_text()
+        compile(source, str(path), "exec")
+    except (UnicodeDecodeError, SyntaxError, ValueError) as error:
+        raise WatchError(f"{script} is no Python script: {error}.") from None
+    if version_of("torch") is None:
+        raise WatchError("PyTorch is not installed in this environment: pip install d2lmgpu[torch]")
+    return path.resolve()
+
+
+def check_devices(devices) -> int:
+    """``devices`` as a number. WatchError for more than there are: here a CPU core is a device."""
+    need.whole("devices", devices)
+    if devices > num_cores():
+        raise WatchError(
+            f"devices={devices}: this machine has {num_cores()} CPU cores, and more processes than "
+            f"cores would take turns. Give at most {num_cores()}."
+        )
+    return int(devices)
+
+
+def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None):
+    """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
+
+    observer: the name of its module. options: a dict that JSON can hold, for the observer.
+    environ: added to the environment. Raises WatchError for a script that is not there.
+    """
+    script = check_script(script)
+    need.whole("processes", processes)
+    child = Child(ranks.COMMAND, [], {})
+    output = bytearray()
+
+    def keep(data):
+        output.extend(data)
+        del output[:-TAIL]
+
+    settings = {"folder": str(child.folder), "observer": observer, "options": options or {},
+                "script": str(script), "limits": asdict(limits)}  # fmt: skip
+    job = {"command": [str(script), *arguments], "processes": processes, "settings": settings,
+           "environ": environ or {}, "cwd": os.getcwd()}  # fmt: skip
+    over = threading.Timer(limits.wall + ranks.GRACE, child.kill)
+    try:
+        over.start()
+        child.send(json.dumps(job).encode())
+        end = child.read(on_event=lambda event: None, on_output=keep)
+        reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
+        files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
+    finally:
+        over.cancel()
+        child.close()
+    trained = [report for report in reports if report["steps"] or report["distributed"]]
+    reports = sorted(trained or reports, key=lambda report: report["rank"])
+    return Watched(reports, output.decode("utf-8", "replace"), end["codes"], files)

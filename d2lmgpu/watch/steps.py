@@ -1,0 +1,57 @@
+"""Counts the steps of a script that trains: updates of torch.optim, else backward passes."""
+
+import importlib
+import time
+from functools import wraps
+
+
+class Steps:
+    """Calls ``before(optimizer)`` and ``after(optimizer)``, lists of functions, at each step.
+
+    A step is an update by the first optimizer that updates. A script that makes no optimizer has a
+    step from one backward pass to the next one: then both are called with None when that begins.
+    """
+
+    def __init__(self, torch):
+        self.before, self.after = [], []
+        self.updates, self.backwards, self.first = 0, 0, None
+        self.optimizers, self.leading = 0, None
+        optimizer = torch.optim.Optimizer
+        make, backward = optimizer.__init__, torch.Tensor.backward
+
+        @wraps(make)
+        def made(instance, *args, **kwargs):
+            self.optimizers += 1
+            return make(instance, *args, **kwargs)
+
+        @wraps(backward)
+        def passed(tensor, *args, **kwargs):
+            if not self.optimizers and self.backwards:
+                self._step(None, self.before)
+                self._ended(None)
+            self.backwards += 1
+            return backward(tensor, *args, **kwargs)
+
+        optimizer.__init__, torch.Tensor.backward = made, passed
+        hooks = importlib.import_module("torch.optim.optimizer")
+        hooks.register_optimizer_step_pre_hook(lambda opt, *_: self._step(opt, self.before))
+        hooks.register_optimizer_step_post_hook(lambda opt, *_: self._ended(opt))
+
+    @property
+    def number(self):
+        """How many steps there were."""
+        return self.updates if self.optimizers else max(self.updates, self.backwards)
+
+    def _step(self, optimizer, functions):
+        if self.leading is None:
+            self.leading = optimizer
+        if optimizer is self.leading:
+            for function in functions:
+                function(optimizer)
+
+    def _ended(self, optimizer):
+        if optimizer is self.leading:
+            self.updates += 1
+            if self.first is None:
+                self.first = time.monotonic()
+            self._step(optimizer, self.after)

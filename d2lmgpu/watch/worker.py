@@ -1,0 +1,224 @@
+"""The process in which a reader's script runs: ``python -m d2lmgpu.watch.worker SCRIPT ARGS``.
+
+The settings are in the environment (``ranks.VARIABLE``). What the script writes is diverted from
+its first line on (``files``). When it imports PyTorch, its steps are counted (``steps``) and the
+observer's hooks are put in place, before anything of PyTorch is used. At the end, whichever comes
+first, a report is written and the process ends at once.
+"""
+
+import atexit
+import contextlib
+import importlib
+import json
+import multiprocessing.spawn
+import multiprocessing.util
+import os
+import runpy
+import sys
+import threading
+import time
+import traceback
+from functools import wraps
+from pathlib import Path
+from types import SimpleNamespace
+
+from d2lmgpu.watch import ranks
+from d2lmgpu.watch.files import divert, divert_torch
+from d2lmgpu.watch.late import once_imported
+from d2lmgpu.watch.steps import Steps
+
+PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
+POLL = 0.02  # seconds from one look to the next
+
+
+class Watch:
+    """What an observer has of the process: see ``run.observe``.
+
+    ``options``, ``limits`` (its fields as attributes), ``script`` (a path), ``torch`` (the module),
+    ``rank`` and ``world`` (from ``init_process_group``, until then those of the environment), and
+    ``steps``, to whose ``before`` and ``after`` functions may be added.
+    """
+
+    def __init__(self, settings, spawned):
+        self.torch, self.steps, self.spawned = None, None, spawned
+        self.options, self.script = settings["options"], settings["script"]
+        self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
+        self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
+                                 (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
+        self.distributed, self.records = False, 0
+        self._at_end, self._ending, self._start = [], threading.Lock(), time.monotonic()
+        self._diverted = divert(self.folder)
+        threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
+
+    def use(self, torch):
+        """PyTorch is imported now: count the steps, divert what it writes."""
+        self.torch, self.steps = torch, Steps(torch)
+        self.steps.after.append(self._look)
+        divert_torch(torch, self._diverted)
+        self._note_the_group()
+
+    def at_end(self, function):
+        """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
+
+        It is called once, in any thread, and also after an error of the script.
+        """
+        self._at_end.append(function)
+
+    def keep(self, name, data: bytes):
+        """Leave ``data`` for the caller, in ``Watched.files`` as "kept-NAME-RANK"."""
+        with open(self.folder / f"kept-{name}-{self.rank}", "wb") as file:
+            file.write(data)
+
+    def recorded(self, number=1):
+        """An observer holds so many records more; at the limit the run ends."""
+        self.records += number
+        if self.records > self.limits.records:
+            self.end("records")
+
+    def where(self, frames=None):
+        """ "file:line" of the innermost line of the reader's own code; None if there is none.
+
+        frames: from the outside in, (file, line) each; those of the calling thread by default.
+        """
+        if frames is None:
+            frames = [(f.f_code.co_filename, line) for f, line in
+                      traceback.walk_stack(sys._getframe(1))][::-1]  # fmt: skip
+        folder = os.path.dirname(self.script) + os.sep
+        for file, line in reversed(frames):
+            own = file == self.script or (file.startswith(folder) and "site-packages" not in file)
+            if own and not file.startswith(ranks.ROOT + os.sep + "d2lmgpu" + os.sep):
+                return f"{os.path.relpath(file, folder)}:{line}"
+        return None
+
+    def end(self, how, **fields):
+        """Write the report and end this process; a second call, from any thread, never returns."""
+        if not self._ending.acquire(blocking=False):
+            threading.Event().wait()
+        report = {"rank": self.rank, "world": self.world, "end": how,
+                  "steps": self.steps.number if self.steps else 0,
+                  "backwards": self.steps.backwards if self.steps else 0,
+                  "optimizer": bool(self.steps and self.steps.optimizers),
+                  "distributed": self.distributed, "spawned": self.spawned, **fields}  # fmt: skip
+        for function in self._at_end:
+            report |= function() or {}
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(ValueError, OSError):
+                stream.flush()
+        self._write(report)
+        self._wait_for_peers()
+        os._exit(0)
+
+    def _write(self, report):
+        path = self.folder / f"report-{os.getpid()}.json"
+        unfinished = path.with_suffix(".part")
+        with open(unfinished, "w") as file:
+            json.dump(report, file, default=_plain)
+        os.replace(unfinished, path)
+
+    def _wait_for_peers(self):
+        """Wait until all ranks have reported: a late one must not find a closed connection."""
+        until = time.monotonic() + (PEERS if self.distributed else 0)
+        while time.monotonic() < until:
+            if len(list(self.folder.glob("report-*.json"))) >= self.world:
+                break
+            time.sleep(POLL)
+
+    def _look(self, optimizer):
+        if self.steps.number >= self.limits.steps:
+            self.end("steps")
+
+    def _watch_the_clock(self):
+        while True:
+            time.sleep(POLL)
+            now = time.monotonic()
+            if now - self._start > self.limits.wall:
+                self.end("wall")
+            if self.steps and self.steps.first and now - self.steps.first > self.limits.seconds:
+                self.end("seconds")
+
+    def _note_the_group(self):
+        dist = self.torch.distributed
+        if not dist.is_available():
+            return
+        real = dist.init_process_group
+
+        @wraps(real)
+        def noted(*args, **kwargs):
+            real(*args, **kwargs)
+            self.distributed = True
+            self.rank, self.world = dist.get_rank(), dist.get_world_size()
+
+        dist.init_process_group = dist.distributed_c10d.init_process_group = noted
+
+
+def _plain(value):
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def watch(spawned=False):
+    """Watch this process from now on; its ``Watch``."""
+    settings = json.loads(os.environ[ranks.VARIABLE])
+    _watch_what_is_spawned()
+    watch = Watch(settings, spawned)
+
+    def begin(torch):
+        watch.use(torch)
+        importlib.import_module(settings["observer"]).observe(watch)
+
+    once_imported("torch", begin)
+    return watch
+
+
+def _watch_what_is_spawned():
+    """Processes that the script spawns are watched, too; those that it forks are as this one."""
+    real = multiprocessing.spawn.get_command_line
+
+    @wraps(real)
+    def watched(**kwargs):
+        line = real(**kwargs)
+        if "-c" in line:
+            line[line.index("-c") + 1] = (
+                f"from d2lmgpu.watch import worker; worker.spawned(); {line[line.index('-c') + 1]}"
+            )
+        return line
+
+    multiprocessing.spawn.get_command_line = watched
+
+
+def spawned():
+    """Watch a process that the script has spawned: it reports if it joins a group or trains."""
+    here = watch(spawned=True)
+
+    def report():
+        if here.distributed or (here.steps and here.steps.number):
+            here.end("finished")
+
+    # multiprocessing leaves a child by os._exit, after what is registered here
+    multiprocessing.util.Finalize(None, report, exitpriority=100)
+    atexit.register(report)
+
+
+def main(script, *arguments):
+    sys.argv = [script, *arguments]
+    sys.path[0] = os.path.dirname(script)
+    here = watch()
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as error:
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        if error.code is not None and not isinstance(error.code, int):
+            print(error.code, file=sys.stderr)
+        here.end("exit", code=code)
+    except BaseException as error:
+        traceback.print_exc()
+        frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        text = "".join(traceback.format_exception_only(error)).strip()
+        here.end("raised", error={"text": text, "where": here.where(frames)})
+    here.end("finished")
+
+
+if __name__ == "__main__":
+    # as a module of its own name: what is spawned and the observer import it again
+    from d2lmgpu.watch import worker
+
+    worker.main(*sys.argv[1:])

@@ -1,0 +1,13 @@
+"""The scripts of this folder, and what ``check`` should say of each."""
+
+from pathlib import Path
+
+FOLDER = Path(__file__).parent / "scripts"
+
+
+def expected():
+    """{script: its defect}, "none" for the right ones."""
+    names = {path: path.stem.rpartition("_")[0] for path in sorted(FOLDER.glob("*.py"))}
+    return {
+        path: "none" if path.stem.startswith("right_") else name for path, name in names.items()
+    }

@@ -1,0 +1,83 @@
+"""Scripts that cannot be compared: told in words, nothing left, the reader's files as before."""
+
+import os
+import uuid
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from d2lmgpu.check.run import LIMITS, check
+from d2lmgpu.machine.hardware import num_cores
+from d2lmgpu.watch import WatchError
+
+BY_HAND = """
+import torch
+w = torch.ones(3, requires_grad=True)
+for _ in range(3):
+    (w * w).sum().backward()
+    with torch.no_grad():
+        w -= 0.1 * w.grad
+        w.grad.zero_()
+open("log.txt", "w").write("over")
+"""
+ARGUMENTS = (
+    "import argparse\np = argparse.ArgumentParser()\np.add_argument('epochs')\np.parse_args()"
+)
+BAD = {
+    "ends at once": ("print('hello')", "never trained.*hello"),
+    "needs arguments": (ARGUMENTS, "exit code 2.*epochs"),
+    "is killed": ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "SIGKILL"),
+    "raises": ("open('log.txt', 'a').write('more')\nopen('nowhere.bin')", "nowhere.bin"),
+    "never trains": ("import time\ntime.sleep(1000)", "time limit.*never trained"),
+    "no optimizer": (BY_HAND, "torch.optim"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The reader's folder; afterwards its files are as before and no process is left."""
+    mark = uuid.uuid4().hex
+    monkeypatch.setenv("D2LMGPU_TEST", mark)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "log.txt").write_text("mine")
+    yield tmp_path
+    assert (tmp_path / "log.txt").read_text() == "mine"
+    assert {path.name for path in tmp_path.iterdir()} <= {"log.txt", "script.py"}
+    left = [p for p in psutil.process_iter() if p.pid != os.getpid() and _marked(p, mark)]
+    assert left == []
+
+
+def _marked(process, mark):
+    try:
+        return process.environ().get("D2LMGPU_TEST") == mark
+    except (psutil.Error, ProcessLookupError):
+        return False
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_script_that_does_not_train_is_told(folder, kind):
+    source, words = BAD[kind]
+    (folder / "script.py").write_text(source)
+    limits = replace(LIMITS, wall=2.0 if kind == "never trains" else LIMITS.wall)
+    with pytest.raises(WatchError, match=f"(?s){words}"):
+        check("script.py", limits=limits)
+
+
+@pytest.mark.parametrize("devices, words", [(1, "one device"), (num_cores() + 1, "cores")])
+def test_devices_that_are_not_there(folder, devices, words):
+    (folder / "script.py").write_text("pass")
+    with pytest.raises(WatchError, match=words):
+        check("script.py", devices=devices)
+
+
+def test_a_script_that_is_not_there(folder):
+    with pytest.raises(WatchError, match="no such file"):
+        check("nowhere.py")
+
+
+def test_without_pytorch(folder, monkeypatch):
+    (folder / "script.py").write_text("pass")
+    monkeypatch.setattr("d2lmgpu.watch.run.version_of", lambda name: None)
+    with pytest.raises(WatchError, match="PyTorch is not installed"):
+        check("script.py")

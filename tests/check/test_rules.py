@@ -1,0 +1,69 @@
+"""Rules on gradients that NumPy made: what is used is a sum with known coefficients."""
+
+import io
+
+import numpy as np
+import pytest
+
+from d2lmgpu.check.evidence import Evidence
+from d2lmgpu.check.rules import defect
+from d2lmgpu.watch.run import Watched
+
+STEPS, SIZES = 4, [6, 5]
+
+
+def evidence(used, rows=(8, 8), scale=1.0, start=0.0):
+    """Two ranks; ``used(t, own)`` is what each used in step t; own: (steps, ranks, entries)."""
+    chance = np.random.default_rng(0)
+    own = chance.normal(size=(STEPS + 1, 2, sum(SIZES)))
+    weights = np.zeros((2, sum(SIZES))) + start * np.arange(2)[:, None]
+    arrays = [{}, {}]
+    for t in range(STEPS):
+        gradients = used(t + 1, own)
+        for r in range(2):
+            arrays[r] |= {f"own-{t}-0": own[t + 1, r], f"old-{t}": own[t, r]}
+            arrays[r] |= {f"used-{t}": gradients[r], f"unclipped-{t}": gradients[r]}
+            arrays[r] |= {f"before-{t}": weights[r], f"after-{t}": weights[r] - gradients[r]}
+        weights = weights - gradients
+    reports, files = [], {}
+    for r in range(2):
+        file = io.BytesIO()
+        np.savez(file, **arrays[r])
+        files[f"kept-gradients-{r}"] = file.getvalue()
+        one = {"rows": rows[r], "scale": scale, "batch": r}
+        update = {"lr": [0.1], "passes": [one], "clip": None, "state": False}
+        reports.append({
+            "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
+            "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
+            "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
+        })  # fmt: skip
+    return Evidence(Watched(reports, "", None, files))
+
+
+def both(gradient):
+    return np.stack([gradient, gradient])
+
+
+@pytest.mark.parametrize("name, used, options", [
+    ("none", lambda t, own: both(own[t].mean(0)), {}),
+    ("none", lambda t, own: both((5 * own[t, 0] + 3 * own[t, 1]) / 8), {"rows": (5, 3)}),
+    ("mean-of-means", lambda t, own: both(own[t].mean(0)), {"rows": (5, 3)}),
+    ("wrong-scale", lambda t, own: both(own[t].sum(0)), {}),
+    ("wrong-scale", lambda t, own: both(own[t].mean(0) / 2), {}),
+    ("none", lambda t, own: both(own[t].mean(0)) / 1024, {"scale": 1024.0}),
+    ("not-exchanged", lambda t, own: own[t], {}),
+    ("missing-parameter", lambda t, own: np.concatenate(
+        [both(own[t, :, :6].mean(0)), own[t, :, 6:]], 1), {}),
+    ("stale-gradient", lambda t, own: both(own[t - 1].mean(0)), {}),
+    ("clip-before-allreduce", lambda t, own: both(
+        (own[t] / np.linalg.norm(own[t], axis=1, keepdims=True)).mean(0)), {}),
+    ("different-start", lambda t, own: both(own[t].mean(0)), {"start": 1.0}),
+])  # fmt: skip
+def test_defects_by_the_gradient_that_is_used(name, used, options):
+    assert defect(evidence(used, **options))[0] == name
+
+
+def test_a_missing_parameter_is_named_and_errors_are_relative():
+    kept = evidence(lambda t, own: np.concatenate([both(own[t, :, :6].mean(0)), own[t, :, 6:]], 1))
+    assert defect(kept)[2] == "bias"
+    assert evidence(lambda t, own: both(own[t].sum(0))).errors == pytest.approx([0.5] * STEPS)
