@@ -20,7 +20,8 @@ from d2lmgpu.hosts.ssh import PACKAGE
 from d2lmgpu.hosts.store import hold_store
 
 TRIES, LONG = 3, 300  # torchruns that fail one after another, none of which lasted so many seconds
-ALONE = 60  # seconds without any torchrun that runs
+ALONE = 60  # seconds in which no host could be reached
+CONNECT = 3  # seconds in which a host answers
 AGAIN = 1  # seconds until a host is tried again
 LEAVE = 40  # seconds that torchrun has to end: it gives its workers 30
 NO_WAY = 255  # ssh's own exit status
@@ -75,6 +76,10 @@ class Host:
                 self.failed = 1 + (self.failed if lasted < LONG else 0)
         return status
 
+    def is_there(self):
+        """Whether its ssh has lasted longer than one that finds nobody."""
+        return self.process and time.monotonic() > self._begun + 2 * CONNECT
+
     def said(self):
         self._words.seek(0)
         return "\n".join(self._words.read().splitlines()[-20:])
@@ -93,7 +98,7 @@ class Host:
 
 
 def ssh(host, command):
-    options = ["-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=3", "-o", "ServerAliveInterval=2",
+    options = ["-T", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}", "-o", "ServerAliveInterval=2",
                "-o", "ServerAliveCountMax=3", *ssh_options([host])]
     return ["ssh", *options, "--", host, command]
 
@@ -116,7 +121,7 @@ def keep(hosts):
                 return 0
             if host.failed == TRIES:
                 return f"torchrun failed {TRIES} times on {host.name}:\n{host.said()}"
-        if any(host.process for host in hosts):
+        if any(host.is_there() for host in hosts):
             alive = time.monotonic()
         if time.monotonic() - alive > ALONE:
             return f"No host could be reached for {ALONE} s:\n{hosts[0].said()}"

@@ -3,6 +3,7 @@
 One of each harm; ``make soak`` has five of each, at random moments.
 """
 
+import importlib.util
 import subprocess
 import sys
 
@@ -37,3 +38,13 @@ def test_what_cannot_begin_ends_in_words():
     done = subprocess.run(nowhere, text=True, capture_output=True)
     assert done.returncode == 1
     assert done.stderr.startswith("Host nowhere.invalid cannot be reached: ssh: ")
+
+
+def test_hosts_that_stay_away_are_given_up(monkeypatch):
+    """The loop of the launcher, with less patience."""
+    spec = importlib.util.spec_from_file_location("elastic", PAGE / "elastic.py")
+    elastic = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(elastic)
+    monkeypatch.setattr(elastic, "ALONE", 3)
+    said = elastic.keep([elastic.Host("nowhere.invalid", 1, "127.0.0.1:1", ["script.py"])])
+    assert said.startswith("No host could be reached for 3 s") and "nowhere.invalid" in said
