@@ -62,6 +62,20 @@ def gpu_check(options):
     return gpu_check.main({"torch": options.torch, "mxnet": options.mxnet})
 
 
+def explain(options):
+    import json
+
+    from d2lmgpu.explain.answer import explain_script
+
+    answer = explain_script(options.script, options.arguments, options.devices)
+    print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
+
+
+def numbers(text):
+    """``1,2`` as [1, 2]."""
+    return [int(number) for number in text.split(",")]
+
+
 def cluster_up(options):
     from d2lmgpu.cluster import box, state
 
@@ -114,6 +128,13 @@ def parser() -> argparse.ArgumentParser:
     add = command(gpu_check, "check and record every GPU in both frameworks")
     for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
+
+    text = "why is the second device slower? runs your script, unchanged, with one and with more"
+    add = command(explain, text)
+    add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
+    add("--json", action="store_true", help="the answer as JSON")
+    add("script", help="your training script; -- before it if it has options of its own")
+    add("arguments", nargs=argparse.REMAINDER, help="those of your script")
 
     text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
     cluster = commands.add_parser("cluster", help=text, description=text)

@@ -15,8 +15,8 @@ PACKAGE = ROOT / "d2lmgpu"
 # A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
 ORDER = [
     ["machine"], ["cluster"], ["process"], ["hosts"], ["launch"], ["data"], ["collectives"],
-    ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"], ["lab"],
-    ["course"], ["__main__"],
+    ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"],
+    ["explain"], ["lab"], ["course"], ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 
@@ -27,6 +27,7 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "collectives/ring.py": "the ring between processes sends with torch.distributed",
     "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
     "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
+    "explain/": "operations are counted by PyTorch's own dispatch mode",
     "hosts/": "the caller holds the store in which PyTorch's workers meet",
     "process/": "a worker sets torch.distributed up before the caller's function runs",
     "watch/": "what a reader's script calls of PyTorch is watched from before its first line",
