@@ -5,6 +5,7 @@ What a command needs is imported when it runs.
 
 import argparse
 import sys
+from pathlib import Path
 
 
 def doctor(options):
@@ -69,6 +70,10 @@ def explain(options):
 
     answer = explain_script(options.script, options.arguments, options.devices)
     print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
+    if options.html:
+        from d2lmgpu.explain.page import page
+
+        Path(options.html).write_text(page(answer), encoding="utf-8")
 
 
 def numbers(text):
@@ -133,6 +138,7 @@ def parser() -> argparse.ArgumentParser:
     add = command(explain, text)
     add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
     add("--json", action="store_true", help="the answer as JSON")
+    add("--html", metavar="PAGE", help="write a page with all ranks' timelines and a trace")
     add("script", help="your training script; -- before it if it has options of its own")
     add("arguments", nargs=argparse.REMAINDER, help="those of your script")
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from d2lmgpu.explain.predict import predicted
 from d2lmgpu.explain.rules import Cause, verdict
 from d2lmgpu.explain.summary import Summary, summary
 from d2lmgpu.explain.words import mend, sentence
@@ -25,6 +26,7 @@ class Answer:
     run: Summary
     cause: Cause | None
     others: list
+    predicted: float | None  # speedup, modelled
     notes: list
 
     def as_dict(self) -> dict:
@@ -35,7 +37,8 @@ class Answer:
             "cause": cause.name if cause else "none",
             "share": round(cause.share, 3) if cause else 0.0,
             "where": cause.where if cause else None,
-            "speedup": {"predicted": None, "measured": measured and round(measured, 2)},
+            "speedup": {"predicted": self.predicted and round(self.predicted, 2),
+                        "measured": measured and round(measured, 2)},
             "others": told, "notes": self.notes,
         }  # fmt: skip
 
@@ -48,7 +51,9 @@ class Answer:
         lines = [f"{self.script}: {self.run.k} processes, {len(self.run.steps)} steps measured, "
                  f"{1000 * self.run.seconds:.1f} ms a step"]  # fmt: skip
         if measured:
-            lines.append(f"Speedup from 1 to {self.run.k} devices: {measured:.2f} measured.")
+            modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
+            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: "
+                         f"{measured:.2f} measured{modelled}.")  # fmt: skip
         lines.append("A step: " + ", ".join(
             f"{words} {shares[part]:.0%}" for part, words in PARTS.items()
             if shares.get(part, 0) >= 0.01))  # fmt: skip
@@ -73,15 +78,14 @@ def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
     few, many = check_devices(min(devices)), check_devices(max(devices))
     first = _trained(path, arguments, few)
     notes, report = [], first.reports[0]
-    one, two = summary(first), None
-    if report["spawned"] or not report["distributed"]:
+    one = summary(first)
+    if report["spawned"] or not report["distributed"] or few == many:
         if report["spawned"]:
             notes.append("The script starts its own processes, and how many is its own choice: "
                          "there is no run with one device beside it.")  # fmt: skip
         run_, one = one, None
     else:
-        two = _trained(path, arguments, many)
-        run_ = summary(two)
+        run_ = summary(_trained(path, arguments, many))
     if run_ is None:
         raise WatchError(f"{script}: fewer than 10 updates were seen, too few to tell anything. "
                          "Let it train longer.")  # fmt: skip
@@ -89,7 +93,7 @@ def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
         notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
                      "times are without that.")  # fmt: skip
     cause, others = verdict(run_, one)
-    return Answer(str(script), one, run_, cause, others, notes)
+    return Answer(str(script), one, run_, cause, others, predicted(one, run_), notes)
 
 
 def _trained(path, arguments, processes):

@@ -42,7 +42,7 @@ def data_parallel(run, one):
         yield Cause("data-parallel", 0.5, told["data_parallel"], {"how": "DataParallel"}, True)
     elif run.k == 1 and not told["distributed"]:
         yield Cause("data-parallel", 0.5, run.line("backward"), {"how": "one process"}, True)
-    elif run.k > 1 and not told["ddp"] and _gradients_by_hand(run) is None:
+    elif run.k > 1 and not run.ranks[0]["ddp"] and _gradients_by_hand(run) is None:
         share = 1 - 1 / run.k
         yield Cause("data-parallel", share, run.line("backward"), {"how": "no exchange"}, True)
 
