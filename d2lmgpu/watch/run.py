@@ -77,12 +77,13 @@ class Watched:
                 return f"A process of the script {end_in_words(code)}."
         if not self.reports:
             return "The script was ended before it told anything."
+        trained = any(report["steps"] for report in self.reports)
+        if not trained and self.reports[0]["end"] == "wall":
+            return "The script was stopped at its time limit and had not trained by then."
         if not any(report["torch"] for report in self.reports):
             return "The script never imported PyTorch, and only what PyTorch does is watched."
-        if not any(report["steps"] for report in self.reports):
-            ended = {"wall": "was stopped at its time limit", "finished": "ended"}
-            how = ended.get(self.reports[0]["end"], "ended")
-            return f"The script {how} and never trained: no backward pass, no update."
+        if not trained:
+            return "The script ended and never trained: no backward pass, no update."
         return None
 
     @property

@@ -33,8 +33,8 @@ REFUSED = {  # what the script does -> (its text, words that the answer must hol
     ),
     "has another framework": ("print('hello')", ["never imported PyTorch"]),
     "never trains": ("import torch; torch.zeros(3).sum()", ["never trained"]),
-    "raises": ("import torch\nraise RuntimeError('shape 3')", ["shape 3", "train.py:2"]),
-    "lacks a package": ("import torch\nimport no_such_package", ["no_such_package", "train.py:2"]),
+    "raises": ("n = 3\nraise RuntimeError('shape 3')", ["shape 3", "train.py:2"]),
+    "lacks a package": ("n = 3\nimport no_such_package", ["no_such_package", "train.py:2"]),
     "is killed": ("import os; os.kill(os.getpid(), 9)", ["SIGKILL"]),
     "is no Python": ("def (", ["no Python script"]),
 }
@@ -94,7 +94,7 @@ def test_more_devices_than_there_are(folder):
 
 
 def test_a_script_that_does_not_end_is_ended(folder):
-    script = written(folder, "import torch, time\nwhile True: time.sleep(1)")
+    script = written(folder, "import time\nwhile True: time.sleep(1)")
     watched = run(script, [], 1, answer.OBSERVER, limits=Limits(wall=1.0))
     assert watched.reports[0]["end"] == "wall" and "time limit" in watched.trouble
     assert not children()
@@ -103,11 +103,6 @@ def test_a_script_that_does_not_end_is_ended(folder):
 def test_what_is_recorded_has_an_end(folder):
     watched = run(written(folder, TRAINS), [], 1, answer.OBSERVER, limits=Limits(records=20))
     assert watched.reports[0]["end"] == "records" and 0 < watched.reports[0]["steps"] < 20
-
-
-def test_hand_written_updates_are_steps(folder):
-    told = answer.explain_script(written(folder, TRAINS))
-    assert told.as_dict()["cause"] == "data-parallel" and told.run.rows == 8
 
 
 def test_own_processes_are_watched_and_told(folder):
@@ -148,5 +143,6 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
         assert open("logs/kept.txt").read() == "ab" and os.listdir("logs/run") == []
         os.remove("model.pt")
     """))  # fmt: skip
-    watched = run(script, [], 1, answer.OBSERVER)
-    assert watched.trouble is None and untouched(folder)
+    told = answer.explain_script(script)
+    assert told.as_dict()["cause"] == "data-parallel" and told.run.rows == 8  # without an optimizer
+    assert untouched(folder)
