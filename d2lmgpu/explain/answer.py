@@ -12,6 +12,11 @@ from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 OBSERVER = "d2lmgpu.explain.observer"
 LIMITS = Limits(steps=60, seconds=10)
 BUSY = 0.2  # the share of a step without a core from which on it is told
+APART = {  # what a speedup in rows a second means where the work is not shared
+    "whole-data": "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
+    "takes as long as with one device.",
+    "data-parallel": "The speedup counts the rows of networks that are trained apart.",
+}
 PARTS = {"loading": "loading", "forward": "forward pass", "backward": "backward pass",
          "update": "update", "exchange": "exchanging", "waiting": "waiting for another rank",
          "evaluating": "evaluating", "other": "all else"}  # fmt: skip
@@ -93,6 +98,8 @@ def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
         notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
                      "times are without that.")  # fmt: skip
     cause, others = verdict(run_, one)
+    if cause and run_.k > 1 and cause.name in APART:
+        notes.append(APART[cause.name])
     return Answer(str(script), one, run_, cause, others, predicted(one, run_), notes)
 
 
