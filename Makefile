@@ -111,6 +111,7 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	$(PYTEST) -q -s tests/cluster/soak.py
 	$(PYTEST) -q -s tests/cluster/soak_failures.py
 	$(PYTEST) -q -s tests/check/table.py
+	$(PYTEST) -q -s tests/explain/every_cause.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
 	$(PYTEST) -q -s tests/hub/ten_learners.py
 	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py

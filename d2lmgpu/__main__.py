@@ -5,6 +5,7 @@ What a command needs is imported when it runs.
 
 import argparse
 import sys
+from pathlib import Path
 
 
 def doctor(options):
@@ -74,6 +75,24 @@ def check(options):
     return int(verdict.defect != "none")
 
 
+def explain(options):
+    import json
+
+    from d2lmgpu.explain.answer import explain_script
+
+    answer = explain_script(options.script, options.arguments, options.devices)
+    print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
+    if options.html:
+        from d2lmgpu.explain.page import page
+
+        Path(options.html).write_text(page(answer), encoding="utf-8")
+
+
+def numbers(text):
+    """``1,2`` as [1, 2]."""
+    return [int(number) for number in text.split(",")]
+
+
 def cluster_up(options):
     from d2lmgpu.cluster import box, state
 
@@ -131,6 +150,14 @@ def parser() -> argparse.ArgumentParser:
     add("--devices", type=int, default=2, help="how many processes; default: 2")
     add("--json", action="store_true", help="equal, difference, defect and where as JSON")
     add("script", nargs="+", help="after --: your script and its arguments")
+
+    text = "why is the second device slower? runs your script, unchanged, with one and with more"
+    add = command(explain, text)
+    add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
+    add("--json", action="store_true", help="the answer as JSON")
+    add("--html", metavar="PAGE", help="write a page with all ranks' timelines and a trace")
+    add("script", help="your training script; -- before it if it has options of its own")
+    add("arguments", nargs=argparse.REMAINDER, help="those of your script")
 
     text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
     cluster = commands.add_parser("cluster", help=text, description=text)

@@ -16,8 +16,7 @@ PACKAGE = ROOT / "d2lmgpu"
 ORDER = [
     ["machine"], ["checkpoints"], ["cluster"], ["process"], ["hosts"], ["launch"], ["data"],
     ["collectives"], ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"],
-    ["watch"], ["check"],
-    ["lab"], ["course"], ["__main__"],
+    ["watch"], ["check"], ["explain"], ["lab"], ["course"], ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 
@@ -29,6 +28,7 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "collectives/ring.py": "the ring between processes sends with torch.distributed",
     "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
     "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
+    "explain/": "operations are counted by PyTorch's own dispatch mode",
     "hosts/": "the caller holds the store in which PyTorch's workers meet",
     "process/": "a worker sets torch.distributed up before the caller's function runs",
     "watch/": "what a reader's script calls of PyTorch is watched from before its first line",

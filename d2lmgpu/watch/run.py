@@ -53,7 +53,7 @@ class Watched:
     - ``steps``, ``backwards``: how many updates and backward passes there were;
     - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
     - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
-      was started by the script itself;
+      was started by the script itself; ``torch``: whether PyTorch was imported;
     - ``error``: of what was raised, ``text`` and ``where`` ("file:line" of the script, or None);
       ``code`` of an exit;
     - what the observer added.
@@ -77,10 +77,13 @@ class Watched:
                 return f"A process of the script {end_in_words(code)}."
         if not self.reports:
             return "The script was ended before it told anything."
-        if not any(report["steps"] for report in self.reports):
-            ended = {"wall": "was stopped at its time limit", "finished": "ended"}
-            how = ended.get(self.reports[0]["end"], "ended")
-            return f"The script {how} and never trained: no backward pass, no update."
+        trained = any(report["steps"] for report in self.reports)
+        if not trained and self.reports[0]["end"] == "wall":
+            return "The script was stopped at its time limit and had not trained by then."
+        if not any(report["torch"] for report in self.reports):
+            return "The script never imported PyTorch, and only what PyTorch does is watched."
+        if not trained:
+            return "The script ended and never trained: no backward pass, no update."
         return None
 
     @property

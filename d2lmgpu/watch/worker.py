@@ -98,7 +98,8 @@ class Watch:
                   "steps": self.steps.number if self.steps else 0,
                   "backwards": self.steps.backwards if self.steps else 0,
                   "optimizer": bool(self.steps and self.steps.optimizers),
-                  "distributed": self.distributed, "spawned": self.spawned, **fields}  # fmt: skip
+                  "distributed": self.distributed, "spawned": self.spawned,
+                  "torch": self.torch is not None, **fields}  # fmt: skip
         for function in self._at_end:
             report |= function() or {}
         for stream in (sys.stdout, sys.stderr):

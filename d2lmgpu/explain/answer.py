@@ -1,0 +1,112 @@
+"""The answer to "why is the second device slower?": from two watched runs, as data and in words."""
+
+from dataclasses import dataclass
+
+from d2lmgpu.explain.predict import predicted
+from d2lmgpu.explain.rules import Cause, verdict
+from d2lmgpu.explain.summary import Summary, summary
+from d2lmgpu.explain.words import mend, sentence
+from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.run import Limits, check_devices, check_script, run
+
+OBSERVER = "d2lmgpu.explain.observer"
+LIMITS = Limits(steps=60, seconds=10)
+BUSY = 0.2  # the share of a step without a core from which on it is told
+APART = {  # what a speedup in rows a second means where the work is not shared
+    "whole-data": "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
+    "takes as long as with one device.",
+    "data-parallel": "The speedup counts the rows of networks that are trained apart.",
+}
+PARTS = {"loading": "loading", "forward": "forward pass", "backward": "backward pass",
+         "update": "update", "exchange": "exchanging", "waiting": "waiting for another rank",
+         "evaluating": "evaluating", "other": "all else"}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one and k processes did. ``one`` is None where the script has no run with one."""
+
+    script: str
+    one: Summary | None
+    run: Summary
+    cause: Cause | None
+    others: list
+    predicted: float | None  # speedup, modelled
+    notes: list
+
+    def as_dict(self) -> dict:
+        """For ``--json``."""
+        cause, told = self.cause, [self._told(other) for other in self.others]
+        measured = self.run.speedup(self.one)
+        return {
+            "cause": cause.name if cause else "none",
+            "share": round(cause.share, 3) if cause else 0.0,
+            "where": cause.where if cause else None,
+            "speedup": {"predicted": self.predicted and round(self.predicted, 2),
+                        "measured": measured and round(measured, 2)},
+            "others": told, "notes": self.notes,
+        }  # fmt: skip
+
+    def _told(self, cause):
+        return {"cause": cause.name, "share": round(cause.share, 3), "where": cause.where}
+
+    def __str__(self):
+        """One screen."""
+        measured, shares = self.run.speedup(self.one), self.run.shares()
+        lines = [f"{self.script}: {self.run.k} processes, {len(self.run.steps)} steps measured, "
+                 f"{1000 * self.run.seconds:.1f} ms a step"]  # fmt: skip
+        if measured:
+            modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
+            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: "
+                         f"{measured:.2f} measured{modelled}.")  # fmt: skip
+        lines.append("A step: " + ", ".join(
+            f"{words} {shares[part]:.0%}" for part, words in PARTS.items()
+            if shares.get(part, 0) >= 0.01))  # fmt: skip
+        lines.append("")
+        if self.cause is None:
+            lines.append("No cause found: none costs as much as 15 % of the step.")
+        for number, cause in enumerate([self.cause, *self.others][:3] if self.cause else []):
+            title = "The cause that costs most" if not number else "Then"
+            at = f"  at {cause.where}" if cause.where else ""
+            lines += [f"{title}: {cause.name}, {cause.share:.0%} of the step{at}",
+                      f"  {sentence(cause)}", f"  {mend(cause)}"]  # fmt: skip
+        return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
+
+
+def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
+    """Run ``script`` with the fewest and the most of ``devices`` processes, and say what is slow.
+
+    Raises WatchError for a script that is not there or does not train, and for more devices than
+    there are.
+    """
+    path = check_script(script)
+    few, many = check_devices(min(devices)), check_devices(max(devices))
+    first = _trained(path, arguments, few)
+    notes, report = [], first.reports[0]
+    one = summary(first)
+    if report["spawned"] or not report["distributed"] or few == many:
+        if report["spawned"]:
+            notes.append("The script starts its own processes, and how many is its own choice: "
+                         "there is no run with one device beside it.")  # fmt: skip
+        run_, one = one, None
+    else:
+        run_ = summary(_trained(path, arguments, many))
+    if run_ is None:
+        raise WatchError(f"{script}: fewer than 10 updates were seen, too few to tell anything. "
+                         "Let it train longer.")  # fmt: skip
+    if run_.queued > BUSY:
+        notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
+                     "times are without that.")  # fmt: skip
+    cause, others = verdict(run_, one)
+    if cause and run_.k > 1 and cause.name in APART:
+        notes.append(APART[cause.name])
+    return Answer(str(script), one, run_, cause, others, predicted(one, run_), notes)
+
+
+def _trained(path, arguments, processes):
+    watched = run(path, list(arguments), processes, OBSERVER, limits=LIMITS)
+    if watched.trouble:
+        where = next((r["error"]["where"] for r in watched.reports if "error" in r), None)
+        raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.trouble}"
+                         + (f" (at {where})" if where else ""))  # fmt: skip
+    return watched

@@ -1,0 +1,170 @@
+"""PyTorch's own doors: each tells which part of a step is going on, and what goes through."""
+
+import zlib
+from collections import Counter
+from functools import wraps
+
+COLLECTIVES = (
+    "all_reduce", "broadcast", "barrier", "all_gather", "all_gather_object", "reduce", "gather",
+    "all_gather_into_tensor", "gather_object", "reduce_scatter", "reduce_scatter_tensor", "scatter",
+    "broadcast_object_list", "scatter_object_list", "all_to_all", "all_to_all_single",
+    "monitored_barrier", "send", "recv",
+)  # fmt: skip
+PRINTED = 64  # values of an input of which a fingerprint is taken
+
+
+class Hooks:
+    """Counts of what the thread of the steps did, for as long as ``counting`` is true."""
+
+    def __init__(self, watch, parts):
+        self.watch, self.parts, self.counting = watch, parts, False
+        self.calls = {}  # (kind, line) -> [calls, bytes, seconds with a core or blocked, blocked]
+        self.rows, self.elements, self.exchanging, self.backwards = 0, 0, 0, 0
+        self.prints, self.loaders, self.ddp, self.data_parallel = [], [], [], None
+        self.batches, self.depth, self.inside = Counter(), 0, False
+        torch = watch.torch
+        self._forward(torch)
+        self._backward(torch)
+        self._update(torch)
+        self._loading(torch)
+        self._networks(torch)
+        if torch.distributed.is_available():
+            for name in COLLECTIVES:
+                self._collective(torch.distributed, name)
+
+    def _forward(self, torch):
+        modules = torch.nn.modules.module
+
+        def before(module, args):
+            if not self.parts.here():
+                return
+            self.depth += 1
+            if self.depth == 1:
+                training = torch.is_grad_enabled()
+                self.parts.enter("forward" if training else "evaluating")
+                if training:
+                    self._note_rows(args)
+
+        def after(module, args, output):
+            if self.parts.here():
+                self.depth -= 1
+                if not self.depth:
+                    self.parts.leave()
+
+        modules.register_module_forward_pre_hook(before)
+        modules.register_module_forward_hook(after, always_call=True)
+
+    def _note_rows(self, args):
+        tensor = next((a for a in args if hasattr(a, "shape") and len(a.shape)), None)
+        if tensor is None or not self.counting:
+            return
+        self.rows += tensor.shape[0]
+        self.elements += tensor.numel()
+        if len(self.prints) < 40:
+            some = tensor.detach().flatten()[:PRINTED].cpu().double().numpy().tobytes()
+            self.prints.append(zlib.crc32(some))
+
+    def _backward(self, torch):
+        real = torch.Tensor.backward
+
+        @wraps(real)
+        def backward(tensor, *args, **kwargs):
+            if not self.parts.here():
+                return real(tensor, *args, **kwargs)
+            if self.counting:
+                self.backwards += 1
+                self.exchanging += any(net.require_backward_grad_sync for net in self.ddp)
+            self.parts.enter("backward")
+            try:
+                return real(tensor, *args, **kwargs)
+            finally:
+                self.parts.leave()
+
+        torch.Tensor.backward = backward
+
+    def _update(self, torch):
+        self.watch.steps.before.append(lambda _: self.parts.enter("update"))
+        self.watch.steps.after.insert(0, lambda _: self.parts.leave())
+
+    def _loading(self, torch):
+        data = torch.utils.data
+        for cls in (data.dataloader._BaseDataLoaderIter,
+                    data.dataloader._SingleProcessDataLoaderIter,
+                    data.dataloader._MultiProcessingDataLoaderIter):  # fmt: skip
+            if "__next__" in vars(cls):
+                cls.__next__ = self._timed(cls.__next__, "loading")
+        make, iterate = data.DataLoader.__init__, data.DataLoader.__iter__
+
+        @wraps(make)
+        def made(loader, *args, **kwargs):
+            line = self.watch.where()
+            make(loader, *args, **kwargs)
+            self.loaders.append((loader, line))
+
+        @wraps(iterate)
+        def iterated(loader):
+            self.batches[id(loader)] += 1
+            return iterate(loader)
+
+        data.DataLoader.__init__, data.DataLoader.__iter__ = made, iterated
+
+    def _timed(self, real, part):
+        @wraps(real)
+        def timed(*args, **kwargs):
+            if not self.parts.here():
+                return real(*args, **kwargs)
+            self.parts.enter(part)
+            try:
+                return real(*args, **kwargs)
+            finally:
+                self.parts.leave()
+
+        return timed
+
+    def _networks(self, torch):
+        parallel = torch.nn.parallel
+        make, split = parallel.DistributedDataParallel.__init__, torch.nn.DataParallel.__init__
+
+        @wraps(make)
+        def made(net, *args, **kwargs):
+            make(net, *args, **kwargs)
+            self.ddp.append(net)
+
+        @wraps(split)
+        def divided(net, *args, **kwargs):
+            self.data_parallel = self.watch.where()
+            split(net, *args, **kwargs)
+
+        parallel.DistributedDataParallel.__init__ = made
+        torch.nn.DataParallel.__init__ = divided
+
+    def _collective(self, dist, name):
+        real = getattr(dist, name, None)
+        if real is None:
+            return
+
+        @wraps(real)
+        def collective(*args, **kwargs):
+            if not self.parts.here() or self.inside:
+                return real(*args, **kwargs)
+            self.inside, before = True, self.parts._now()
+            self.parts.enter("exchange")
+            try:
+                return real(*args, **kwargs)
+            finally:
+                self.parts.leave()
+                self.inside = False
+                if self.counting:
+                    self._note_call(name, args, kwargs, before, self.parts._now())
+
+        setattr(dist, name, collective)
+        setattr(dist.distributed_c10d, name, collective)
+
+    def _note_call(self, name, args, kwargs, before, after):
+        self.watch.recorded()
+        values = [v for v in (*args, *kwargs.values()) if hasattr(v, "element_size")]
+        wall, cpu, delay = (b - a for a, b in zip(before, after))
+        size = sum(v.numel() * v.element_size() for v in values[:1])
+        seen = self.calls.setdefault((name, self.watch.where()), [0, 0, 0.0, 0.0])
+        for i, more in enumerate((1, size, wall - delay, max(0.0, wall - cpu - delay))):
+            seen[i] += more

@@ -1,0 +1,99 @@
+"""What ``explain`` sees of a process that trains, see ``watch.run``: times by part, and facts.
+
+The first steps warm up. In the two after them operations are counted, which takes time; all later
+ones are measured.
+"""
+
+import os
+import threading
+
+from d2lmgpu.explain.hooks import Hooks
+from d2lmgpu.explain.parts import Parts, threads
+from d2lmgpu.explain.samples import Samples, busy_threads
+
+WARM, COUNTED = 3, 2  # steps
+
+
+def observe(watch):
+    """Put the hooks in place; see the module."""
+    Observer(watch)
+
+
+class Observer:
+    def __init__(self, watch):
+        self.watch, self.parts = watch, Parts()
+        self.hooks, self.samples, self.operations = Hooks(watch, self.parts), None, None
+        self.before, self.counted = None, None
+        watch.steps.after.insert(1, self.stepped)  # behind the end of the update
+        watch.at_end(self.told)
+
+    def stepped(self, optimizer):
+        """A step has ended."""
+        self.watch.recorded(len(self.parts.step()[2]))
+        number = len(self.parts.steps)
+        if number == WARM:
+            from d2lmgpu.explain.operations import Operations
+
+            self.operations = Operations(self.watch.torch)
+            self.operations.__enter__()
+        elif number == WARM + COUNTED:
+            self.operations.__exit__(None, None, None)
+            self.counted = len(self.parts.steps)
+            self.before, self.hooks.counting = threads(), True
+            self.samples = Samples(self.parts, self._line)
+
+    def _line(self, frame):
+        frames = []
+        while frame is not None:
+            frames.append((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+        return self.watch.where(frames[::-1])
+
+    def told(self):
+        """The report."""
+        if self.counted is None or len(self.parts.steps) <= self.counted:
+            return {"measured": 0}
+        self.samples.stop()
+        main = next((t.native_id for t in threading.enumerate() if t.ident == self.parts.thread), 0)
+        after, steps, hooks = threads(), self.parts.steps[self.counted :], self.hooks
+        busy = busy_threads(self.before, after, main)
+        lost = sum(v[1] - self.before.get(i, (0, 0))[1] for i, v in after.items())
+        return {
+            "measured": len(steps), "steps_told": steps, "spans": self.parts.spans,
+            "rows": hooks.rows, "elements": hooks.elements, "backwards_told": hooks.backwards,
+            "exchanging": hooks.exchanging, "prints": hooks.prints,
+            "calls": [[*key, *value] for key, value in hooks.calls.items()],
+            "operations": self.operations.number / COUNTED,
+            "doubles": self.operations.doubles / max(1, self.operations.number),
+            "casts": self.operations.casts / COUNTED,
+            "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)],
+            "others": [[busy.get(i, 0.0), line, n]
+                       for (i, line), n in self.samples.others.most_common(20)],
+            "python_threads": sum(busy.values()), "queued": lost,
+            **self.facts(),
+        }  # fmt: skip
+
+    def facts(self):
+        """What needs no clock."""
+        torch, hooks = self.watch.torch, self.hooks
+        values = [p for net in hooks.ddp for p in net.parameters() if p.requires_grad]
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        return {
+            "threads": torch.get_num_threads(), "omp": os.environ.get("OMP_NUM_THREADS"),
+            "cores": cores,
+            "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
+            "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
+            "largest": max((p.numel() * p.element_size() for p in values), default=0),
+            "loaders": [self._loader(*one) for one in hooks.loaders],
+        }  # fmt: skip
+
+    def _loader(self, loader, line):
+        def length(thing):
+            return len(thing) if hasattr(thing, "__len__") else None
+
+        return {
+            "where": line, "sampler": type(loader.sampler).__name__,
+            "of": length(loader.dataset), "mine": length(loader.sampler),
+            "workers": loader.num_workers, "batch": loader.batch_size,
+            "epochs": self.hooks.batches[id(loader)],
+        }  # fmt: skip

@@ -1,0 +1,19 @@
+"""How many operations a step issues, and on which types: a dispatch mode for two steps only."""
+
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+class Operations(TorchDispatchMode):
+    """Counts between ``__enter__`` and ``__exit__``."""
+
+    def __init__(self, torch):
+        super().__init__()
+        self.torch, self.number, self.doubles, self.casts = torch, 0, 0, 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        result = function(*args, **(kwargs or {}))
+        self.number += 1
+        if isinstance(result, self.torch.Tensor) and result.is_floating_point():
+            self.doubles += result.dtype == self.torch.float64
+            self.casts += function.overloadpacket is self.torch.ops.aten._to_copy
+        return result

@@ -1,0 +1,94 @@
+"""What one thread did from when to when, and how much of it it computed, queued or waited.
+
+Of each part of a step are known its wall time, the processor time of the thread, and how long the
+thread was ready and had no core (Linux's schedstat; elsewhere 0). The rest it was blocked: it
+waited for a message, a disk or a lock. So other programs on a busy machine do not look like
+waiting.
+"""
+
+import os
+import threading
+import time
+
+OTHER = "other"  # what is in no part
+LAST = 12  # steps whose spans are kept, for the timeline
+
+
+def _schedstat(path):
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:
+        return None
+
+
+def queued(file) -> float:
+    """Seconds that a thread was ready and had no core; 0 where the system does not tell."""
+    return int(os.pread(file, 64, 0).split()[1]) / 1e9 if file is not None else 0.0
+
+
+def threads() -> dict:
+    """{thread id: (processor seconds, queued seconds)} of all threads of this process."""
+    found = {}
+    folder = "/proc/self/task"
+    for thread in os.listdir(folder) if os.path.isdir(folder) else []:
+        file = _schedstat(f"{folder}/{thread}/schedstat")
+        if file is not None:
+            try:
+                busy, delay, _ = os.pread(file, 64, 0).split()
+                found[int(thread)] = int(busy) / 1e9, int(delay) / 1e9
+            finally:
+                os.close(file)
+    return found
+
+
+class Parts:
+    """The parts of the steps of the thread that has made this; times by time.monotonic()."""
+
+    def __init__(self):
+        self.thread, self._file = threading.get_ident(), _schedstat("/proc/thread-self/schedstat")
+        self.names, self.steps, self.spans = [], [], []
+        self._mark = self._now()
+        self._begin()
+
+    def _now(self):
+        return time.monotonic(), time.thread_time(), queued(self._file)
+
+    def _begin(self):
+        self.current = {}
+        self.start = self._mark[0]
+
+    def _charge(self):
+        """What has passed since the last mark is that of the innermost part."""
+        now, name = self._now(), self.name
+        spent = self.current.setdefault(name, [0.0, 0.0, 0.0])
+        for i in range(3):
+            spent[i] += now[i] - self._mark[i]
+        if name != OTHER and now[0] - self._mark[0] > 5e-5:
+            self.spans.append((len(self.steps), name, self._mark[0], now[0]))
+        self._mark = now
+
+    @property
+    def name(self):
+        """The innermost part that is going on."""
+        return self.names[-1] if self.names else OTHER
+
+    def here(self):
+        """Whether this is the thread of the steps."""
+        return threading.get_ident() == self.thread
+
+    def enter(self, name):
+        self._charge()
+        self.names.append(name)
+
+    def leave(self):
+        self._charge()
+        self.names.pop()
+
+    def step(self):
+        """A step has ended here; (start, end, {part: [wall, processor, queued]})."""
+        self._charge()
+        self.steps.append((self.start, self._mark[0], self.current))
+        oldest = len(self.steps) - LAST
+        self.spans = [span for span in self.spans if span[0] >= oldest]
+        self._begin()
+        return self.steps[-1]

@@ -1,0 +1,45 @@
+"""What the second device should give: the cost model, calibrated on this machine."""
+
+import json
+from dataclasses import asdict
+
+from d2lmgpu.costmodel.measure import Calibration, calibrate
+from d2lmgpu.costmodel.model import Work, step
+from d2lmgpu.machine.cache import cache
+from d2lmgpu.machine.hardware import num_cores
+from d2lmgpu.process.settings import version_of
+
+FRAMEWORK, WORKERS = "torch", "processes"
+
+
+def predicted(one, run) -> float | None:
+    """Modelled speedup from ``one`` to ``run``, both Summaries; None where rows are not seen.
+
+    Loading and computing are those measured with one process, gradients those of the net. So a
+    fault that the model does not know (threads, a straggler, needless messages) is what remains
+    between this and the measured speedup.
+    """
+    if one is None or not one.rows or not run.rows or one.k != 1:
+        return None
+    loading, all_of_it = one.part(("loading",))[0], one.seconds
+    work = Work(
+        gradient_bytes=float(run.ranks[0]["gradient_bytes"]),
+        seconds_per_example=(all_of_it - loading) / one.rows,
+        load_seconds=loading / one.rows,
+    )
+    machine = _calibration().machine
+    seconds = {k: step(work, machine, k, max(k, round(rows))).seconds
+               for k, rows in ((1, one.rows), (run.k, run.rows))}  # fmt: skip
+    return (run.rows / seconds[run.k]) / (one.rows / seconds[1])
+
+
+def _calibration():
+    """This machine's, measured once for a version of PyTorch and a number of cores."""
+    kept = cache() / f"calibration-{FRAMEWORK}-{version_of(FRAMEWORK)}-{num_cores()}.json"
+    try:
+        return Calibration(**json.loads(kept.read_text()))
+    except (OSError, ValueError, TypeError):  # none yet, or another version's
+        measured = calibrate(FRAMEWORK, WORKERS)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(asdict(measured)))
+        return measured

@@ -1,0 +1,196 @@
+"""From what was seen to causes: facts first, then the largest measured share of the step.
+
+Each rule is a function of the run with several devices and the one with one (None where there is
+none) that returns ``Cause``s. A fact counts only if its share is large.
+"""
+
+from dataclasses import dataclass
+
+from d2lmgpu.explain.summary import SMALL
+
+LEAST = 0.15  # of a step: what costs less is not named as the cause
+TOLD = 0.07  # of a step: what costs less is not told at all
+MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
+ISSUE = 8e-6  # seconds that issuing an operation takes, about
+FEW_ROWS = 16  # of a rank: less is a small batch
+MUCH = 4 * 2**20  # bytes of gradients that are more than a small network has
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``share`` of the step that it costs; ``detail`` are numbers for the sentence."""
+
+    name: str
+    share: float
+    where: str | None
+    detail: dict
+    fact: bool = False
+
+
+def _gradients_by_hand(run):
+    """The script's own exchange of gradients: the collective with the most bytes; None with DDP."""
+    if run.ranks[0]["ddp"]:
+        return None
+    calls = [call for call in run.calls() if call[0] in ("all_reduce", "all_gather", "reduce")]
+    calls = [call for call in calls if call[2] * call[3] > 0 and call[2] >= 0.9]
+    return max(calls, key=lambda call: call[2] * call[3], default=None)
+
+
+def data_parallel(run, one):
+    told = (one or run).ranks[0]
+    if told["data_parallel"]:
+        yield Cause("data-parallel", 0.5, told["data_parallel"], {"how": "DataParallel"}, True)
+    elif run.k == 1 and not told["distributed"]:
+        yield Cause("data-parallel", 0.5, run.line("backward"), {"how": "one process"}, True)
+    elif run.k > 1 and not run.ranks[0]["ddp"] and _gradients_by_hand(run) is None:
+        share = 1 - 1 / run.k
+        yield Cause("data-parallel", share, run.line("backward"), {"how": "no exchange"}, True)
+
+
+def whole_data(run, one):
+    if run.k == 1 or one is None:
+        return
+    prints = [rank["prints"] for rank in run.ranks]
+    alike = [len(set(seen)) == 1 for seen in zip(*prints)]
+    undivided = run.rows / run.k > 0.9 * one.rows
+    if undivided and alike and sum(alike) > 0.8 * len(alike):
+        where = run.line("forward") or run.line("backward")
+        yield Cause("whole-data", 1 - 1 / run.k, where, {"how": "same rows"}, True)
+        return
+    before = {loader["where"]: loader for loader in one.ranks[0]["loaders"]}
+    used = [one for one in run.ranks[0]["loaders"] if one["epochs"]]
+    for loader in sorted(used, key=lambda one: -(one["of"] or 0))[:1]:
+        alone = before.get(loader["where"])
+        if undivided and alone and loader["mine"] and loader["mine"] == alone["mine"]:
+            detail = {"how": "no sampler", "rows": loader["mine"]}
+            yield Cause("whole-data", 1 - 1 / run.k, loader["where"], detail, True)
+
+
+def shared_core(run, one):
+    cores = [rank["cores"] for rank in run.ranks]
+    if run.k > 1 and all(cores) and len(set().union(*cores)) < run.k:
+        number = len(set().union(*cores))
+        detail = {"cores": number, "k": run.k}
+        yield Cause("shared-core", 1 - number / run.k, None, detail, True)
+
+
+def too_many_threads(run, one):
+    cores = set().union(*[rank["cores"] or () for rank in run.ranks])
+    threads = run.ranks[0]["threads"]
+    if cores and threads > 1 and threads * run.k > len(cores):
+        share = 1 - len(cores) / (threads * run.k)
+        detail = {"threads": threads, "k": run.k, "cores": len(cores)}
+        yield Cause("threads", share, None, detail, True)
+
+
+def loader(run, one):
+    share = max(run.part(("loading",))) / run.seconds
+    where = run.line("loading") or next((x["where"] for x in run.ranks[0]["loaders"]), None)
+    workers = next((x["workers"] for x in run.ranks[0]["loaders"] if x["epochs"]), 0)
+    yield Cause("loader", share, where, {"workers": workers})
+
+
+def straggler(run, one):
+    if run.k == 1:
+        return
+    spent = run.part(("loading", "forward", "backward", "update"))
+    slowest = spent.index(max(spent))
+    share = (max(spent) - sum(spent) / run.k) / run.seconds
+    given = [rank["elements"] / rank["measured"] for rank in run.ranks]
+    rows = [rank["rows"] / rank["measured"] for rank in run.ranks]
+    detail = {"rank": slowest, "times": max(spent) / max(1e-9, min(spent)),
+              "rows": rows, "elements": given}  # fmt: skip
+    yield Cause("straggler", share, run.line("forward", slowest), detail)
+
+
+def rank0_work(run, one):
+    if run.k == 1:
+        return
+    first, *others = run.aside()
+    line = run.line("evaluating") or run.line("other")
+    yield Cause("rank0-work", (first - max(others)) / run.seconds, line, {})
+
+
+def python(run, one):
+    busy = sum(rank["python_threads"] for rank in run.ranks)
+    mine = sum(part[1] for rank in run.ranks for step in rank["steps_told"]
+               for part in step[2].values())  # fmt: skip
+    others = run.ranks[0]["others"]
+    where = max(others, key=lambda seen: (seen[0], seen[2]))[1] if others else None
+    yield Cause("python", busy / max(1e-9, busy + mine), where, {})
+
+
+def host_bound(run, one):
+    number = run.ranks[0]["operations"]
+    compute = max(run.part(("forward", "backward", "update", "other")))
+    if number >= MANY_OPERATIONS and compute / number < SHORT:
+        share = min(1.0, number * ISSUE / run.seconds)
+        detail = {"operations": number, "microseconds": 1e6 * compute / number}
+        yield Cause("host-bound", share, run.line("forward") or run.line("other"), detail)
+
+
+def slow_dtype(run, one):
+    told = run.ranks[0]
+    compute = max(run.part(("forward", "backward", "update"))) / run.seconds
+    if told["doubles"] > 0.2:
+        yield Cause("slow-dtype", compute / 2, run.line("forward"), {"doubles": told["doubles"]})
+    elif told["casts"] > 0.2 * told["operations"]:
+        share = compute * told["casts"] / told["operations"]
+        yield Cause("slow-dtype", share, run.line("forward"), {"casts": told["casts"]})
+
+
+def exchange(run, one):
+    """sync, slow-exchange, no-overlap and small-batch: what is exchanged, when, and how often."""
+    if run.k == 1:
+        return
+    gradients, seconds = _gradients_by_hand(run), run.exchange
+    hand = gradients and gradients[:2]
+    calls = [call for call in run.calls() if call[:2] != hand]
+    small = [c for c in calls if c[2] >= 0.5 and (c[3] <= SMALL or "object" in c[0])]
+    if small:
+        most = max(small, key=lambda call: call[4])
+        share = sum(call[4] for call in small) / run.seconds
+        yield Cause("sync", share, most[1], {"kind": most[0], "calls": sum(c[2] for c in small)})
+    large = [c for c in calls if c not in small and c[2] >= 0.5]
+    if large:
+        most = max(large, key=lambda call: call[4])
+        share = sum(call[4] for call in large) / run.seconds
+        yield Cause("slow-exchange", share, most[1], {"kind": most[0], "bytes": most[2] * most[3]})
+    share = max(0.0, seconds - sum(call[4] for call in small + large)) / run.seconds
+    told = run.ranks[0]
+    often = told["exchanging"] / told["measured"]
+    rows = run.rows / run.k * told["measured"] / max(1, told["backwards_told"])
+    if often > 1.5:
+        detail = {"how": "each backward pass", "often": often}
+        yield Cause("no-overlap", share * (1 - 1 / often), run.line("backward"), detail)
+    elif gradients:
+        detail = {"how": "by hand", "calls": gradients[2]}
+        yield Cause("no-overlap", gradients[4] / run.seconds, gradients[1], detail)
+    elif rows <= FEW_ROWS:  # what does not shrink with the rows is lost, too
+        lost = 1 - (run.speedup(one) or run.k) / run.k
+        yield Cause("small-batch", max(share, lost), run.line("backward"), {"rows": rows})
+    elif told["gradient_bytes"] < MUCH:
+        yield Cause("small-batch", share, run.line("backward"), {"rows": rows})
+    else:
+        detail = {"kind": "gradients", "bytes": told["gradient_bytes"]}
+        yield Cause("slow-exchange", share, run.line("backward"), detail)
+
+
+FACTS = (data_parallel, whole_data, shared_core, too_many_threads)
+MEASURED = (loader, exchange, host_bound, rank0_work, straggler, slow_dtype, python)
+
+
+def causes(run, one):
+    """All causes that cost something, the one to name first; empty for none."""
+    facts = [cause for rule in FACTS for cause in rule(run, one) if cause.share >= LEAST]
+    measured = [cause for rule in MEASURED for cause in rule(run, one) if cause.share >= TOLD]
+    measured.sort(key=lambda cause: -cause.share)
+    return facts + measured
+
+
+def verdict(run, one):
+    """(the cause that costs most or None, the others)."""
+    found = causes(run, one)
+    if found and found[0].share >= LEAST:
+        return found[0], found[1:]
+    return None, found

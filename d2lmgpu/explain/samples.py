@@ -1,0 +1,47 @@
+"""Which of the reader's lines are being run: a thread that looks every few milliseconds."""
+
+import sys
+import threading
+from collections import Counter
+
+EVERY = 0.007  # seconds
+
+
+class Samples:
+    """``lines``: (part, "file:line") of the thread of the steps -> how often it was seen there.
+
+    ``others``: (thread's native id, "file:line") of the script's other Python threads.
+    """
+
+    def __init__(self, parts, where):
+        self.lines, self.others = Counter(), Counter()
+        self._parts, self._where, self._over = parts, where, threading.Event()
+        self.thread = threading.Thread(target=self._look, daemon=True, name="watch-samples")
+        self.thread.start()
+
+    def stop(self):
+        """Look no more."""
+        self._over.set()
+        if threading.current_thread() is not self.thread:
+            self.thread.join(1)
+
+    def _look(self):
+        while not self._over.wait(EVERY):
+            part = self._parts.name
+            names = {t.ident: t for t in threading.enumerate()}
+            for ident, frame in sys._current_frames().items():
+                thread = names.get(ident)
+                if thread is None or thread.name.startswith("watch-"):
+                    continue
+                line = self._where(frame)
+                if ident == self._parts.thread:
+                    self.lines[part, line] += 1
+                elif line:
+                    self.others[thread.native_id, line] += 1
+
+
+def busy_threads(before, after, skip):
+    """{native id: processor seconds} of Python threads between two looks (``parts.threads``)."""
+    python = {t.native_id for t in threading.enumerate() if not t.name.startswith("watch-")}
+    return {i: after[i][0] - before.get(i, (0.0, 0.0))[0]
+            for i in python & set(after) if i != skip}  # fmt: skip

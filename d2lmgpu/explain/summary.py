@@ -1,0 +1,125 @@
+"""A watched run in numbers: what each rank did with a step, without what others took from it.
+
+The time in which a thread was ready and had no core is left out: on a machine where other programs
+run it is theirs. What a rank waits for a peer in the backward pass or in a collective is told apart
+from what it does itself. The rank that comes last waits least, so the least wait of a step is the
+exchange itself.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from statistics import mean, median
+
+from d2lmgpu.explain.parts import OTHER
+
+MET = ("backward", "exchange")  # parts in which a rank waits for its peers
+ASIDE = (OTHER, "evaluating")
+SMALL = 16 * 2**10  # bytes: a collective that carries no gradients
+
+
+def own(step, parts=None):
+    """Seconds that a rank itself needed for a step, or for some parts of it."""
+    total = 0.0
+    for part, (wall, cpu, delay) in step[2].items():
+        if parts is None or part in parts:
+            total += cpu if part in MET else max(cpu, wall - delay)
+    return total
+
+
+def blocked(step):
+    """Seconds that a rank waited for its peers in a step."""
+    spent = [step[2].get(part, (0.0, 0.0, 0.0)) for part in MET]
+    return sum(max(0.0, wall - cpu - delay) for wall, cpu, delay in spent)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``ranks``: the reports of the observer, one a rank, each with the same number of steps."""
+
+    ranks: list
+
+    @property
+    def k(self):
+        return len(self.ranks)
+
+    @property
+    def steps(self):
+        """The steps, each a list with that of every rank."""
+        return list(zip(*[rank["steps_told"] for rank in self.ranks]))
+
+    @property
+    def exchange(self):
+        """Seconds of a step in which all ranks wait at once: the exchange as far as it shows."""
+        return median(min(map(blocked, step)) for step in self.steps) if self.k > 1 else 0.0
+
+    @property
+    def seconds(self):
+        """A step: what its slowest rank does, what one rank does now and then, the exchange."""
+        busiest = [max(map(own, step)) for step in self.steps]
+        return max(median(busiest), mean(busiest[1:-1] or busiest)) + self.exchange
+
+    def speedup(self, one):
+        """Rows a second of this run over those of ``one``; None where rows are not seen."""
+        if one is None or not one.rows or not self.rows:
+            return None
+        return (self.rows / self.seconds) / (one.rows / one.seconds)
+
+    @property
+    def queued(self):
+        """The share of a step in which its thread had no core."""
+        walls = [(end - start, sum(v[2] for v in parts.values()))
+                 for rank in self.ranks for start, end, parts in rank["steps_told"]]  # fmt: skip
+        return sum(delay for _, delay in walls) / max(1e-9, sum(wall for wall, _ in walls))
+
+    @property
+    def rows(self):
+        """Rows of a step, over all ranks."""
+        return sum(rank["rows"] / rank["measured"] for rank in self.ranks)
+
+    def shares(self):
+        """{part: its share of the step}, the mean over ranks; with ``waiting``."""
+        found, waits = Counter(), []
+        for step in self.steps:
+            least = min(map(blocked, step)) if self.k > 1 else 0.0
+            for one in step:
+                for part in one[2]:
+                    found[part] += own(one, (part,)) / self.k
+                waits.append(blocked(one) - least)
+        number = max(1, len(self.steps))
+        shares = {part: seconds / number for part, seconds in found.items()}
+        shares["exchange"] = shares.get("exchange", 0.0) + self.exchange
+        shares["waiting"] = median(waits) if waits else 0.0
+        total = sum(shares.values()) or 1.0
+        return {part: seconds / total for part, seconds in shares.items()}
+
+    def part(self, names):
+        """Median seconds of a step that each rank itself needs for some parts."""
+        return [median(own(step, names) for step in rank["steps_told"]) for rank in self.ranks]
+
+    def aside(self):
+        """Mean seconds of a step that each rank spends beside training."""
+        return [mean(own(step, ASIDE) for step in rank["steps_told"]) for rank in self.ranks]
+
+    def line(self, part, rank=0):
+        """The line at which a rank was seen most often in a part."""
+        return next((line for name, line, _ in self.ranks[rank]["lines"]
+                     if name == part and line), None)  # fmt: skip
+
+    def calls(self):
+        """[(kind, line, calls a step, bytes a call, seconds a step)]: the rank that waits least."""
+        told = {}
+        for rank in self.ranks:
+            for kind, line, number, size, seconds, _ in rank["calls"]:
+                told.setdefault((kind, line), []).append((seconds, number, size))
+        steps = self.ranks[0]["measured"]
+        return [(*key, min(seen)[1] / steps, min(seen)[2] / min(seen)[1], min(seen)[0] / steps)
+                for key, seen in told.items()]  # fmt: skip
+
+
+def summary(watched):
+    """The Summary of a ``watch.run.Watched``; None if too few steps were measured."""
+    ranks = [report for report in watched.reports if report.get("measured")]
+    if not ranks or min(rank["measured"] for rank in ranks) < 5:
+        return None
+    number = min(rank["measured"] for rank in ranks)
+    return Summary([rank | {"steps_told": rank["steps_told"][:number]} for rank in ranks])

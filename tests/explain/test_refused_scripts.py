@@ -1,0 +1,148 @@
+"""Scripts that cannot be explained: each is a clear answer, its files stay, nothing runs on.
+
+None trains for longer than a moment; what they raise is looked at by its kind and what it names.
+"""
+
+import os
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from d2lmgpu.explain import answer
+from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.run import Limits, run
+
+TRAINS = """
+import torch
+net = torch.nn.Linear(4, 1)
+for _ in range(30):
+    loss = net(torch.randn(8, 4)).sum()
+    net.zero_grad()
+    loss.backward()
+    with torch.no_grad():
+        for p in net.parameters():
+            p -= 0.01 * p.grad
+"""
+
+REFUSED = {  # what the script does -> (its text, words that the answer must hold)
+    "ends at once": ("import sys; sys.exit('no data folder')", ["exit code 1", "no data folder"]),
+    "needs arguments": (
+        "import argparse; p = argparse.ArgumentParser(); p.add_argument('folder'); p.parse_args()",
+        ["exit code 2", "folder"],
+    ),
+    "has another framework": ("print('hello')", ["never imported PyTorch"]),
+    "never trains": ("import torch; torch.zeros(3).sum()", ["never trained"]),
+    "raises": ("n = 3\nraise RuntimeError('shape 3')", ["shape 3", "train.py:2"]),
+    "lacks a package": ("n = 3\nimport no_such_package", ["no_such_package", "train.py:2"]),
+    "is killed": ("import os; os.kill(os.getpid(), 9)", ["SIGKILL"]),
+    "is no Python": ("def (", ["no Python script"]),
+}
+
+
+def children():
+    """Process ids of all processes that watch something."""
+    found = set()
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                command = (entry / "cmdline").read_bytes()
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+            except OSError:
+                continue
+            if b"d2lmgpu.watch" in command and parent == os.getpid():
+                found.add(entry.name)
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "model.pt").write_text("the reader's own")
+    return tmp_path
+
+
+def written(folder, text):
+    path = folder / "train.py"
+    path.write_text(textwrap.dedent(text))
+    return path
+
+
+def untouched(folder):
+    names = {path.name for path in folder.iterdir()}
+    return names <= {"train.py", "model.pt"} and (
+        (folder / "model.pt").read_text() == "the reader's own"
+    )
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_a_script_that_does_not_train_is_an_answer(what, folder):
+    text, words = REFUSED[what]
+    with pytest.raises(WatchError) as error:
+        answer.explain_script(written(folder, text))
+    assert all(word in str(error.value) for word in words)
+    assert untouched(folder) and not children()
+
+
+def test_a_script_that_is_not_there(folder):
+    with pytest.raises(WatchError, match=r"nowhere\.py"):
+        answer.explain_script(folder / "nowhere.py")
+
+
+def test_more_devices_than_there_are(folder):
+    with pytest.raises(WatchError, match="devices=4096"):
+        answer.explain_script(written(folder, TRAINS), devices=(1, 4096))
+
+
+def test_a_script_that_does_not_end_is_ended(folder):
+    script = written(folder, "import time\nwhile True: time.sleep(1)")
+    watched = run(script, [], 1, answer.OBSERVER, limits=Limits(wall=1.0))
+    assert watched.reports[0]["end"] == "wall" and "time limit" in watched.trouble
+    assert not children()
+
+
+def test_what_is_recorded_has_an_end(folder):
+    watched = run(written(folder, TRAINS), [], 1, answer.OBSERVER, limits=Limits(records=20))
+    assert watched.reports[0]["end"] == "records" and 0 < watched.reports[0]["steps"] < 20
+
+
+def test_own_processes_are_watched_and_told(folder):
+    told = answer.explain_script(written(folder, """
+        import os, torch
+        from torch import distributed as dist, multiprocessing as mp
+
+        def main(rank, world):
+            store = dist.FileStore(os.environ["TMPDIR"] + "/store", world)
+            dist.init_process_group("gloo", store=store, rank=rank, world_size=world)
+            net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(4, 1))
+            optimizer = torch.optim.SGD(net.parameters(), 0.1)
+            for _ in range(20):
+                optimizer.zero_grad()
+                net(torch.randn(8, 4)).sum().backward()
+                optimizer.step()
+            torch.save(net.state_dict(), "model.pt")
+            dist.destroy_process_group()
+
+        if __name__ == "__main__":
+            mp.spawn(main, args=(2,), nprocs=2)
+    """))  # fmt: skip
+    assert told.run.k == 2 and told.one is None and told.notes
+    assert untouched(folder) and not children()
+
+
+def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatch):
+    monkeypatch.chdir(folder)
+    script = written(folder, TRAINS + textwrap.dedent("""
+        import os
+        torch.save(net.state_dict(), "model.pt")
+        net.load_state_dict(torch.load("model.pt"))
+        os.makedirs("logs/run", exist_ok=True)
+        open("logs/run/log.txt", "w").write("a")
+        with open("logs/run/log.txt", "a") as file:
+            file.write("b")
+        os.replace("logs/run/log.txt", "logs/kept.txt")
+        assert open("logs/kept.txt").read() == "ab" and os.listdir("logs/run") == []
+        os.remove("model.pt")
+    """))  # fmt: skip
+    told = answer.explain_script(script)
+    assert told.as_dict()["cause"] == "data-parallel" and told.run.rows == 8  # without an optimizer
+    assert untouched(folder)

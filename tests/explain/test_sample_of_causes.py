@@ -1,0 +1,19 @@
+"""Two causes and the shape of the answer; all scripts and their twins are in `every_cause`."""
+
+from explained import SCRIPTS, explained
+
+BY_NAME = {script.stem: script for script in SCRIPTS}
+
+
+def test_a_fact_is_named_with_its_line():
+    told = explained(BY_NAME["data-parallel_1"])
+    line = BY_NAME["data-parallel_1"].read_text().splitlines()[int(told["where"].split(":")[1]) - 1]
+    assert told["cause"] == "data-parallel" and "nn.DataParallel(" in line
+
+
+def test_a_share_is_named_with_its_line():
+    told = explained(BY_NAME["loader_1"])
+    line = BY_NAME["loader_1"].read_text().splitlines()[int(told["where"].split(":")[1]) - 1]
+    assert told["cause"] == "loader" and 0.3 < told["share"] < 1 and "np." in line
+    assert set(told) == {"cause", "share", "where", "speedup", "others", "notes"}
+    assert told["speedup"]["measured"] > 0 and told["speedup"]["predicted"] > 0
