@@ -66,8 +66,8 @@ def gpu_check(options):
 def check(options):
     import json
 
-    from d2lmgpu.check import words
-    from d2lmgpu.check.run import check
+    from d2lmgpu.watch.check import words
+    from d2lmgpu.watch.check.run import check
 
     script, *arguments = options.script
     verdict = check(script, arguments, options.devices)
@@ -78,12 +78,12 @@ def check(options):
 def explain(options):
     import json
 
-    from d2lmgpu.explain.answer import explain_script
+    from d2lmgpu.watch.explain.answer import explain_script
 
     answer = explain_script(options.script, options.arguments, options.devices)
     print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
     if options.html:
-        from d2lmgpu.explain.page import page
+        from d2lmgpu.watch.explain.page import page
 
         Path(options.html).write_text(page(answer), encoding="utf-8")
 

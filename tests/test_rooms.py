@@ -16,7 +16,7 @@ PACKAGE = ROOT / "d2lmgpu"
 ORDER = [
     ["machine"], ["checkpoints"], ["cluster"], ["process"], ["hosts"], ["launch"], ["data"],
     ["collectives"], ["figures"], ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"],
-    ["watch"], ["check"], ["explain"], ["lab"], ["course"], ["__main__"],
+    ["watch"], ["lab"], ["course"], ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 
@@ -28,7 +28,6 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "collectives/ring.py": "the ring between processes sends with torch.distributed",
     "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
     "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
-    "explain/": "operations are counted by PyTorch's own dispatch mode",
     "hosts/": "the caller holds the store in which PyTorch's workers meet",
     "process/": "a worker sets torch.distributed up before the caller's function runs",
     "watch/": "what a reader's script calls of PyTorch is watched from before its first line",
@@ -144,8 +143,8 @@ def test_an_edge_upward_and_a_cycle_are_seen(tmp_path):
     }  # fmt: skip
 
 
-def test_the_package_has_at_most_twenty_one_entries():
-    assert len({path.relative_to(PACKAGE).parts[0] for path in tracked("d2lmgpu")}) <= 21
+def test_the_package_has_at_most_nineteen_entries():
+    assert len({path.relative_to(PACKAGE).parts[0] for path in tracked("d2lmgpu")}) <= 19
 
 
 def lines_of_code():

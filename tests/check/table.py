@@ -4,7 +4,7 @@ from collections import Counter
 
 from scripts_of import expected
 
-from d2lmgpu.check.run import check
+from d2lmgpu.watch.check.run import check
 
 RUNS = 5
 TOLD = ("right_batch-norm", "right_dropout")  # right, and the weights differ

@@ -8,8 +8,8 @@ import sys
 import pytest
 from scripts_of import FOLDER
 
-from d2lmgpu.check import words
-from d2lmgpu.check.run import check
+from d2lmgpu.watch.check import words
+from d2lmgpu.watch.check.run import check
 
 
 def line_of(where):

@@ -5,8 +5,8 @@ import io
 import numpy as np
 import pytest
 
-from d2lmgpu.check.evidence import Evidence
-from d2lmgpu.check.rules import defect
+from d2lmgpu.watch.check.evidence import Evidence
+from d2lmgpu.watch.check.rules import defect
 from d2lmgpu.watch.run import Watched
 
 STEPS, SIZES = 4, [6, 5]

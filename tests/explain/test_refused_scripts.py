@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from d2lmgpu.explain import answer
 from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.explain import answer
 from d2lmgpu.watch.run import Limits, run
 
 TRAINS = """

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from d2lmgpu.explain.page import chrome_trace, lanes
-from d2lmgpu.explain.rules import verdict
-from d2lmgpu.explain.summary import Summary
-from d2lmgpu.explain.words import MENDS, SENTENCES
+from d2lmgpu.watch.explain.page import chrome_trace, lanes
+from d2lmgpu.watch.explain.rules import verdict
+from d2lmgpu.watch.explain.summary import Summary
+from d2lmgpu.watch.explain.words import MENDS, SENTENCES
 
 FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, "calls": [],
          "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,

@@ -6,7 +6,7 @@ none) that returns ``Cause``s. A fact counts only if its share is large.
 
 from dataclasses import dataclass
 
-from d2lmgpu.explain.summary import SMALL
+from d2lmgpu.watch.explain.summary import SMALL
 
 LEAST = 0.15  # of a step: what costs less is not named as the cause
 TOLD = 0.07  # of a step: what costs less is not told at all

@@ -4,7 +4,7 @@ A rule takes an ``Evidence`` and the report of the run with one process (None wi
 returns None or (defect, where, detail): where is "file:line" or None, detail a few words.
 """
 
-from d2lmgpu.check import by_facts, by_gradients
+from d2lmgpu.watch.check import by_facts, by_gradients
 
 RULES = (
     by_facts.aliasing, by_facts.not_grouped,

@@ -7,9 +7,9 @@ ones are measured.
 import os
 import threading
 
-from d2lmgpu.explain.hooks import Hooks
-from d2lmgpu.explain.parts import Parts, threads
-from d2lmgpu.explain.samples import Samples, busy_threads
+from d2lmgpu.watch.explain.hooks import Hooks
+from d2lmgpu.watch.explain.parts import Parts, threads
+from d2lmgpu.watch.explain.samples import Samples, busy_threads
 
 WARM, COUNTED = 3, 2  # steps
 
@@ -32,7 +32,7 @@ class Observer:
         self.watch.recorded(len(self.parts.step()[2]))
         number = len(self.parts.steps)
         if number == WARM:
-            from d2lmgpu.explain.operations import Operations
+            from d2lmgpu.watch.explain.operations import Operations
 
             self.operations = Operations(self.watch.torch)
             self.operations.__enter__()

@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
-from d2lmgpu.explain.predict import predicted
-from d2lmgpu.explain.rules import Cause, verdict
-from d2lmgpu.explain.summary import Summary, summary
-from d2lmgpu.explain.words import mend, sentence
 from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.explain.predict import predicted
+from d2lmgpu.watch.explain.rules import Cause, verdict
+from d2lmgpu.watch.explain.summary import Summary, summary
+from d2lmgpu.watch.explain.words import mend, sentence
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
-OBSERVER = "d2lmgpu.explain.observer"
+OBSERVER = "d2lmgpu.watch.explain.observer"
 LIMITS = Limits(steps=60, seconds=10)
 BUSY = 0.2  # the share of a step without a core from which on it is told
 APART = {  # what a speedup in rows a second means where the work is not shared

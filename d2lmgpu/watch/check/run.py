@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from d2lmgpu.check import by_facts, rules, words
-from d2lmgpu.check.evidence import Evidence, distance
 from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.check import by_facts, rules, words
+from d2lmgpu.watch.check.evidence import Evidence, distance
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
-OBSERVER = "d2lmgpu.check.observer"
+OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
 COMPARED = 12  # updates: later ones differ by rounding that has grown
 LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed"}  # defects that may leave weights equal
@@ -105,11 +105,14 @@ def _replayed(path, arguments, evidence, many, options, limits):
     if not alone.reports or not alone.reports[0].get("updates"):
         return None
     single = Evidence(alone)
+    if not single.first["started"]:
+        return None
     report, rows = single.first, single.rows(0)
     difference = _difference(evidence, single)
     near = difference is not None and difference < SAME[evidence.double]
-    own_rows = rows and rows * report["share"]
-    return report | {"own_rows": own_rows, "difference": difference, "near": near}
+    found = {"difference": difference, "near": near, "evidence": single}
+    found["comparable"] = near or (difference is not None and report["replayed"] > 0)
+    return report | found | {"own_rows": rows and rows * report["share"]}
 
 
 def _verdict(evidence, one, many, spawns):
@@ -117,7 +120,7 @@ def _verdict(evidence, one, many, spawns):
     notes = words.notes(evidence, one, many, spawns)
     apart = any((evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps))
     wrong = max(evidence.errors[:COMPARED], default=0.0)
-    comparable = one and one["difference"] is not None and (one["replayed"] > 0 or one["near"])
+    comparable = one and one["comparable"]
     if not comparable:
         notes.append(words.NOT_REPLAYED)
     difference = one["difference"] if comparable else wrong

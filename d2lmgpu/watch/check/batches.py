@@ -17,7 +17,7 @@ class Batches:
     def __init__(self, watch, facts, gradients):
         self.watch, self.torch, self.facts = watch, watch.torch, facts
         self.recorded, self.counts, self.bytes = {}, {}, 0
-        self.replayed, self.own_lr, self.share, self.failed = 0, [], None, None
+        self.replayed, self.own_lr, self.share, self.started = 0, [], None, False
         self.replay = watch.options.get("replay")
         if self.replay:
             self.batches, self.start = self._read(self.replay)
@@ -99,9 +99,9 @@ class Batches:
     def _start_from(self, params):
         """Begin with rank 0's weights, just before the first forward pass."""
         start, torch = self.start, self.torch
-        if len(params) != len(start) or any(p.shape != s.shape for p, s in zip(params, start)):
-            self.failed = "the optimizer has other parameters with one process"
-            return
+        if self.started or [p.shape for p in params] != [s.shape for s in start]:
+            return  # another optimizer than that whose updates were recorded
+        self.started = True
 
         def load(module, inputs):
             handle.remove()
@@ -131,7 +131,7 @@ class Batches:
             self.torch.save(self.recorded, data)
             self.watch.keep("batches", data.getvalue())
         return {"replayed": self.replayed, "own_lr": self.own_lr, "share": self.share or 1.0,
-                "failed": self.failed}  # fmt: skip
+                "started": self.started}  # fmt: skip
 
 
 def _tensors(value, torch):

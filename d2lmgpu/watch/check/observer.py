@@ -1,8 +1,8 @@
 """What ``check`` watches in each process of a script, see ``watch.run``."""
 
-from d2lmgpu.check.batches import Batches
-from d2lmgpu.check.facts import Facts
-from d2lmgpu.check.gradients import Gradients
+from d2lmgpu.watch.check.batches import Batches
+from d2lmgpu.watch.check.facts import Facts
+from d2lmgpu.watch.check.gradients import Gradients
 
 
 def observe(watch):

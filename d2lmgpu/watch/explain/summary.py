@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import mean, median
 
-from d2lmgpu.explain.parts import OTHER
+from d2lmgpu.watch.explain.parts import OTHER
 
 MET = ("backward", "exchange")  # parts in which a rank waits for its peers
 ASIDE = (OTHER, "evaluating")
