@@ -56,9 +56,9 @@ def main():
         nn.Embedding(500, 64), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
         nn.Flatten(), nn.Linear(64 * 256, 2)))  # fmt: skip
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    for step, tokens in enumerate(batches):
+    for step, X in enumerate(batches):
         optimizer.zero_grad()
-        F.cross_entropy(model(tokens), torch.randint(2, (batch,))).backward()
+        F.cross_entropy(model(X), torch.randint(2, (batch,))).backward()
         optimizer.step()
         if step == 60:
             break
