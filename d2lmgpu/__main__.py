@@ -4,6 +4,7 @@ What a command needs is imported when it runs.
 """
 
 import argparse
+import json
 import sys
 from pathlib import Path
 
@@ -40,7 +41,6 @@ def forecast(options):
 
 
 def calibrate(options):
-    import json
     from dataclasses import asdict
 
     from d2lmgpu.costmodel.measure import calibrate
@@ -64,20 +64,15 @@ def gpu_check(options):
 
 
 def check(options):
-    import json
-
     from d2lmgpu.watch.check import words
     from d2lmgpu.watch.check.run import check
 
-    script, *arguments = options.script
-    verdict = check(script, arguments, options.devices)
-    print(json.dumps(verdict.json()) if options.json else words.screen(verdict, script))
+    verdict = check(options.script, options.arguments, options.devices)
+    print(json.dumps(verdict.json()) if options.json else words.screen(verdict, options.script))
     return int(verdict.defect != "none")
 
 
 def explain(options):
-    import json
-
     from d2lmgpu.watch.explain.answer import explain_script
 
     answer = explain_script(options.script, options.arguments, options.devices)
@@ -86,6 +81,12 @@ def explain(options):
         from d2lmgpu.watch.explain.page import page
 
         Path(options.html).write_text(page(answer), encoding="utf-8")
+
+
+def of_a_script(add):
+    """What comes last in a command that runs a reader's own script."""
+    add("script", help="your training script; -- before it if it has options of its own")
+    add("arguments", nargs=argparse.REMAINDER, help="those of your script")
 
 
 def numbers(text):
@@ -149,15 +150,14 @@ def parser() -> argparse.ArgumentParser:
     add = command(check, "is the training of your script on k devices that on one?")
     add("--devices", type=int, default=2, help="how many processes; default: 2")
     add("--json", action="store_true", help="equal, difference, defect and where as JSON")
-    add("script", nargs="+", help="after --: your script and its arguments")
+    of_a_script(add)
 
     text = "why is the second device slower? runs your script, unchanged, with one and with more"
     add = command(explain, text)
     add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
     add("--json", action="store_true", help="the answer as JSON")
     add("--html", metavar="PAGE", help="write a page with all ranks' timelines and a trace")
-    add("script", help="your training script; -- before it if it has options of its own")
-    add("arguments", nargs=argparse.REMAINDER, help="those of your script")
+    of_a_script(add)
 
     text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
     cluster = commands.add_parser("cluster", help=text, description=text)

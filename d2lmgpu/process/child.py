@@ -14,9 +14,9 @@ import threading
 from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
+from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import PythonError
 
-_LOOPBACK = "lo0" if sys.platform == "darwin" else "lo"
 _RANKS = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
 # The supervisor of one worker, whose command follows; it must start at once.
 ONE_WORKER = [sys.executable, "-S", "-E", Path(__file__).with_name("supervisor.py")]
@@ -152,7 +152,7 @@ class Child:
             pipe.close()
 
 
-def start_ranks(*modules, interface=_LOOPBACK):
+def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
     """A supervisor for the workers of ``launch`` that imports ``modules`` first.
 
     They speak to each other through the network ``interface``: by default neither they nor a store

@@ -10,9 +10,10 @@ import contextlib
 import os
 import pickle
 import socket
+import sys
 
 SCHEDULER, SERVER = "scheduler", "server-"
-LOOPBACK = "127.0.0.1"
+LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo0" if sys.platform == "darwin" else "lo"
 
 
 def on_host(index, num_hosts, num_processes, num_servers):

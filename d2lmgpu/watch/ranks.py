@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from d2lmgpu.process.roles import LOOPBACK, free_ports
+from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, free_ports
 from d2lmgpu.process.supervisor import lead_a_group, see_to_the_end, start_guard
 
 COMMAND = [sys.executable, "-u", "-m", "d2lmgpu.watch.ranks"]
@@ -36,7 +36,7 @@ def start(rank, port, job):
     path = [entry for entry in (os.environ.get("PYTHONPATH"), ROOT) if entry]
     environ = {
         "OMP_NUM_THREADS": "1",  # as torchrun has it; a device is a core
-        "GLOO_SOCKET_IFNAME": "lo0" if sys.platform == "darwin" else "lo",
+        "GLOO_SOCKET_IFNAME": LOOPBACK_INTERFACE,
         **os.environ,
         **job["environ"],
         "RANK": str(rank), "LOCAL_RANK": str(rank), "GROUP_RANK": "0", "ROLE_RANK": str(rank),

@@ -11,8 +11,8 @@ from d2lmgpu.watch.explain.words import MENDS, SENTENCES
 
 FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, "calls": [],
          "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,
-         "queued": 0.0, "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
-         "gradient_bytes": 10**6, "largest": 10**6, "loaders": [], "distributed": True,
+         "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
+         "gradient_bytes": 10**6, "loaders": [], "distributed": True,
          "measured": 10, "spans": []}  # fmt: skip
 
 

@@ -25,8 +25,8 @@ class Verdict:
     """What ``check`` found.
 
     equal: whether the weights of k processes are those of one. difference: between them, relative
-    to the way that they have gone; without a comparable run, of the gradients. defect: a name of
-    issue's list, "none", or "unknown" where something differs and no rule says what. where:
+    to the way that they have gone; without a comparable run, of the gradients. defect: a name
+    in ``words.MENDS``, "none", or "unknown" where something differs and no rule says what. where:
     "file:line" or None. detail and notes: words.
     """
 

@@ -74,11 +74,8 @@ class Hooks:
             if self.counting:
                 self.backwards += 1
                 self.exchanging += any(net.require_backward_grad_sync for net in self.ddp)
-            self.parts.enter("backward")
-            try:
+            with self.parts.within("backward"):
                 return real(tensor, *args, **kwargs)
-            finally:
-                self.parts.leave()
 
         torch.Tensor.backward = backward
 
@@ -113,11 +110,8 @@ class Hooks:
         def timed(*args, **kwargs):
             if not self.parts.here():
                 return real(*args, **kwargs)
-            self.parts.enter(part)
-            try:
+            with self.parts.within(part):
                 return real(*args, **kwargs)
-            finally:
-                self.parts.leave()
 
         return timed
 
@@ -147,15 +141,14 @@ class Hooks:
         def collective(*args, **kwargs):
             if not self.parts.here() or self.inside:
                 return real(*args, **kwargs)
-            self.inside, before = True, self.parts._now()
-            self.parts.enter("exchange")
+            self.inside, before = True, self.parts.now()
             try:
-                return real(*args, **kwargs)
+                with self.parts.within("exchange"):
+                    return real(*args, **kwargs)
             finally:
-                self.parts.leave()
                 self.inside = False
                 if self.counting:
-                    self._note_call(name, args, kwargs, before, self.parts._now())
+                    self._note_call(name, args, kwargs, before, self.parts.now())
 
         setattr(dist, name, collective)
         setattr(dist.distributed_c10d, name, collective)

@@ -57,7 +57,6 @@ class Observer:
         main = next((t.native_id for t in threading.enumerate() if t.ident == self.parts.thread), 0)
         after, steps, hooks = threads(), self.parts.steps[self.counted :], self.hooks
         busy = busy_threads(self.before, after, main)
-        lost = sum(v[1] - self.before.get(i, (0, 0))[1] for i, v in after.items())
         return {
             "measured": len(steps), "steps_told": steps, "spans": self.parts.spans,
             "rows": hooks.rows, "elements": hooks.elements, "backwards_told": hooks.backwards,
@@ -69,7 +68,7 @@ class Observer:
             "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)],
             "others": [[busy.get(i, 0.0), line, n]
                        for (i, line), n in self.samples.others.most_common(20)],
-            "python_threads": sum(busy.values()), "queued": lost,
+            "python_threads": sum(busy.values()),
             **self.facts(),
         }  # fmt: skip
 
@@ -79,11 +78,9 @@ class Observer:
         values = [p for net in hooks.ddp for p in net.parameters() if p.requires_grad]
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         return {
-            "threads": torch.get_num_threads(), "omp": os.environ.get("OMP_NUM_THREADS"),
-            "cores": cores,
+            "threads": torch.get_num_threads(), "cores": cores,
             "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
             "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
-            "largest": max((p.numel() * p.element_size() for p in values), default=0),
             "loaders": [self._loader(*one) for one in hooks.loaders],
         }  # fmt: skip
 
@@ -92,8 +89,6 @@ class Observer:
             return len(thing) if hasattr(thing, "__len__") else None
 
         return {
-            "where": line, "sampler": type(loader.sampler).__name__,
-            "of": length(loader.dataset), "mine": length(loader.sampler),
-            "workers": loader.num_workers, "batch": loader.batch_size,
-            "epochs": self.hooks.batches[id(loader)],
+            "where": line, "of": length(loader.dataset), "mine": length(loader.sampler),
+            "workers": loader.num_workers, "epochs": self.hooks.batches[id(loader)],
         }  # fmt: skip

@@ -9,6 +9,7 @@ waiting.
 import os
 import threading
 import time
+from contextlib import contextmanager
 
 OTHER = "other"  # what is in no part
 LAST = 12  # steps whose spans are kept, for the timeline
@@ -27,15 +28,14 @@ def queued(file) -> float:
 
 
 def threads() -> dict:
-    """{thread id: (processor seconds, queued seconds)} of all threads of this process."""
+    """{thread id: processor seconds} of all threads of this process."""
     found = {}
     folder = "/proc/self/task"
     for thread in os.listdir(folder) if os.path.isdir(folder) else []:
         file = _schedstat(f"{folder}/{thread}/schedstat")
         if file is not None:
             try:
-                busy, delay, _ = os.pread(file, 64, 0).split()
-                found[int(thread)] = int(busy) / 1e9, int(delay) / 1e9
+                found[int(thread)] = int(os.pread(file, 64, 0).split()[0]) / 1e9
             finally:
                 os.close(file)
     return found
@@ -47,10 +47,11 @@ class Parts:
     def __init__(self):
         self.thread, self._file = threading.get_ident(), _schedstat("/proc/thread-self/schedstat")
         self.names, self.steps, self.spans = [], [], []
-        self._mark = self._now()
+        self._mark = self.now()
         self._begin()
 
-    def _now(self):
+    def now(self):
+        """Wall time, processor time and queued time of the thread, in seconds."""
         return time.monotonic(), time.thread_time(), queued(self._file)
 
     def _begin(self):
@@ -59,7 +60,7 @@ class Parts:
 
     def _charge(self):
         """What has passed since the last mark is that of the innermost part."""
-        now, name = self._now(), self.name
+        now, name = self.now(), self.name
         spent = self.current.setdefault(name, [0.0, 0.0, 0.0])
         for i in range(3):
             spent[i] += now[i] - self._mark[i]
@@ -83,6 +84,15 @@ class Parts:
     def leave(self):
         self._charge()
         self.names.pop()
+
+    @contextmanager
+    def within(self, name):
+        """For the time of a block a part goes on."""
+        self.enter(name)
+        try:
+            yield
+        finally:
+            self.leave()
 
     def step(self):
         """A step has ended here; (start, end, {part: [wall, processor, queued]})."""

@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 from d2lmgpu.costmodel.measure import Calibration, calibrate
 from d2lmgpu.costmodel.model import Work, step
+from d2lmgpu.data.download import save
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.settings import version_of
@@ -40,6 +41,5 @@ def _calibration():
         return Calibration(**json.loads(kept.read_text()))
     except (OSError, ValueError, TypeError):  # none yet, or another version's
         measured = calibrate(FRAMEWORK, WORKERS)
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_text(json.dumps(asdict(measured)))
+        save(kept, json.dumps(asdict(measured)).encode())
         return measured
