@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster test-chapters soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-live test-frameworks test-cluster test-chapters soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -81,7 +81,7 @@ run: setup  ## run one chapter and store the outputs of its checked cells: make 
 
 test: setup  ## everything, two things at a time
 	$(PYTHON) -m ruff check .
-	$(MAKE) -j2 -Oline test-hub test-package test-frameworks
+	$(MAKE) -j2 -Oline test-hub test-package test-live test-frameworks
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
 	$(MAKE) book
@@ -90,8 +90,12 @@ test: setup  ## everything, two things at a time
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
+LIVE := browser check explain hosted process
 test-package: setup
-	$(PYTEST) tests $(foreach room,backends book cluster hub,--ignore tests/$(room))
+	$(PYTEST) tests $(foreach room,backends book cluster hub $(LIVE),--ignore tests/$(room))
+
+test-live: setup  # front ends, launched workers, other people's scripts: hundreds of processes
+	$(PYTEST) $(LIVE:%=tests/%)
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work
 	$(PYTEST) tests/cluster -n 3 --dist loadfile
