@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import nbformat
+import psutil
 from exercise_parts import PARTS, ROOT, solved
 
 PART = "foundations"
@@ -30,13 +31,33 @@ def submit(folder, name, solutions, *more):
     nbformat.write(notebook, folder / f"{name}.ipynb")
 
 
+LEAVES = """\
+import subprocess, sys
+subprocess.Popen(["sleep", "4321"])
+daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '4321'], {})"
+subprocess.run([sys.executable, "-c", daemon])"""
+
+
+def left_running():
+    """What LEAVES has started and nobody has ended."""
+    return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "4321"]]
+
+
 def test_a_class_of_three_is_graded(made, tmp_path):
     submit(tmp_path, "all", SOLUTIONS)
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
-    submit(tmp_path, "endless", some, "while True:\n    pass")
+    submit(tmp_path, "endless", some, LEAVES, "while True:\n    pass")
     (tmp_path / "broken.ipynb").write_text('{"cells": ')
     rows = grades(tmp_path, made, "--cell-seconds", "10")
     assert list(rows["all"] | {"total": 0}) == ["total", *sorted(SOLUTIONS), "remark"]
     points = {name: [float(row[one]) for one in SOLUTIONS] for name, row in rows.items()}
     assert points == {"all": [1, 1, 1], "endless": [1, 0, 0], "broken": [0, 0, 0]}
     assert rows["broken"]["remark"] and not rows["endless"]["remark"]
+    assert left_running() == []
+
+
+def test_one_that_takes_too_long_is_ended_with_all_that_it_started(made, tmp_path):
+    submit(tmp_path, "endless", SOLUTIONS, LEAVES, "while True:\n    pass")
+    rows = grades(tmp_path, made, "--notebook-seconds", "12")
+    assert rows["endless"]["remark"] == "ended after 12 seconds"
+    assert left_running() == []
