@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from d2lmgpu.machine.timing import Queue
 from d2lmgpu.process.events import report
 
 SHAPES = [(16, 1, 3, 3), (16,), (32, 16, 5, 5), (32,), (512, 64), (64,), (64, 10), (10,)]
@@ -44,8 +45,11 @@ class Probe:
         X, y = self.shards[n]
         self.d2l.parallel(self.d2l.forward_backward, X[:k], y[:k], self.params[:k])
 
-    def seconds(self, jobs, begin=lambda: None) -> dict:
-        """Seconds of each of ``jobs``, `REPEATS` times in turn; ``begin`` waits for other ranks."""
+    def seconds(self, jobs, begin=lambda: None, queued=lambda: 0.0) -> dict:
+        """Seconds of each of ``jobs``, `REPEATS` times in turn; ``begin`` waits for other ranks.
+
+        What ``queued`` counts meanwhile is left out: seconds in which other programs had the core.
+        """
         times = {what: [] for what in jobs}
         for number in range(REPEATS + 1):
             done = CALIBRATING * number / (REPEATS + 1)
@@ -53,10 +57,10 @@ class Probe:
             for what, job in jobs.items():
                 begin()
                 self.d2l.synchronize()
-                start = time.perf_counter()
+                start, waited = time.perf_counter(), queued()
                 job()
                 self.d2l.synchronize()
-                times[what].append(time.perf_counter() - start)
+                times[what].append(time.perf_counter() - start - (queued() - waited))
         return {what: seconds[1:] for what, seconds in times.items()}  # the first ones warm up
 
 
@@ -74,7 +78,8 @@ def in_threads(d2l, devices) -> dict:
 def in_processes() -> dict:
     """The same in a process for each device, as in DDP: runs in the workers of ``launch``.
 
-    With one device at work the others wait at a barrier.
+    With one device at work the others wait at a barrier. A process for each device is one more than
+    a machine may have cores to give: what a rank waits for a core is not a device's slowness.
     """
     import torch.distributed as dist
 
@@ -89,4 +94,4 @@ def in_processes() -> dict:
     if most > 1:
         for size, (array,) in probe.messages.items():
             jobs["exchange", most, size] = partial(dist.all_reduce, array)
-    return probe.seconds(jobs, begin=dist.barrier)
+    return probe.seconds(jobs, begin=dist.barrier, queued=Queue().seconds)

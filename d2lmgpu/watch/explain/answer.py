@@ -5,13 +5,15 @@ from dataclasses import dataclass
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
-from d2lmgpu.watch.explain.summary import Summary, summary
+from d2lmgpu.watch.explain.summary import Summary, faster, summary
 from d2lmgpu.watch.explain.words import mend, sentence
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
 OBSERVER = "d2lmgpu.watch.explain.observer"
 LIMITS = Limits(steps=60, seconds=10)
 BUSY = 0.2  # the share of a step without a core from which on it is told
+MOST = 1.05  # times as much as so many devices can give: what is above that is no speedup
+PAGE = 2e-6  # seconds that the system needs for a page of memory, about
 APART = {  # what a speedup in rows a second means where the work is not shared
     "whole-data": "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
     "takes as long as with one device.",
@@ -37,7 +39,7 @@ class Answer:
     def as_dict(self) -> dict:
         """For ``--json``."""
         cause, told = self.cause, [self._told(other) for other in self.others]
-        measured = self.run.speedup(self.one)
+        measured = None if self.too_good else self.run.speedup(self.one)
         return {
             "cause": cause.name if cause else "none",
             "share": round(cause.share, 3) if cause else 0.0,
@@ -46,6 +48,11 @@ class Answer:
                         "measured": measured and round(measured, 2)},
             "others": told, "notes": self.notes,
         }  # fmt: skip
+
+    @property
+    def too_good(self) -> bool:
+        """Whether more was measured than so many devices can give: then it is no speedup."""
+        return bool(self.one) and (self.run.speedup(self.one) or 0) > MOST * self.run.k / self.one.k
 
     def _told(self, cause):
         return {"cause": cause.name, "share": round(cause.share, 3), "where": cause.where}
@@ -57,8 +64,8 @@ class Answer:
                  f"{1000 * self.run.seconds:.1f} ms a step"]  # fmt: skip
         if measured:
             modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
-            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: "
-                         f"{measured:.2f} measured{modelled}.")  # fmt: skip
+            what = "not explained, see below" if self.too_good else f"{measured:.2f} measured"
+            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: {what}{modelled}.")
         lines.append("A step: " + ", ".join(
             f"{words} {shares[part]:.0%}" for part, words in PARTS.items()
             if shares.get(part, 0) >= 0.01))  # fmt: skip
@@ -91,16 +98,39 @@ def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
         run_, one = one, None
     else:
         run_ = summary(_trained(path, arguments, many))
+    if run_ and one and (run_.speedup(one) or 0) > run_.k / one.k:  # something slowed ``one`` down
+        one = faster(one, summary(_trained(path, arguments, few)))
+        run_ = faster(run_, summary(_trained(path, arguments, many)))
     if run_ is None:
         raise WatchError(f"{script}: fewer than 10 updates were seen, too few to tell anything. "
                          "Let it train longer.")  # fmt: skip
+    return answer(str(script), one, run_, notes)
+
+
+def answer(script, one, run_, notes=()) -> Answer:
+    """The answer from one Summary or two; ``notes`` come first."""
+    notes = list(notes)
     if run_.queued > BUSY:
         notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
                      "times are without that.")  # fmt: skip
     cause, others = verdict(run_, one)
     if cause and run_.k > 1 and cause.name in APART:
         notes.append(APART[cause.name])
-    return Answer(str(script), one, run_, cause, others, predicted(one, run_), notes)
+    found = Answer(script, one, run_, cause, others, predicted(one, run_), notes)
+    if found.too_good:
+        notes.append(_too_good(one, run_))
+    return found
+
+
+def _too_good(one, run_):
+    more = one.faults / one.rows - run_.faults * run_.k / run_.rows_like(one)
+    cost = more * PAGE / (one.seconds / one.rows)
+    why = ("Why is not known: do not count on it." if cost < BUSY / 2 else
+           f"About {cost:.0%} of a step with {one.k} is the system that gives memory anew which "
+           "was just given back: with MALLOC_TRIM_THRESHOLD_=1000000000 and "
+           "MALLOC_MMAP_THRESHOLD_=1000000000 in the environment it is kept.")  # fmt: skip
+    return (f"A row took {run_.speedup(one):.2f} times as long with {one.k} device as with "
+            f"{run_.k}, which is more than they can give. {why}")  # fmt: skip
 
 
 def _trained(path, arguments, processes):

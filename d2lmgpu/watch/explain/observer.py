@@ -8,7 +8,7 @@ import os
 import threading
 
 from d2lmgpu.watch.explain.hooks import Hooks
-from d2lmgpu.watch.explain.parts import Parts, threads
+from d2lmgpu.watch.explain.parts import Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
 
 WARM, COUNTED = 3, 2  # steps
@@ -23,7 +23,7 @@ class Observer:
     def __init__(self, watch):
         self.watch, self.parts = watch, Parts()
         self.hooks, self.samples, self.operations = Hooks(watch, self.parts), None, None
-        self.before, self.counted = None, None
+        self.before, self.counted, self.faults = None, None, 0
         watch.steps.after.insert(1, self.stepped)  # behind the end of the update
         watch.at_end(self.told)
 
@@ -39,7 +39,7 @@ class Observer:
         elif number == WARM + COUNTED:
             self.operations.__exit__(None, None, None)
             self.counted = len(self.parts.steps)
-            self.before, self.hooks.counting = threads(), True
+            self.before, self.hooks.counting, self.faults = threads(), True, faults()
             self.samples = Samples(self.parts, self._line)
 
     def _line(self, frame):
@@ -59,6 +59,7 @@ class Observer:
         busy = busy_threads(self.before, after, main)
         return {
             "measured": len(steps), "steps_told": steps, "spans": self.parts.spans,
+            "faults": faults() - self.faults,
             "rows": hooks.rows, "elements": hooks.elements, "backwards_told": hooks.backwards,
             "exchanging": hooks.exchanging, "prints": hooks.prints,
             "calls": [[*key, *value] for key, value in hooks.calls.items()],
@@ -76,6 +77,8 @@ class Observer:
         """What needs no clock."""
         torch, hooks = self.watch.torch, self.hooks
         values = [p for net in hooks.ddp for p in net.parameters() if p.requires_grad]
+        groups = self.watch.steps.leading.param_groups if self.watch.steps.leading else []
+        values = values or [p for group in groups for p in group["params"]]
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         return {
             "threads": torch.get_num_threads(), "cores": cores,

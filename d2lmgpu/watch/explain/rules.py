@@ -6,12 +6,12 @@ none) that returns ``Cause``s. A fact counts only if its share is large.
 
 from dataclasses import dataclass
 
+from d2lmgpu.watch.explain.predict import ISSUE
 from d2lmgpu.watch.explain.summary import SMALL
 
 LEAST = 0.15  # of a step: what costs less is not named as the cause
 TOLD = 0.07  # of a step: what costs less is not told at all
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
-ISSUE = 8e-6  # seconds that issuing an operation takes, about
 FEW_ROWS = 16  # of a rank: less is a small batch
 MUCH = 4 * 2**20  # bytes of gradients that are more than a small network has
 
@@ -52,7 +52,7 @@ def whole_data(run, one):
         return
     prints = [rank["prints"] for rank in run.ranks]
     alike = [len(set(seen)) == 1 for seen in zip(*prints)]
-    undivided = run.rows / run.k > 0.9 * one.rows
+    undivided = run.rows_like(one) / run.k > 0.9 * one.rows
     if undivided and alike and sum(alike) > 0.8 * len(alike):
         where = run.line("forward") or run.line("backward")
         yield Cause("whole-data", 1 - 1 / run.k, where, {"how": "same rows"}, True)
