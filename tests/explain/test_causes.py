@@ -16,7 +16,7 @@ FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, 
          "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,
          "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
          "gradient_bytes": 10**6, "loaders": [], "distributed": True,
-         "measured": 10, "spans": [], "faults": 0}  # fmt: skip
+         "measured": 10, "spans": [], "faults": 0, "set": {}, "environ": {}}  # fmt: skip
 
 
 def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
@@ -96,6 +96,22 @@ def test_a_speedup_that_devices_cannot_give_is_none(calibrated):
     assert "50% of a step" in told.notes[-1] and "MALLOC_TRIM_THRESHOLD_" in told.notes[-1]
     right = answer("train.py", ONE, Summary([rank(0), rank(1)])).as_dict()["speedup"]
     assert right["measured"] == 2 and 1.9 < right["predicted"] < 2
+
+
+def test_ranks_that_take_the_cores_from_each_other_queue_by_their_own_doing(calibrated):
+    pinned = Summary([rank(i, queued=10, cores=[1], set={"cores": "train.py:3"}) for i in (0, 1)])
+    told = answer("train.py", ONE, pinned)
+    assert pinned.crowded and pinned.seconds == pytest.approx(0.040)
+    assert told.as_dict()["speedup"]["measured"] == 1 and told.cause.where == "train.py:3"
+
+
+def test_a_variable_of_the_environment_is_named():
+    told = {"threads": 8, "environ": {"OMP_NUM_THREADS": "8"}}
+    cause, _ = verdict(Summary([rank(i, **told) for i in (0, 1)]), ONE)
+    assert cause.where is None and "OMP_NUM_THREADS=8" in SENTENCES["threads"](cause.detail)
+    by_line = told | {"set": {"OMP_NUM_THREADS": "train.py:2"}}
+    cause, _ = verdict(Summary([rank(i, **by_line) for i in (0, 1)]), ONE)
+    assert cause.where == "train.py:2"
 
 
 def test_a_batch_that_is_no_first_dimension_is_counted_by_its_values():

@@ -111,8 +111,9 @@ def answer(script, one, run_, notes=()) -> Answer:
     """The answer from one Summary or two; ``notes`` come first."""
     notes = list(notes)
     if run_.queued > BUSY:
+        count = "with too few cores, times count" if run_.crowded else "times are without"
         notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
-                     "times are without that.")  # fmt: skip
+                     f"{count} that.")  # fmt: skip
     cause, others = verdict(run_, one)
     if cause and run_.k > 1 and cause.name in APART:
         notes.append(APART[cause.name])

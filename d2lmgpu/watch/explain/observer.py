@@ -9,6 +9,7 @@ import threading
 
 from d2lmgpu.watch.explain.hooks import Hooks
 from d2lmgpu.watch.explain.parts import Parts, faults, threads
+from d2lmgpu.watch.explain.rules import CORES, THREADS
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
 
 WARM, COUNTED = 3, 2  # steps
@@ -81,7 +82,9 @@ class Observer:
         values = values or [p for group in groups for p in group["params"]]
         cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
         return {
-            "threads": torch.get_num_threads(), "cores": cores,
+            "threads": torch.get_num_threads(), "cores": cores, "set": self.watch.set,
+            "environ": {name: os.environ[name] for name in (*THREADS, *CORES)
+                        if name in os.environ},
             "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
             "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
             "loaders": [self._loader(*one) for one in hooks.loaders],

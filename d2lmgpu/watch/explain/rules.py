@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from d2lmgpu.watch.explain.predict import ISSUE
 from d2lmgpu.watch.explain.summary import SMALL
 
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of the environment, which decide on threads
+CORES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND")  # and on cores
 LEAST = 0.15  # of a step: what costs less is not named as the cause
 TOLD = 0.07  # of a step: what costs less is not told at all
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
@@ -70,8 +72,17 @@ def shared_core(run, one):
     cores = [rank["cores"] for rank in run.ranks]
     if run.k > 1 and all(cores) and len(set().union(*cores)) < run.k:
         number = len(set().union(*cores))
-        detail = {"cores": number, "k": run.k}
-        yield Cause("shared-core", 1 - number / run.k, None, detail, True)
+        where, by = _set_by(run, "cores", CORES)
+        detail = {"cores": number, "k": run.k, "by": by}
+        yield Cause("shared-core", 1 - number / run.k, where, detail, True)
+
+
+def _set_by(run, what, variables):
+    """(the line that has set it or None, the variable of the environment or None)."""
+    told = run.ranks[0]
+    name = next((one for one in variables if one in told["environ"]), None)
+    line = told["set"].get(what) or told["set"].get(name)
+    return line, None if told["set"].get(what) or not name else f"{name}={told['environ'][name]}"
 
 
 def too_many_threads(run, one):
@@ -79,8 +90,9 @@ def too_many_threads(run, one):
     threads = run.ranks[0]["threads"]
     if cores and threads > 1 and threads * run.k > len(cores):
         share = 1 - len(cores) / (threads * run.k)
-        detail = {"threads": threads, "k": run.k, "cores": len(cores)}
-        yield Cause("threads", share, None, detail, True)
+        where, by = _set_by(run, "threads", THREADS)
+        detail = {"threads": threads, "k": run.k, "cores": len(cores), "by": by}
+        yield Cause("threads", share, where, detail, True)
 
 
 def loader(run, one):

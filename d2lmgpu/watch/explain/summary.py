@@ -1,7 +1,7 @@
 """A watched run in numbers: what each rank did with a step, without what others took from it.
 
 The time in which a thread was ready and had no core is left out: on a machine where other programs
-run it is theirs. What a rank waits for a peer in the backward pass or in a collective is told apart
+run it is theirs, unless the ranks themselves have too few cores. What a rank waits for a peer in the backward pass or in a collective is told apart
 from what it does itself. The rank that comes last waits least, so the least wait of a step is the
 exchange itself.
 """
@@ -17,12 +17,13 @@ ASIDE = (OTHER, "evaluating")
 SMALL = 16 * 2**10  # bytes: a collective that carries no gradients
 
 
-def own(step, parts=None):
+def own(step, parts=None, crowded=False):
     """Seconds that a rank itself needed for a step, or for some parts of it."""
     total = 0.0
     for part, (wall, cpu, delay) in step[2].items():
         if parts is None or part in parts:
             total += cpu if part in MET else max(cpu, wall - delay)
+            total += delay if crowded else 0.0
     return total
 
 
@@ -48,6 +49,12 @@ class Summary:
         return list(zip(*[rank["steps_told"] for rank in self.ranks]))
 
     @property
+    def crowded(self):
+        """Whether the ranks take the cores from each other: then queuing is their own doing."""
+        cores = set().union(*[rank["cores"] or () for rank in self.ranks])
+        return bool(cores) and self.ranks[0]["threads"] * self.k > len(cores)
+
+    @property
     def exchange(self):
         """Seconds of a step in which all ranks wait at once: the exchange as far as it shows."""
         return median(min(map(blocked, step)) for step in self.steps) if self.k > 1 else 0.0
@@ -55,7 +62,8 @@ class Summary:
     @property
     def seconds(self):
         """A step: what its slowest rank does, what one rank does now and then, the exchange."""
-        busiest = [max(map(own, step)) for step in self.steps]
+        crowded = self.crowded
+        busiest = [max(own(one, None, crowded) for one in step) for step in self.steps]
         return max(median(busiest), mean(busiest[1:-1] or busiest)) + self.exchange
 
     def speedup(self, one):
@@ -94,12 +102,12 @@ class Summary:
 
     def shares(self):
         """{part: its share of the step}, the mean over ranks; with ``waiting``."""
-        found, waits = Counter(), []
+        found, waits, crowded = Counter(), [], self.crowded
         for step in self.steps:
             least = min(map(blocked, step)) if self.k > 1 else 0.0
             for one in step:
                 for part in one[2]:
-                    found[part] += own(one, (part,)) / self.k
+                    found[part] += own(one, (part,), crowded) / self.k
                 waits.append(blocked(one) - least)
         number = max(1, len(self.steps))
         shares = {part: seconds / number for part, seconds in found.items()}
