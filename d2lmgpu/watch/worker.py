@@ -50,14 +50,7 @@ class Watch:
         self.set = {}  # what the script sets of its process -> the line that does
         self.note_line(os, "sched_setaffinity", lambda *_: "cores")
         self.note_line(os, "putenv", lambda name, _: os.fsdecode(name))
-        once_imported(
-            "psutil",
-            lambda psutil: self.note_line(
-                psutil.Process,
-                "cpu_affinity",
-                lambda *args, **named: "cores" if args[1:] or named else None,
-            ),
-        )
+        once_imported("psutil", self._note_psutil)
         self._diverted = divert(self.folder)
         threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
 
@@ -81,6 +74,11 @@ class Watch:
             return real(*args, **kwargs)
 
         setattr(owner, name, noted)
+
+    def _note_psutil(self, psutil):
+        told = {True: "cores"}  # without an argument it only asks
+        self.note_line(psutil.Process, "cpu_affinity",
+                       lambda *args, **named: told.get(len(args) + len(named) > 1))  # fmt: skip
 
     def at_end(self, function):
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.

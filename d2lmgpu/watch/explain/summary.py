@@ -1,9 +1,9 @@
 """A watched run in numbers: what each rank did with a step, without what others took from it.
 
 The time in which a thread was ready and had no core is left out: on a machine where other programs
-run it is theirs, unless the ranks themselves have too few cores. What a rank waits for a peer in the backward pass or in a collective is told apart
-from what it does itself. The rank that comes last waits least, so the least wait of a step is the
-exchange itself.
+run it is theirs, unless the ranks themselves have too few cores. What a rank waits for a peer in
+the backward pass or in a collective is told apart from what it does itself. The rank that comes
+last waits least, so the least wait of a step is the exchange itself.
 """
 
 from collections import Counter
