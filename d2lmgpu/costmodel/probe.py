@@ -43,12 +43,19 @@ class Probe:
     def compute(self, k, n):
         """Forward and backward on the first k devices at once, n images each."""
         X, y = self.shards[n]
-        self.d2l.parallel(self.d2l.forward_backward, X[:k], y[:k], self.params[:k])
+        waits = self.d2l.parallel(self.queue, X[:k], y[:k], self.params[:k])
+        self.queued += max(waits)
 
-    def seconds(self, jobs, begin=lambda: None, queued=lambda: 0.0) -> dict:
+    def queue(self, *shard):
+        """Forward and backward; the seconds in which other programs had this device's core."""
+        queue = Queue()
+        self.d2l.forward_backward(*shard)
+        return queue.seconds()
+
+    def seconds(self, jobs, begin=lambda: None) -> dict:
         """Seconds of each of ``jobs``, `REPEATS` times in turn; ``begin`` waits for other ranks.
 
-        What ``queued`` counts meanwhile is left out: seconds in which other programs had the core.
+        Left out is what devices wait for a core: other programs' time, and no device's slowness.
         """
         times = {what: [] for what in jobs}
         for number in range(REPEATS + 1):
@@ -57,10 +64,10 @@ class Probe:
             for what, job in jobs.items():
                 begin()
                 self.d2l.synchronize()
-                start, waited = time.perf_counter(), queued()
+                start, self.queued = time.perf_counter(), 0.0
                 job()
                 self.d2l.synchronize()
-                times[what].append(time.perf_counter() - start - (queued() - waited))
+                times[what].append(time.perf_counter() - start - self.queued)
         return {what: seconds[1:] for what, seconds in times.items()}  # the first ones warm up
 
 
@@ -78,8 +85,7 @@ def in_threads(d2l, devices) -> dict:
 def in_processes() -> dict:
     """The same in a process for each device, as in DDP: runs in the workers of ``launch``.
 
-    With one device at work the others wait at a barrier. A process for each device is one more than
-    a machine may have cores to give: what a rank waits for a core is not a device's slowness.
+    With one device at work the others wait at a barrier.
     """
     import torch.distributed as dist
 
@@ -94,4 +100,4 @@ def in_processes() -> dict:
     if most > 1:
         for size, (array,) in probe.messages.items():
             jobs["exchange", most, size] = partial(dist.all_reduce, array)
-    return probe.seconds(jobs, begin=dist.barrier, queued=Queue().seconds)
+    return probe.seconds(jobs, begin=dist.barrier)

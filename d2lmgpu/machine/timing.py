@@ -54,13 +54,21 @@ class Accumulator:
 
 
 class Queue:
-    """How long the thread that has made this was ready and had no core: Linux's schedstat."""
+    """How long the thread that makes this is ready and has no core: Linux's schedstat."""
+
+    FILE = "/proc/thread-self/schedstat"
 
     def __init__(self):
-        self._file = None
-        if os.path.exists("/proc/thread-self/schedstat"):
-            self._file = os.open("/proc/thread-self/schedstat", os.O_RDONLY)
+        self._file = os.open(self.FILE, os.O_RDONLY) if os.path.exists(self.FILE) else None
+        self._before = 0.0
+        self._before = self.seconds()
+
+    def __del__(self):
+        if self._file is not None:
+            os.close(self._file)
 
     def seconds(self) -> float:
-        """So far; 0 where the system does not tell."""
-        return int(os.pread(self._file, 64, 0).split()[1]) / 1e9 if self._file else 0.0
+        """Since this was made; 0 where the system does not tell."""
+        if self._file is None:
+            return 0.0
+        return int(os.pread(self._file, 64, 0).split()[1]) / 1e9 - self._before

@@ -42,6 +42,7 @@ class Watch:
     def __init__(self, settings, spawned):
         self.torch, self.steps, self.spawned = None, None, spawned
         self.options, self.script = settings["options"], settings["script"]
+        self.own = settings["own"]
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
                                  (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
@@ -106,9 +107,9 @@ class Watch:
         if frames is None:
             frames = [(f.f_code.co_filename, line) for f, line in
                       traceback.walk_stack(sys._getframe(1))][::-1]  # fmt: skip
-        folder = os.path.dirname(self.script) + os.sep
+        folder = os.path.join(os.path.dirname(self.own) or self.own, "")
         for file, line in reversed(frames):
-            own = file == self.script or (file.startswith(folder) and "site-packages" not in file)
+            own = file == self.own or (file.startswith(folder) and "site-packages" not in file)
             if own and not file.startswith(ranks.ROOT + os.sep + "d2lmgpu" + os.sep):
                 return f"{os.path.relpath(file, folder)}:{line}"
         return None

@@ -9,22 +9,24 @@ from d2lmgpu.data.download import save
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.settings import version_of
+from d2lmgpu.watch.explain.summary import ISSUE
 
 FRAMEWORK, WORKERS = "torch", "processes"
-ISSUE = 8e-6  # seconds that issuing an operation takes, about
 
 
 def predicted(one, run) -> float | None:
     """Modelled speedup from ``one`` to ``run``, both Summaries; None where rows are not seen.
 
     Loading and computing are those measured with one process, gradients those of the net, and each
-    operation is issued on every device. So a fault that the model does not know (threads, a
-    straggler, needless messages) is what remains between this and the measured speedup.
+    operation is issued on every device; one process for all loads for all. So a fault that the
+    model does not know (threads, a straggler, needless messages) is what remains between this and
+    the measured speedup.
     """
     if one is None or not one.rows or not run.rows or one.k != 1:
         return None
     loading, all_of_it = one.part(("loading",))[0], one.seconds
     work = Work(
+        one_process=run.in_threads,
         gradient_bytes=float(run.ranks[0]["gradient_bytes"]),
         seconds_per_example=(all_of_it - loading) / one.rows,
         load_seconds=loading / one.rows,

@@ -6,11 +6,9 @@ none) that returns ``Cause``s. A fact counts only if its share is large.
 
 from dataclasses import dataclass
 
-from d2lmgpu.watch.explain.predict import ISSUE
-from d2lmgpu.watch.explain.summary import SMALL
+from d2lmgpu.watch.explain.parts import CORES, LOCK, THREADS
+from d2lmgpu.watch.explain.summary import ISSUE, SMALL
 
-THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of the environment, which decide on threads
-CORES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND")  # and on cores
 LEAST = 0.15  # of a step: what costs less is not named as the cause
 TOLD = 0.07  # of a step: what costs less is not told at all
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
@@ -124,12 +122,15 @@ def rank0_work(run, one):
 
 
 def python(run, one):
+    locked = max(run.part((LOCK,))) / run.seconds
+    if run.in_threads and run.k > 1:
+        yield Cause("python", locked, run.line("forward"), {"how": "devices"})
     busy = sum(rank["python_threads"] for rank in run.ranks)
     mine = sum(part[1] for rank in run.ranks for step in rank["steps_told"]
                for part in step[2].values())  # fmt: skip
     others = run.ranks[0]["others"]
     where = max(others, key=lambda seen: (seen[0], seen[2]))[1] if others else None
-    yield Cause("python", busy / max(1e-9, busy + mine), where, {})
+    yield Cause("python", busy / max(1e-9, busy + mine), where, {"how": "beside"})
 
 
 def host_bound(run, one):

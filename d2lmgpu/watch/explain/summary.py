@@ -14,6 +14,7 @@ from d2lmgpu.watch.explain.parts import OTHER
 
 MET = ("backward", "exchange")  # parts in which a rank waits for its peers
 ASIDE = (OTHER, "evaluating")
+ISSUE = 8e-6  # seconds that issuing an operation takes, about
 SMALL = 16 * 2**10  # bytes: a collective that carries no gradients
 
 
@@ -49,6 +50,11 @@ class Summary:
         return list(zip(*[rank["steps_told"] for rank in self.ranks]))
 
     @property
+    def in_threads(self):
+        """Whether the ranks are devices of one process, see ``devices``."""
+        return bool(self.ranks[0].get("in_threads"))
+
+    @property
     def crowded(self):
         """Whether the ranks take the cores from each other: then queuing is their own doing."""
         cores = set().union(*[rank["cores"] or () for rank in self.ranks])
@@ -75,6 +81,8 @@ class Summary:
     def rows_like(self, one):
         """Rows of a step as ``one`` counts them: where the batch is not an input's first dimension,
         a rank has as many "rows" as one device has, and fewer values."""
+        if not one.rows:
+            return self.rows
         rows, values = self.rows / self.k / one.rows, self.values / self.k / max(1, one.values)
         return one.rows * self.k * values if rows > 0.9 and values < 0.75 else self.rows
 

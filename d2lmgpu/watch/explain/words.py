@@ -62,7 +62,8 @@ def _by(d):
 
 SENTENCES = {
     "loader": lambda d: f"The ranks wait for their data ({d['workers']} workers load it).",
-    "python": lambda d: "Other Python threads compute beside the step and hold Python's lock.",
+    "python": lambda d: "Other Python threads compute beside the step and hold Python's lock."
+    if d["how"] == "beside" else "The devices' threads wait for Python's lock.",
     "sync": lambda d: f"Each step has {d['calls']:.0f} small collectives ({d['kind']}), "
     "and all ranks wait in each.",
     "small-batch": lambda d: f"A rank has {d['rows']:.0f} rows a pass: too few for what a "
