@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from d2lmgpu.machine.timing import Queue
 from d2lmgpu.process.events import report
 
 SHAPES = [(16, 1, 3, 3), (16,), (32, 16, 5, 5), (32,), (512, 64), (64,), (64, 10), (10,)]
@@ -42,10 +43,20 @@ class Probe:
     def compute(self, k, n):
         """Forward and backward on the first k devices at once, n images each."""
         X, y = self.shards[n]
-        self.d2l.parallel(self.d2l.forward_backward, X[:k], y[:k], self.params[:k])
+        waits = self.d2l.parallel(self.queue, X[:k], y[:k], self.params[:k])
+        self.queued += max(waits)
+
+    def queue(self, *shard):
+        """Forward and backward; the seconds in which other programs had this device's core."""
+        queue = Queue()
+        self.d2l.forward_backward(*shard)
+        return queue.seconds()
 
     def seconds(self, jobs, begin=lambda: None) -> dict:
-        """Seconds of each of ``jobs``, `REPEATS` times in turn; ``begin`` waits for other ranks."""
+        """Seconds of each of ``jobs``, `REPEATS` times in turn; ``begin`` waits for other ranks.
+
+        Left out is what devices wait for a core: other programs' time, and no device's slowness.
+        """
         times = {what: [] for what in jobs}
         for number in range(REPEATS + 1):
             done = CALIBRATING * number / (REPEATS + 1)
@@ -53,10 +64,10 @@ class Probe:
             for what, job in jobs.items():
                 begin()
                 self.d2l.synchronize()
-                start = time.perf_counter()
+                start, self.queued = time.perf_counter(), 0.0
                 job()
                 self.d2l.synchronize()
-                times[what].append(time.perf_counter() - start)
+                times[what].append(time.perf_counter() - start - self.queued)
         return {what: seconds[1:] for what, seconds in times.items()}  # the first ones warm up
 
 

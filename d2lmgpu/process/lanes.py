@@ -100,16 +100,22 @@ def drawn(steps):
     ]
 
 
-def listen(wait=None, memory=None, timed=True, parts=lambda since: ()):
+def listen(wait=None, memory=None, timed=True, parts=lambda since: (), steps=Steps):
     """From now on time the steps of this process.
 
     ``wait`` waits for all devices, where calls return before their work is done: then a step in
     half a second is timed, and that one waits where a part of it begins or ends. ``memory`` gives
     the bytes that each device has taken. With ``timed`` False only memory is told. ``parts`` gives
-    further (what, start, end) of a step that began at a time of time.monotonic().
+    further (what, start, end) of a step that began at a time of time.monotonic(). ``steps`` makes
+    the Steps.
     """
     global _steps
-    _steps = Steps(wait, memory, timed, parts)
+    _steps = steps(wait, memory, timed, parts)
+
+
+def timing():
+    """Whether a step of this thread is being timed."""
+    return _timing() is not None
 
 
 def begin():

@@ -119,11 +119,13 @@ def check_devices(devices) -> int:
     return int(devices)
 
 
-def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None):
+def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None,
+        own=None):  # fmt: skip
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.
-    environ: added to the environment. Raises WatchError for a script that is not there.
+    environ: added to the environment. own: a file of the reader's code, if it is not the script;
+    lines of it and of its folder are named. Raises WatchError for a script that is not there.
     """
     script = check_script(script)
     need.whole("processes", processes)
@@ -135,7 +137,8 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
         del output[:-TAIL]
 
     settings = {"folder": str(child.folder), "observer": observer, "options": options or {},
-                "script": str(script), "limits": asdict(limits)}  # fmt: skip
+                "script": str(script), "own": own or str(script),
+                "limits": asdict(limits)}  # fmt: skip
     job = {"command": [str(script), *arguments], "processes": processes, "settings": settings,
            "environ": environ or {}, "cwd": os.getcwd()}  # fmt: skip
     over = threading.Timer(limits.wall + ranks.GRACE, child.kill)

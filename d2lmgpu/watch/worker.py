@@ -36,26 +36,50 @@ class Watch:
 
     ``options``, ``limits`` (its fields as attributes), ``script`` (a path), ``torch`` (the module),
     ``rank`` and ``world`` (from ``init_process_group``, until then those of the environment), and
-    ``steps``, to whose ``before`` and ``after`` functions may be added.
+    ``steps``, to whose ``before`` and ``after`` functions may be added; ``set``, see there.
     """
 
     def __init__(self, settings, spawned):
         self.torch, self.steps, self.spawned = None, None, spawned
         self.options, self.script = settings["options"], settings["script"]
+        self.own = settings["own"]
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
                                  (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
         self.distributed, self.records = False, 0
         self._at_end, self._ending, self._start = [], threading.Lock(), time.monotonic()
+        self.set = {}  # what the script sets of its process -> the line that does
+        self.note_line(os, "sched_setaffinity", lambda *_: "cores")
+        self.note_line(os, "putenv", lambda name, _: os.fsdecode(name))
+        once_imported("psutil", self._note_psutil)
         self._diverted = divert(self.folder)
         threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
 
     def use(self, torch):
         """PyTorch is imported now: count the steps, divert what it writes."""
         self.torch, self.steps = torch, Steps(torch)
+        self.note_line(torch, "set_num_threads", lambda *_: "threads")
         self.steps.after.append(self._look)
         divert_torch(torch, self._diverted)
         self._note_the_group()
+
+    def note_line(self, owner, name, what):
+        """From now on keep in ``set[what(*args)]`` the line that calls ``owner.name(*args)``."""
+        if (real := getattr(owner, name, None)) is None:
+            return
+
+        @wraps(real)
+        def noted(*args, **kwargs):
+            if (line := self.where()) and what(*args, **kwargs):
+                self.set[what(*args, **kwargs)] = line
+            return real(*args, **kwargs)
+
+        setattr(owner, name, noted)
+
+    def _note_psutil(self, psutil):
+        told = {True: "cores"}  # without an argument it only asks
+        self.note_line(psutil.Process, "cpu_affinity",
+                       lambda *args, **named: told.get(len(args) + len(named) > 1))  # fmt: skip
 
     def at_end(self, function):
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
@@ -83,9 +107,9 @@ class Watch:
         if frames is None:
             frames = [(f.f_code.co_filename, line) for f, line in
                       traceback.walk_stack(sys._getframe(1))][::-1]  # fmt: skip
-        folder = os.path.dirname(self.script) + os.sep
+        folder = os.path.join(os.path.dirname(self.own) or self.own, "")
         for file, line in reversed(frames):
-            own = file == self.script or (file.startswith(folder) and "site-packages" not in file)
+            own = file == self.own or (file.startswith(folder) and "site-packages" not in file)
             if own and not file.startswith(ranks.ROOT + os.sep + "d2lmgpu" + os.sep):
                 return f"{os.path.relpath(file, folder)}:{line}"
         return None

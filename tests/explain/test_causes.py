@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from d2lmgpu.costmodel.measure import Calibration
+from d2lmgpu.watch.explain import predict
+from d2lmgpu.watch.explain.answer import answer
 from d2lmgpu.watch.explain.page import chrome_trace, lanes
 from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
@@ -13,7 +16,7 @@ FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, 
          "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,
          "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
          "gradient_bytes": 10**6, "loaders": [], "distributed": True,
-         "measured": 10, "spans": []}  # fmt: skip
+         "measured": 10, "spans": [], "faults": 0, "set": {}, "environ": {}}  # fmt: skip
 
 
 def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
@@ -74,6 +77,48 @@ def test_waiting_for_a_peer_is_no_exchange():
     run = Summary([rank(0, 5, 5, waits=20), rank(1, 15, 15)])
     assert run.exchange == 0 and run.seconds == pytest.approx(0.030)
     assert run.speedup(ONE) == pytest.approx(0.040 / 0.030)
+
+
+@pytest.fixture
+def calibrated(monkeypatch):
+    slowdown = ((1, 1.0, 1.0), (2, 1.5, 1.0))
+    told = Calibration("torch", "processes", "ring", 2, 4e10, 1e-4, 2e9, slowdown, 0.0, 0.0, 1.0)
+    monkeypatch.setattr(predict, "_calibration", lambda: told)
+
+
+def test_a_speedup_that_devices_cannot_give_is_none(calibrated):
+    fast = Summary([rank(0, 5, 5), rank(1, 5, 5)])  # four times as fast on two devices
+    told = answer("train.py", ONE, fast)
+    assert told.as_dict()["speedup"]["measured"] is None and "not explained" in str(told)
+    assert "Why is not known" in told.notes[-1] and "4.00 times" in told.notes[-1]
+    slow = Summary([rank(0, 20, 20, rows=1280, faults=10 * 10_000)])  # 20 ms of 40 ms
+    told = answer("train.py", slow, fast)
+    assert "50% of a step" in told.notes[-1] and "MALLOC_TRIM_THRESHOLD_" in told.notes[-1]
+    right = answer("train.py", ONE, Summary([rank(0), rank(1)])).as_dict()["speedup"]
+    assert right["measured"] == 2 and 1.9 < right["predicted"] < 2
+
+
+def test_ranks_that_take_the_cores_from_each_other_queue_by_their_own_doing(calibrated):
+    pinned = Summary([rank(i, queued=10, cores=[1], set={"cores": "train.py:3"}) for i in (0, 1)])
+    told = answer("train.py", ONE, pinned)
+    assert pinned.crowded and pinned.seconds == pytest.approx(0.040)
+    assert told.as_dict()["speedup"]["measured"] == 1 and told.cause.where == "train.py:3"
+
+
+def test_a_variable_of_the_environment_is_named():
+    told = {"threads": 8, "environ": {"OMP_NUM_THREADS": "8"}}
+    cause, _ = verdict(Summary([rank(i, **told) for i in (0, 1)]), ONE)
+    assert cause.where is None and "OMP_NUM_THREADS=8" in SENTENCES["threads"](cause.detail)
+    by_line = told | {"set": {"OMP_NUM_THREADS": "train.py:2"}}
+    cause, _ = verdict(Summary([rank(i, **by_line) for i in (0, 1)]), ONE)
+    assert cause.where == "train.py:2"
+
+
+def test_a_batch_that_is_no_first_dimension_is_counted_by_its_values():
+    one = Summary([rank(0, 20, 20, rows=350, elements=35 * 640)])  # 35 words of 64 texts
+    run = Summary([rank(i, rows=350, elements=35 * 320) for i in (0, 1)])
+    assert run.rows == 70 and run.rows_like(one) == 35 and run.speedup(one) == 2
+    assert not any(cause.name == "whole-data" for cause in verdict(run, one)[1])
 
 
 def test_the_trace_is_chrome_s():

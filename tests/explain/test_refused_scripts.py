@@ -146,3 +146,22 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
     told = answer.explain_script(script)
     assert told.as_dict()["cause"] == "data-parallel" and told.run.rows == 8  # without an optimizer
     assert untouched(folder)
+
+
+def test_what_the_script_sets_of_its_process_has_a_line(folder):
+    script = written(
+        folder,
+        """
+        import os
+        import psutil
+        os.environ["OMP_NUM_THREADS"] = "2"
+        psutil.Process().cpu_affinity(psutil.Process().cpu_affinity())
+        import torch
+        torch.set_num_threads(1)
+    """
+        + textwrap.indent(TRAINS, 8 * " "),
+    )
+    (report,) = run(script, [], 1, answer.OBSERVER, limits=Limits(steps=9)).reports
+    assert report["set"].items() >= {"OMP_NUM_THREADS": "train.py:4", "cores": "train.py:5",
+                                     "threads": "train.py:7"}.items()  # fmt: skip
+    assert report["environ"] == {"OMP_NUM_THREADS": "2"}

@@ -1,17 +1,22 @@
 """The answer to "why is the second device slower?": from two watched runs, as data and in words."""
 
+import linecache
+import os
 from dataclasses import dataclass
+from html import escape
 
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
-from d2lmgpu.watch.explain.summary import Summary, summary
+from d2lmgpu.watch.explain.summary import Summary, faster, summary
 from d2lmgpu.watch.explain.words import mend, sentence
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
 OBSERVER = "d2lmgpu.watch.explain.observer"
 LIMITS = Limits(steps=60, seconds=10)
 BUSY = 0.2  # the share of a step without a core from which on it is told
+MOST = 1.05  # times as much as so many devices can give: what is above that is no speedup
+PAGE = 2e-6  # seconds that the system needs for a page of memory, about
 APART = {  # what a speedup in rows a second means where the work is not shared
     "whole-data": "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
     "takes as long as with one device.",
@@ -19,7 +24,8 @@ APART = {  # what a speedup in rows a second means where the work is not shared
 }
 PARTS = {"loading": "loading", "forward": "forward pass", "backward": "backward pass",
          "update": "update", "exchange": "exchanging", "waiting": "waiting for another rank",
-         "evaluating": "evaluating", "other": "all else"}  # fmt: skip
+         "evaluating": "evaluating", "lock": "waiting for Python's lock",
+         "other": "all else"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -33,11 +39,12 @@ class Answer:
     others: list
     predicted: float | None  # speedup, modelled
     notes: list
+    folder: str = ""  # in which the files are that a cause names
 
     def as_dict(self) -> dict:
         """For ``--json``."""
         cause, told = self.cause, [self._told(other) for other in self.others]
-        measured = self.run.speedup(self.one)
+        measured = None if self.too_good else self.run.speedup(self.one)
         return {
             "cause": cause.name if cause else "none",
             "share": round(cause.share, 3) if cause else 0.0,
@@ -47,18 +54,27 @@ class Answer:
             "others": told, "notes": self.notes,
         }  # fmt: skip
 
+    @property
+    def too_good(self) -> bool:
+        """Whether more was measured than so many devices can give: then it is no speedup."""
+        return bool(self.one) and (self.run.speedup(self.one) or 0) > MOST * self.run.k / self.one.k
+
+    def _repr_mimebundle_(self, **_):
+        return {"text/plain": str(self), "text/html": f"<pre>{escape(str(self))}</pre>"}
+
     def _told(self, cause):
         return {"cause": cause.name, "share": round(cause.share, 3), "where": cause.where}
 
     def __str__(self):
         """One screen."""
         measured, shares = self.run.speedup(self.one), self.run.shares()
-        lines = [f"{self.script}: {self.run.k} processes, {len(self.run.steps)} steps measured, "
+        kind = "devices in one process" if self.run.in_threads else "processes"
+        lines = [f"{self.script}: {self.run.k} {kind}, {len(self.run.steps)} steps measured, "
                  f"{1000 * self.run.seconds:.1f} ms a step"]  # fmt: skip
         if measured:
             modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
-            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: "
-                         f"{measured:.2f} measured{modelled}.")  # fmt: skip
+            what = "not explained, see below" if self.too_good else f"{measured:.2f} measured"
+            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: {what}{modelled}.")
         lines.append("A step: " + ", ".join(
             f"{words} {shares[part]:.0%}" for part, words in PARTS.items()
             if shares.get(part, 0) >= 0.01))  # fmt: skip
@@ -67,7 +83,7 @@ class Answer:
             lines.append("No cause found: none costs as much as 15 % of the step.")
         for number, cause in enumerate([self.cause, *self.others][:3] if self.cause else []):
             title = "The cause that costs most" if not number else "Then"
-            at = f"  at {cause.where}" if cause.where else ""
+            at = f", at {code(cause.where, self.folder)}" if cause.where else ""
             lines += [f"{title}: {cause.name}, {cause.share:.0%} of the step{at}",
                       f"  {sentence(cause)}", f"  {mend(cause)}"]  # fmt: skip
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
@@ -90,17 +106,58 @@ def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
                          "there is no run with one device beside it.")  # fmt: skip
         run_, one = one, None
     else:
-        run_ = summary(_trained(path, arguments, many))
+        one, run_ = compared(lambda k: summary(_trained(path, arguments, k)), few, many, one)
+    return answer(str(script), one, run_, notes, str(path.parent))
+
+
+def compared(look, few, many, one=None):
+    """``look(few)``, which ``one`` may be, and ``look(many)``: Summaries, or None.
+
+    Something else has slowed the first one down if the second is faster than so many devices can
+    be: then both are done once more, and the faster ones count.
+    """
+    one, run_ = one or look(few), look(many)
+    if one and run_ and (run_.speedup(one) or 0) > run_.k / one.k:
+        one, run_ = faster(one, look(few)), faster(run_, look(many))
+    return one, run_
+
+
+def answer(script, one, run_, notes=(), folder="") -> Answer:
+    """The answer from one Summary or two; ``notes`` come first. WatchError without a Summary."""
     if run_ is None:
         raise WatchError(f"{script}: fewer than 10 updates were seen, too few to tell anything. "
                          "Let it train longer.")  # fmt: skip
+    notes = list(notes)
     if run_.queued > BUSY:
+        count = "with too few cores, times count" if run_.crowded else "times are without"
         notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
-                     "times are without that.")  # fmt: skip
+                     f"{count} that.")  # fmt: skip
     cause, others = verdict(run_, one)
     if cause and run_.k > 1 and cause.name in APART:
         notes.append(APART[cause.name])
-    return Answer(str(script), one, run_, cause, others, predicted(one, run_), notes)
+    found = Answer(script, one, run_, cause, others, predicted(one, run_), notes, folder)
+    if found.too_good:
+        notes.append(_too_good(one, run_))
+    return found
+
+
+def _too_good(one, run_):
+    more = one.faults / one.rows - run_.faults * run_.k / run_.rows_like(one)
+    cost = more * PAGE / (one.seconds / one.rows)
+    why = ("Why is not known: do not count on it." if cost < BUSY / 2 else
+           f"About {cost:.0%} of a step with {one.k} is the system that gives memory anew which "
+           "was just given back: with MALLOC_TRIM_THRESHOLD_=1000000000 and "
+           "MALLOC_MMAP_THRESHOLD_=1000000000 in the environment it is kept.")  # fmt: skip
+    return (f"A row took {run_.speedup(one):.2f} times as long with {one.k} device as with "
+            f"{run_.k}, which is more than they can give. {why}")  # fmt: skip
+
+
+def code(where, folder):
+    """The line of code at "file:line", with that place; a notebook's cell has no file to name."""
+    file, _, number = where.rpartition(":")
+    line = linecache.getline(os.path.join(folder, file), int(number)).strip()
+    place = f"line {number} of its cell" if "ipykernel" in folder else where
+    return f"{place}: {line}" if line else place
 
 
 def _trained(path, arguments, processes):

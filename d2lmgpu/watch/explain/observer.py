@@ -8,7 +8,7 @@ import os
 import threading
 
 from d2lmgpu.watch.explain.hooks import Hooks
-from d2lmgpu.watch.explain.parts import Parts, threads
+from d2lmgpu.watch.explain.parts import CORES, THREADS, Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
 
 WARM, COUNTED = 3, 2  # steps
@@ -23,7 +23,7 @@ class Observer:
     def __init__(self, watch):
         self.watch, self.parts = watch, Parts()
         self.hooks, self.samples, self.operations = Hooks(watch, self.parts), None, None
-        self.before, self.counted = None, None
+        self.before, self.counted, self.faults = None, None, 0
         watch.steps.after.insert(1, self.stepped)  # behind the end of the update
         watch.at_end(self.told)
 
@@ -39,15 +39,8 @@ class Observer:
         elif number == WARM + COUNTED:
             self.operations.__exit__(None, None, None)
             self.counted = len(self.parts.steps)
-            self.before, self.hooks.counting = threads(), True
-            self.samples = Samples(self.parts, self._line)
-
-    def _line(self, frame):
-        frames = []
-        while frame is not None:
-            frames.append((frame.f_code.co_filename, frame.f_lineno))
-            frame = frame.f_back
-        return self.watch.where(frames[::-1])
+            self.before, self.hooks.counting, self.faults = threads(), True, faults()
+            self.samples = Samples(self.parts, self.watch.where)
 
     def told(self):
         """The report."""
@@ -59,6 +52,7 @@ class Observer:
         busy = busy_threads(self.before, after, main)
         return {
             "measured": len(steps), "steps_told": steps, "spans": self.parts.spans,
+            "faults": faults() - self.faults,
             "rows": hooks.rows, "elements": hooks.elements, "backwards_told": hooks.backwards,
             "exchanging": hooks.exchanging, "prints": hooks.prints,
             "calls": [[*key, *value] for key, value in hooks.calls.items()],
@@ -74,11 +68,12 @@ class Observer:
 
     def facts(self):
         """What needs no clock."""
-        torch, hooks = self.watch.torch, self.hooks
+        hooks = self.hooks
         values = [p for net in hooks.ddp for p in net.parameters() if p.requires_grad]
-        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+        groups = self.watch.steps.leading.param_groups if self.watch.steps.leading else []
+        values = values or [p for group in groups for p in group["params"]]
         return {
-            "threads": torch.get_num_threads(), "cores": cores,
+            **facts(self.watch),
             "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
             "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
             "loaders": [self._loader(*one) for one in hooks.loaders],
@@ -92,3 +87,12 @@ class Observer:
             "where": line, "of": length(loader.dataset), "mine": length(loader.sampler),
             "workers": loader.num_workers, "epochs": self.hooks.batches[id(loader)],
         }  # fmt: skip
+
+
+def facts(watch):
+    """Threads and cores of this process, and what has set them."""
+    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
+    return {
+        "threads": watch.torch.get_num_threads(), "cores": cores, "set": watch.set,
+        "environ": {name: os.environ[name] for name in (*THREADS, *CORES) if name in os.environ},
+    }  # fmt: skip

@@ -7,11 +7,17 @@ waiting.
 """
 
 import os
+import resource
 import threading
 import time
 from contextlib import contextmanager
 
+from d2lmgpu.machine.timing import Queue
+
 OTHER = "other"  # what is in no part
+LOCK = "lock"  # of devices in threads: what they wait for Python's lock
+THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of the environment, which decide on threads
+CORES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND")  # and on cores
 LAST = 12  # steps whose spans are kept, for the timeline
 
 
@@ -20,11 +26,6 @@ def _schedstat(path):
         return os.open(path, os.O_RDONLY)
     except OSError:
         return None
-
-
-def queued(file) -> float:
-    """Seconds that a thread was ready and had no core; 0 where the system does not tell."""
-    return int(os.pread(file, 64, 0).split()[1]) / 1e9 if file is not None else 0.0
 
 
 def threads() -> dict:
@@ -41,18 +42,23 @@ def threads() -> dict:
     return found
 
 
+def faults() -> int:
+    """How many pages of memory the system has had to give this process while it ran."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+
+
 class Parts:
     """The parts of the steps of the thread that has made this; times by time.monotonic()."""
 
     def __init__(self):
-        self.thread, self._file = threading.get_ident(), _schedstat("/proc/thread-self/schedstat")
+        self.thread, self._queue = threading.get_ident(), Queue()
         self.names, self.steps, self.spans = [], [], []
         self._mark = self.now()
         self._begin()
 
     def now(self):
         """Wall time, processor time and queued time of the thread, in seconds."""
-        return time.monotonic(), time.thread_time(), queued(self._file)
+        return time.monotonic(), time.thread_time(), self._queue.seconds()
 
     def _begin(self):
         self.current = {}

@@ -6,12 +6,12 @@ none) that returns ``Cause``s. A fact counts only if its share is large.
 
 from dataclasses import dataclass
 
-from d2lmgpu.watch.explain.summary import SMALL
+from d2lmgpu.watch.explain.parts import CORES, LOCK, THREADS
+from d2lmgpu.watch.explain.summary import ISSUE, SMALL
 
 LEAST = 0.15  # of a step: what costs less is not named as the cause
 TOLD = 0.07  # of a step: what costs less is not told at all
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
-ISSUE = 8e-6  # seconds that issuing an operation takes, about
 FEW_ROWS = 16  # of a rank: less is a small batch
 MUCH = 4 * 2**20  # bytes of gradients that are more than a small network has
 
@@ -52,7 +52,7 @@ def whole_data(run, one):
         return
     prints = [rank["prints"] for rank in run.ranks]
     alike = [len(set(seen)) == 1 for seen in zip(*prints)]
-    undivided = run.rows / run.k > 0.9 * one.rows
+    undivided = run.rows_like(one) / run.k > 0.9 * one.rows
     if undivided and alike and sum(alike) > 0.8 * len(alike):
         where = run.line("forward") or run.line("backward")
         yield Cause("whole-data", 1 - 1 / run.k, where, {"how": "same rows"}, True)
@@ -70,8 +70,17 @@ def shared_core(run, one):
     cores = [rank["cores"] for rank in run.ranks]
     if run.k > 1 and all(cores) and len(set().union(*cores)) < run.k:
         number = len(set().union(*cores))
-        detail = {"cores": number, "k": run.k}
-        yield Cause("shared-core", 1 - number / run.k, None, detail, True)
+        where, by = _set_by(run, "cores", CORES)
+        detail = {"cores": number, "k": run.k, "by": by}
+        yield Cause("shared-core", 1 - number / run.k, where, detail, True)
+
+
+def _set_by(run, what, variables):
+    """(the line that has set it or None, the variable of the environment or None)."""
+    told = run.ranks[0]
+    name = next((one for one in variables if one in told["environ"]), None)
+    line = told["set"].get(what) or told["set"].get(name)
+    return line, None if told["set"].get(what) or not name else f"{name}={told['environ'][name]}"
 
 
 def too_many_threads(run, one):
@@ -79,8 +88,9 @@ def too_many_threads(run, one):
     threads = run.ranks[0]["threads"]
     if cores and threads > 1 and threads * run.k > len(cores):
         share = 1 - len(cores) / (threads * run.k)
-        detail = {"threads": threads, "k": run.k, "cores": len(cores)}
-        yield Cause("threads", share, None, detail, True)
+        where, by = _set_by(run, "threads", THREADS)
+        detail = {"threads": threads, "k": run.k, "cores": len(cores), "by": by}
+        yield Cause("threads", share, where, detail, True)
 
 
 def loader(run, one):
@@ -112,12 +122,15 @@ def rank0_work(run, one):
 
 
 def python(run, one):
+    locked = max(run.part((LOCK,))) / run.seconds
+    if run.in_threads and run.k > 1:
+        yield Cause("python", locked, run.line("forward"), {"how": "devices"})
     busy = sum(rank["python_threads"] for rank in run.ranks)
     mine = sum(part[1] for rank in run.ranks for step in rank["steps_told"]
                for part in step[2].values())  # fmt: skip
     others = run.ranks[0]["others"]
     where = max(others, key=lambda seen: (seen[0], seen[2]))[1] if others else None
-    yield Cause("python", busy / max(1e-9, busy + mine), where, {})
+    yield Cause("python", busy / max(1e-9, busy + mine), where, {"how": "beside"})
 
 
 def host_bound(run, one):

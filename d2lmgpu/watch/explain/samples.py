@@ -33,11 +33,18 @@ class Samples:
                 thread = names.get(ident)
                 if thread is None or thread.name.startswith("watch-"):
                     continue
-                line = self._where(frame)
+                line = self._line(frame)
                 if ident == self._parts.thread:
                     self.lines[part, line] += 1
                 elif line:
                     self.others[thread.native_id, line] += 1
+
+    def _line(self, frame):
+        frames = []
+        while frame is not None:
+            frames.append((frame.f_code.co_filename, frame.f_lineno))
+            frame = frame.f_back
+        return self._where(frames[::-1])
 
 
 def busy_threads(before, after, skip):

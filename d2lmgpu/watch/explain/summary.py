@@ -1,9 +1,9 @@
 """A watched run in numbers: what each rank did with a step, without what others took from it.
 
 The time in which a thread was ready and had no core is left out: on a machine where other programs
-run it is theirs. What a rank waits for a peer in the backward pass or in a collective is told apart
-from what it does itself. The rank that comes last waits least, so the least wait of a step is the
-exchange itself.
+run it is theirs, unless the ranks themselves have too few cores. What a rank waits for a peer in
+the backward pass or in a collective is told apart from what it does itself. The rank that comes
+last waits least, so the least wait of a step is the exchange itself.
 """
 
 from collections import Counter
@@ -14,15 +14,17 @@ from d2lmgpu.watch.explain.parts import OTHER
 
 MET = ("backward", "exchange")  # parts in which a rank waits for its peers
 ASIDE = (OTHER, "evaluating")
+ISSUE = 8e-6  # seconds that issuing an operation takes, about
 SMALL = 16 * 2**10  # bytes: a collective that carries no gradients
 
 
-def own(step, parts=None):
+def own(step, parts=None, crowded=False):
     """Seconds that a rank itself needed for a step, or for some parts of it."""
     total = 0.0
     for part, (wall, cpu, delay) in step[2].items():
         if parts is None or part in parts:
             total += cpu if part in MET else max(cpu, wall - delay)
+            total += delay if crowded else 0.0
     return total
 
 
@@ -48,6 +50,17 @@ class Summary:
         return list(zip(*[rank["steps_told"] for rank in self.ranks]))
 
     @property
+    def in_threads(self):
+        """Whether the ranks are devices of one process, see ``devices``."""
+        return bool(self.ranks[0].get("in_threads"))
+
+    @property
+    def crowded(self):
+        """Whether the ranks take the cores from each other: then queuing is their own doing."""
+        cores = set().union(*[rank["cores"] or () for rank in self.ranks])
+        return bool(cores) and self.ranks[0]["threads"] * self.k > len(cores)
+
+    @property
     def exchange(self):
         """Seconds of a step in which all ranks wait at once: the exchange as far as it shows."""
         return median(min(map(blocked, step)) for step in self.steps) if self.k > 1 else 0.0
@@ -55,14 +68,23 @@ class Summary:
     @property
     def seconds(self):
         """A step: what its slowest rank does, what one rank does now and then, the exchange."""
-        busiest = [max(map(own, step)) for step in self.steps]
+        crowded = self.crowded
+        busiest = [max(own(one, None, crowded) for one in step) for step in self.steps]
         return max(median(busiest), mean(busiest[1:-1] or busiest)) + self.exchange
 
     def speedup(self, one):
         """Rows a second of this run over those of ``one``; None where rows are not seen."""
         if one is None or not one.rows or not self.rows:
             return None
-        return (self.rows / self.seconds) / (one.rows / one.seconds)
+        return (self.rows_like(one) / self.seconds) / (one.rows / one.seconds)
+
+    def rows_like(self, one):
+        """Rows of a step as ``one`` counts them: where the batch is not an input's first dimension,
+        a rank has as many "rows" as one device has, and fewer values."""
+        if not one.rows:
+            return self.rows
+        rows, values = self.rows / self.k / one.rows, self.values / self.k / max(1, one.values)
+        return one.rows * self.k * values if rows > 0.9 and values < 0.75 else self.rows
 
     @property
     def queued(self):
@@ -76,14 +98,24 @@ class Summary:
         """Rows of a step, over all ranks."""
         return sum(rank["rows"] / rank["measured"] for rank in self.ranks)
 
+    @property
+    def values(self):
+        """Values in them."""
+        return sum(rank["elements"] / rank["measured"] for rank in self.ranks)
+
+    @property
+    def faults(self):
+        """Pages of memory that the system had to give a rank in a step."""
+        return sum(rank["faults"] / rank["measured"] for rank in self.ranks) / self.k
+
     def shares(self):
         """{part: its share of the step}, the mean over ranks; with ``waiting``."""
-        found, waits = Counter(), []
+        found, waits, crowded = Counter(), [], self.crowded
         for step in self.steps:
             least = min(map(blocked, step)) if self.k > 1 else 0.0
             for one in step:
                 for part in one[2]:
-                    found[part] += own(one, (part,)) / self.k
+                    found[part] += own(one, (part,), crowded) / self.k
                 waits.append(blocked(one) - least)
         number = max(1, len(self.steps))
         shares = {part: seconds / number for part, seconds in found.items()}
@@ -123,3 +155,8 @@ def summary(watched):
         return None
     number = min(rank["measured"] for rank in ranks)
     return Summary([rank | {"steps_told": rank["steps_told"][:number]} for rank in ranks])
+
+
+def faster(one, other):
+    """Of two Summaries of the same run that with the shorter step; ``one`` where that is all."""
+    return min((found for found in (one, other) if found), key=lambda found: found.seconds)

@@ -1,0 +1,67 @@
+"""``explain`` for a function of a notebook: it is sent to processes that watch it."""
+
+import inspect
+import pickle
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from d2lmgpu.launch import launch
+from d2lmgpu.process.sending import functions_of, pickled
+from d2lmgpu.process.settings import settings
+from d2lmgpu.watch import WatchError, called
+from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER, answer, compared
+from d2lmgpu.watch.explain.summary import summary
+from d2lmgpu.watch.run import check_devices, run
+
+DEVICES = "d2lmgpu.watch.explain.devices"
+NO_DEVICES = (
+    "{name} was called with num_gpus={k}, and its devices were not seen: they are watched where "
+    "d2lmgpu.torch's parallel runs them and its loader makes the batches, where launch starts a "
+    "process for each, and in a train without num_gpus that uses torch.distributed."
+)
+
+
+def uses_launch(fn, seen):
+    """Whether ``fn``, or a function that it uses, calls ``launch``."""
+    for function in functions_of(fn):
+        if any(function is one for one in seen) or function.__module__.startswith("d2lmgpu."):
+            continue
+        seen.append(function)
+        used = inspect.getclosurevars(function)
+        values = [*used.globals.values(), *used.nonlocals.values()]
+        if launch in values or "launch" in used.unbound:
+            return True
+        if any(uses_launch(value, seen) for value in values if inspect.isfunction(value)):
+            return True
+    return False
+
+
+def explain_function(fn, num_gpus, arguments):
+    """See ``d2lmgpu.watch.explain.explain``."""
+    if not callable(fn):
+        raise WatchError(f"explain takes a function that trains, not {fn!r}.")
+    k, name = check_devices(num_gpus), getattr(fn, "__name__", "train")
+    counts = "num_gpus" in inspect.signature(fn).parameters
+    ranks = not counts or uses_launch(fn, [])
+    source = functions_of(fn)[0].__code__.co_filename
+
+    def summarised(number):
+        given = arguments | ({"num_gpus": number} if counts else {})
+        job = {"call": pickled(fn, given, WatchError), "ranks": ranks, "joins": not counts}
+        with tempfile.NamedTemporaryFile(suffix=".job") as file:
+            Path(file.name).write_bytes(pickle.dumps(job | settings({})))
+            watched = run(called.__file__, [file.name], number if ranks else 1,
+                          OBSERVER if ranks else DEVICES, limits=LIMITS, own=source)  # fmt: skip
+        if watched.trouble:
+            where = next((r["error"]["where"] for r in watched.reports if "error" in r), None)
+            text = watched.trouble.replace("The script", name)
+            raise WatchError(text + (f" (at {where})" if where else ""))
+        if not ranks:
+            if not watched.reports[0].get("devices"):
+                raise WatchError(NO_DEVICES.format(name=name, k=number))
+            watched = replace(watched, reports=watched.reports[0]["devices"])
+        return summary(watched)
+
+    one, many = compared(summarised, 1, k)
+    return answer(name, one, many, folder=str(Path(source).parent))
