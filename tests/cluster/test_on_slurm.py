@@ -175,7 +175,7 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"nodes": 3}, "would wait for ever (PartitionNodeLimit)"),
+        ({"nodes": 3}, "would wait for ever (Partition"),  # NodeLimit, or at first Config
         ({"nodes": 1, "num_processes": 9}, "would wait for ever (PartitionConfig)"),
         ({"nodes": 2, "gpus": 3}, "Requested node configuration is not available"),
         ({"nodes": 1, "partition": "nope"}, "invalid partition specified: nope"),
