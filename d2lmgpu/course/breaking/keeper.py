@@ -161,7 +161,7 @@ def main(num_hosts):
         keeper.look()
         while not presses.empty():
             keeper.press(presses.get())
-        if number % SAY == 0:
+        if number % SAY == 0 or keeper.trouble:
             account = keeper.account
             begin = max(0, account.now - SHOWN)
             say(message=keeper.message(), buttons=keeper.buttons(),
@@ -169,6 +169,8 @@ def main(num_hosts):
             if keeper.outcomes != said:
                 said = copy.deepcopy(keeper.outcomes)
                 say(outcomes=said)
+        if keeper.trouble:
+            return
         time.sleep(TICK)
 
 
