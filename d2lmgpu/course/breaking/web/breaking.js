@@ -37,8 +37,9 @@ class BreakingLab {
   }
 
   #press(button) {
-    if (button) this.source.send({ do: button.dataset.do, name: button.dataset.name ?? "" });
-    if (button?.dataset.do === "press") this.chosen = undefined; // the newest is shown
+    if (!button || button.ariaDisabled === "true") return;
+    this.source.send({ ...button.dataset });
+    if (button.dataset.do === "press") this.chosen = undefined; // the newest is shown
   }
 
   /** Draw what has changed, once a frame. */
