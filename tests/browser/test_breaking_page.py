@@ -74,7 +74,8 @@ def test_in_the_book_each_harm_shows_what_was_recorded(book, request):
     assert radios.count() == len(outcomes) >= 7
     radios.first.focus()
     for outcome in outcomes:
-        assert book.locator(".lab-message").inner_text().startswith(f"{outcome['title']}: ")
+        caption = book.locator(".breaking-picture strong").inner_text()
+        assert caption == f"{outcome['title']}: {outcome['said']}"
         assert book.locator(".lab-lane [role=img]").count() == 3
         drawn = book.locator(".lab-lane [role=img] i").count()
         assert drawn == sum(map(len, outcome["lanes"].values()))
@@ -83,6 +84,7 @@ def test_in_the_book_each_harm_shows_what_was_recorded(book, request):
         assert book.locator(".lab-table tbody tr").count() == len(outcome["rows"])
         book.keyboard.press("ArrowRight")
     assert book.locator("button").count() == 0, "nothing can be harmed here"
+    assert "recorded on" in book.locator(".lab-message").inner_text()
     for width in (1280, 360):
         book.set_viewport_size({"width": width, "height": 4000})
         assert book.evaluate("document.documentElement.scrollWidth") <= width
@@ -95,8 +97,8 @@ def test_what_is_pressed_is_sent_and_keeps_the_keyboard(draw):
     kill = page.get_by_role("button", name="Kill a worker predicted 7.5 s")
     kill.focus()
     page.keyboard.press("Enter")
-    page.evaluate("b => source.set({ buttons: b })", [{**BUTTONS[0], "seconds": 8.25}, BUTTONS[1]])
-    page.get_by_role("button", name="Kill a worker predicted 8.25 s").wait_for()
+    page.evaluate("b => source.set({ buttons: b })", [{**BUTTONS[0], "seconds": 8.3}, BUTTONS[1]])
+    page.get_by_role("button", name="Kill a worker predicted 8.3 s").wait_for()
     assert page.evaluate("document.activeElement.dataset.name") == "worker"
     page.get_by_role("button", name="Cut a link").click(force=True)  # it cannot be pressed now
     page.get_by_role("button", name="Stop").click()

@@ -104,4 +104,6 @@ def test_what_is_predicted_is_a_sum_of_the_scripts_own_options():
 def test_a_slow_link_is_as_slow_as_its_bytes():
     cost = predicted.predict("slow", 3, 3, 7, 0.05, STARTS)
     assert cost["update"] == pytest.approx(4 / 3 * 407_136 * 8 / 10e6)
-    assert not cost["restart"] and cost["updates"] == 0
+    assert not cost["restart"] and cost["updates"] == 0 and cost["pause"] == cost["update"]
+    back = predicted.predict("quicken", 3, 3, 7, cost["update"], STARTS)
+    assert back["update"] == pytest.approx(cost["update"] / 10)

@@ -50,6 +50,8 @@ class Page:
 
     def _repr_html_(self):
         shown = recorded()
+        note = "In a live notebook you press the buttons yourself. Here is one run, recorded on"
+        shown["provenance"] = f"{note} {shown['provenance']}"
         data = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
         files = " ".join(name.rpartition("/")[2] for name in (*SCRIPTS, IN_PAGE))
         head = "<tr><td></td><th>predicted</th><th>recorded</th></tr>"
@@ -61,9 +63,9 @@ class Page:
             for one in shown["outcomes"]
         )  # fmt: skip
         return (
-            f"<p>In a live notebook you press the buttons yourself. Here is one run, recorded on "
-            f"{escape(shown['provenance'])}</p>{inlined(*STYLES)}"
+            f"{inlined(*STYLES)}"
             f'<div class="breaking-recorded" data-scripts="{files}">'
-            f'<script type="application/json">{data}</script>{tables}</div>'
+            f'<script type="application/json">{data}</script>'
+            f"<p>{escape(shown['provenance'])}</p>{tables}</div>"
             f"{inlined(*SCRIPTS, IN_PAGE)}"
         )
