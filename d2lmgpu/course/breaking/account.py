@@ -1,7 +1,8 @@
 """What a training did, and what a harm has cost it: from the lines that its ranks wrote down.
 
-Beside the script's own lines there are those of ``Training.look``: a worker, or a host (whose pid is
-None), ``appears`` and ``goes``. All times are seconds since the first line.
+Beside the script's own lines there are those of ``Training.look``: a worker, or a host (then the
+pid is None), ``appears`` and ``goes``, a host also by its link. All times are seconds since the
+first line.
 """
 
 from collections import defaultdict
@@ -184,9 +185,9 @@ class Account:
         } | self._images(harm, after[0], 0, 0)  # fmt: skip
 
     def _images(self, harm, again, first, reached):
-        """Images computed in vain; and lost and counted twice in the epoch, once it has ended."""
+        """Images computed again; and lost and counted twice in the epoch, once it has ended."""
         lines = [line for steps in self.epochs.values() for step, lines in steps.items()
-                 if first <= step < reached for line in lines if line["at"] < again]  # fmt: skip
+                 if first <= step < reached for line in lines if line["at"] >= again]  # fmt: skip
         found = {"images": sum(len(line["images"]) for line in lines)}
         epoch = max(e for e, steps in self.epochs.items()
                     if any(line["at"] <= harm.at for lines in steps.values() for line in lines))
