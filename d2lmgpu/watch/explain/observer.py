@@ -34,7 +34,7 @@ class Observer:
         if number == WARM:
             from d2lmgpu.watch.explain.operations import Operations
 
-            self.operations = Operations(self.watch.torch)
+            self.operations = Operations(self.watch.torch, self.parts)
             self.operations.__enter__()
         elif number == WARM + COUNTED:
             self.operations.__exit__(None, None, None)
@@ -85,7 +85,8 @@ class Observer:
 
         return {
             "where": line, "of": length(loader.dataset), "mine": length(loader.sampler),
-            "workers": loader.num_workers, "epochs": self.hooks.batches[id(loader)],
+            "batch": loader.batch_size, "workers": loader.num_workers,
+            "epochs": self.hooks.batches[id(loader)],
         }  # fmt: skip
 
 
