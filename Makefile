@@ -29,7 +29,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-frameworks test-cluster soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-live test-frameworks test-cluster test-chapters soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -81,26 +81,33 @@ run: setup  ## run one chapter and store the outputs of its checked cells: make 
 
 test: setup  ## everything, two things at a time
 	$(PYTHON) -m ruff check .
-	$(MAKE) -j2 -Oline test-hub test-package test-frameworks
+	$(MAKE) -j2 -Oline test-hub test-package test-live test-frameworks
 	$(MAKE) test-cluster
+	$(MAKE) test-chapters
 	$(MAKE) book
 	$(PYTEST) tests/book -n 3 --dist loadfile  # pytest-xdist: browsers mostly wait
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
+LIVE := browser check explain hosted process
 test-package: setup
-	$(PYTEST) tests $(foreach room,backends book cluster hub,--ignore tests/$(room))
+	$(PYTEST) tests $(foreach room,backends book cluster hub $(LIVE),--ignore tests/$(room))
+
+test-live: setup  # front ends, launched workers, other people's scripts: hundreds of processes
+	$(PYTEST) $(LIVE:%=tests/%)
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work
 	$(PYTEST) tests/cluster -n 3 --dist loadfile
 
-test-frameworks: setup  # each framework in a process of its own, and every chapter
+test-frameworks: setup  # each framework in a process of its own
 	$(PYTEST) tests/backends --framework torch
 	$(PYTEST) tests/backends --framework mxnet
-	$(PYTEST) --nbval chapters
 
-soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills, the verdicts of check and ten learners
+test-chapters: setup  # as the book shows them, which then need not run them: they want all cores
+	$(PYTEST) --nbval --executed chapters
+
+soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills, the verdicts of check and explain, ten learners, and every page in every mode
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
@@ -114,6 +121,8 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	$(PYTEST) -q -s tests/explain/every_cause.py
 	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
 	$(PYTEST) -q -s tests/hub/ten_learners.py
+	$(MAKE) book
+	$(PYTEST) -q tests/book/every_mode.py
 	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py
 
 mutants: setup  ## one mistake at a time in the code of each page: does the page notice?

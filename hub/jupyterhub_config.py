@@ -6,6 +6,7 @@ All that an instructor changes comes from ``HUB_…`` variables (settings.py; RE
 import logging
 import math
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -100,8 +101,9 @@ if slurm:
     c.CourseSlurmSpawner.home = f"{state}/home"
     c.CourseSlurmSpawner.own_accounts = own
     c.CourseSlurmSpawner.batch_script = slurm_spawner.SCRIPT
-    if not own:
-        c.CourseSlurmSpawner.exec_prefix = ""
+    # By its whole path: a job's PATH, with which it is called, has no folder of root's.
+    become = f"{shutil.which('runuser')} -u {{username}} --"
+    c.CourseSlurmSpawner.exec_prefix = become if own else ""
     # A job may wait for long, and each look at it is a question to Slurm.
     c.CourseSlurmSpawner.start_timeout, c.CourseSlurmSpawner.poll_interval = 3600, 30
     c.CourseSlurmSpawner.batchspawner_singleuser_cmd = (

@@ -95,8 +95,8 @@ def check_spawner(settings) -> None:
     slurm = "HUB_SPAWNER=slurm"
     if not shutil.which("sbatch"):
         raise SettingError(f"{slurm} needs sbatch and squeue here: install Slurm's client.")
-    if settings.accounts == "own" and not shutil.which("sudo"):
-        raise SettingError(f"{slurm} submits under the learners' accounts by sudo: install it.")
+    if settings.accounts == "own" and not shutil.which("runuser"):
+        raise SettingError(f"{slurm} submits under the learners' accounts by runuser: install it.")
     try:
         address = ipaddress.ip_address(settings.connect_address)
     except ValueError:

@@ -2,6 +2,7 @@
 
 Executed chapters are kept in ``_build``, where they are found again by the notebook's text alone.
 They depend on more than that: ``_build`` is dropped when anything else that they use has changed.
+`make test` lets nbval run them, which puts them there, too (``executed.py``).
 """
 
 import hashlib
@@ -14,6 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "_build"
+KEPT = BUILD / ".jupyter_cache"
+IN_THE_BOOK = {"D2LMGPU_BOOK": "1"}  # labs are pages of HTML, without live widgets
 USED = ["requirements.txt", "d2lmgpu/**/*", "records/**/*", "chapters/**/*.py", "tools/book.py"]
 SETTINGS = ["D2LMGPU_PROFILE", "D2LMGPU_IMAGES", "D2LMGPU_DEVICES", "D2LMGPU_DATA"]
 
@@ -47,7 +50,7 @@ def main() -> int:
         [jupyter_book, "build", ".", "-W", "-n", "--keep-going"],
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
-        env=os.environ | {"D2LMGPU_BOOK": "1"},  # labs are pages of HTML, without live widgets
+        env=os.environ | IN_THE_BOOK,
     ).returncode
     if status:
         # Sphinx warns only about pages that it reads: without these the next build warns again.

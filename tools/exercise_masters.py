@@ -26,6 +26,9 @@ PARTS = (
 ASSIGNMENT = {
     "init_cell": False, "export_cell": False, "solutions_pdf": False, "template_pdf": False,
     "generate": {"show_hidden": False},
+    # Gradescope's machine: this Python, what a checker imports, and the course's package itself.
+    "python_version": "3.11", "requirements": ["numpy", "cloudpickle"],
+    "autograder_files": ["d2lmgpu"],
 }  # fmt: skip
 HIDDEN_SEEDS = "range(100, 106)"
 INTRODUCTION = """# Exercises: {title}

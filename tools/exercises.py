@@ -22,6 +22,7 @@ from otter.assign import main as assign
 from d2lmgpu.course.exercises.registry import find
 
 PAGE = Path("chapters", "reference", "exercises.md")
+LEFT_OUT = shutil.ignore_patterns("__pycache__", "fashion_mnist_subset.*")  # of the autograder
 TAG = "checked-exercises"  # of the lists in the chapters
 INTRODUCTION = """# Exercises That Check Themselves
 
@@ -89,6 +90,7 @@ def make(part: Part, target: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         master, made = Path(folder, f"{part.name}.ipynb"), Path(folder, "made")
         nbformat.write(part.for_otter(), master)
+        shutil.copytree(ROOT / "d2lmgpu", Path(folder, "d2lmgpu"), ignore=LEFT_OUT)
         assign(str(master), str(made), no_run_tests=True)
         learners = nbformat.read(made / "student" / master.name, as_version=4)
         normalise(learners)

@@ -4,8 +4,9 @@
 
 Writes ``FOLDER/grades/grades.csv``, and beside it what the grader said of each notebook. Two are
 graded at a time. A cell that does not end is interrupted, so that what stands behind it counts, and
-a notebook that takes too long for that is ended. Its row then says so. What learners have written
-runs under your own account: use an account, a container or a machine that may break.
+a notebook that takes too long for that is ended. Its row then says so. Whatever a notebook has
+started, daemons included, ends with it. What learners have written runs under your own account: use
+an account, a container or a machine that may break. Linux only.
 """
 
 import argparse
@@ -20,8 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import nbformat
-import psutil
 
+# It runs a command, and ends all that this leaves running.
+KEEPER = Path(__file__).resolve().parents[1] / "hub" / "keeper.py"
 AT_A_TIME = 2
 CELL_SECONDS = 60  # two endless functions, checked visibly and hidden, take 40
 NOTEBOOK_SECONDS = 300
@@ -51,17 +53,6 @@ def prepared(notebook: Path, folder: Path, cell_seconds: int) -> Path:
     return copy
 
 
-def end(process: subprocess.Popen) -> None:
-    """End a grader with its kernel and whatever that has started."""
-    grader = psutil.Process(process.pid)
-    for one in [*grader.children(recursive=True), grader]:
-        try:
-            one.kill()
-        except psutil.NoSuchProcess:
-            continue
-    process.wait()
-
-
 def grade(notebook: Path, autograder: Path, log: Path, cell_seconds: int, seconds: int) -> dict:
     """``{question: points, "remark": what was wrong with the notebook itself}``"""
     # What a notebook has started may still write there.
@@ -71,17 +62,19 @@ def grade(notebook: Path, autograder: Path, log: Path, cell_seconds: int, second
             copy = prepared(notebook, folder, cell_seconds)
         except Exception as error:  # whatever nbformat makes of a file that is none
             return {"remark": f"not a notebook: {type(error).__name__}"}
-        command = [sys.executable, "-m", "otter", "run", "--no-logo", "-a", autograder.resolve()]
+        command = [sys.executable, KEEPER, sys.executable, "-m", "otter", "run", "--no-logo",
+                   "-a", autograder.resolve(), "-o", name, copy]  # fmt: skip
         own = {"TMPDIR": name, "IPYTHONDIR": name, "D2LMGPU_PREDICTIONS": f"{name}/predictions"}
         with log.open("w") as output:
             process = subprocess.Popen(
-                [*command, "-o", name, copy], cwd=folder, env=os.environ | own,
+                command, cwd=folder, env=os.environ | own,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
             )  # fmt: skip
             try:
                 process.wait(seconds)
             except subprocess.TimeoutExpired:
-                end(process)
+                process.terminate()
+                process.wait()
                 return {"remark": f"ended after {seconds} seconds"}
         results = folder / "results.json"
         if not results.exists():

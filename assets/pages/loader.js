@@ -7,7 +7,7 @@
 
   const PLACES = {
     ".training": () => ["training/panel.css", ...TRAINING.map((name) => `training/${name}.js`)],
-    ".lab-recorded": (place) => place.dataset.scripts.split(" "),
+    ".lab-recorded, .breaking-recorded": (place) => place.dataset.scripts.split(" "),
   };
 
   function add(tag, properties) {

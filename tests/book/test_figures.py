@@ -11,16 +11,20 @@ LIVE = re.compile(r" at [\w ]+ [\d.]+$")  # how the curve of a run that a cell m
 @EVERY_PAGE
 def test_each_picture_is_a_figure_that_the_text_refers_to(built, page):
     article = parsed(HTML / f"{page}.html").select_one("article.bd-article")
-    for picture in article.select(ELSEWHERE):
-        picture.decompose()
+    others = {id(part) for part in article.select(f":is({ELSEWHERE}) :is(svg, figure, a)")}
+    others |= {id(part) for part in article.select(ELSEWHERE)}
+
+    def here(selector):
+        return [part for part in article.select(selector) if id(part) not in others]
+
     bare = [
         picture["aria-label"][:80]
-        for picture in article.select(".cell_output svg[role=img]")
+        for picture in here(".cell_output svg[role=img]")
         if not picture.find_parent("figure") and not LIVE.search(picture["aria-label"])
     ]
     assert bare == []
-    referred = {link["href"] for link in article.select("p a[href^='#fig-'], li a[href^='#fig-']")}
-    figures = article.select("figure")
+    referred = {link["href"] for link in here("p a[href^='#fig-'], li a[href^='#fig-']")}
+    figures = here("figure")
     assert {f"#{figure['id']}" for figure in figures} == referred
     for figure in figures:
         assert re.fullmatch(r"Fig\. \d+ ", figure.select_one(".caption-number").get_text())

@@ -47,8 +47,7 @@ def plain(text):
 
 def title(page):
     heading = parsed(HTML / f"{page}.html").select_one("article h1")
-    heading.select_one(".headerlink").decompose()
-    return plain(heading.get_text())
+    return plain(heading.get_text().removesuffix("#"))
 
 
 def links(pdf):

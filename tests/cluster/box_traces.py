@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from d2lmgpu.cluster import box, state
+from d2lmgpu.cluster import box, inside, state
 
 
 def cluster_command(*words, folder, **options):
@@ -49,29 +49,20 @@ def traces_of(folder):
     return found + [one["ifname"] for one in interfaces if one["ifname"].startswith(bridge)]
 
 
-class Cluster:
+class Cluster(inside.Hosts):
     """Hosts n1, n2, … that are up."""
-
-    def __init__(self, folder):
-        self.folder = folder
-        self.state = json.loads((folder / "state.json").read_text())
 
     def first_process(self, host):
         """The process with whose end the host ends."""
-        (child,) = psutil.Process(self.state["hosts"][host]["pid"]).children()
-        return child
+        return psutil.Process(self.first(host))
 
     def processes(self, host):
         """All processes on the host but its sshd and slurmd."""
-        first = self.first_process(host).pid
-        namespace, found = os.readlink(f"/proc/{first}/ns/pid"), []
-        for process in psutil.process_iter():
-            try:
-                inside = os.readlink(f"/proc/{process.pid}/ns/pid") == namespace
-                if inside and process.pid != first and process.cmdline():
-                    found += [process] * (process.name() != "slurmd")
-            except (OSError, psutil.Error):  # it has gone
-                pass
+        found = []
+        for pid in self.commands(host):
+            with contextlib.suppress(psutil.Error):  # it has gone
+                process = psutil.Process(pid)
+                found += [process] * (process.name() != "slurmd")
         return found
 
     def agents(self, host):
@@ -81,23 +72,12 @@ class Cluster:
         """What lies in the host's own folder for temporary files."""
         return list(Path(f"/proc/{self.first_process(host).pid}/root/run").glob("d2lmgpu-*"))
 
-    def alive(self, host):
-        try:
-            return bool(psutil.Process(self.state["hosts"][host]["pid"]).children())
-        except psutil.NoSuchProcess:
-            return False
-
     def left(self):
         """What is left of runs on the hosts that are alive: processes and files."""
-        alive = filter(self.alive, self.state["hosts"])
+        alive = filter(self.alive, self.names)
         return [
             (host, thing) for host in alive for thing in self.processes(host) + self.files(host)
         ]
-
-    def link(self, host, upward):
-        """Cut the host's link, or mend it."""
-        link = self.state["bridge"] + host
-        subprocess.run(["ip", "link", "set", link, "up" if upward else "down"], check=True)
 
 
 class SlurmCluster(Cluster):

@@ -1,11 +1,9 @@
 """A training on hosts that is harmed, as a test sees it: by what its ranks have logged."""
 
-import json
 import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections import defaultdict
 from pathlib import Path
@@ -14,31 +12,20 @@ import psutil
 import safetensors.torch
 import torch
 
+from d2lmgpu.course.breaking import training
+from d2lmgpu.course.breaking.training import LIMIT, PAGE
+
 HERE = Path(__file__).parent
-PAGE = HERE.parents[1] / "chapters" / "clusters"
 NUM_TRAIN, BATCH = 610, 120  # the last batch of an epoch has 10 images
 SETTINGS = [f"--num-train={NUM_TRAIN}", f"--batch-size={BATCH}"]
-LIMIT = 90  # seconds to wait for anything
 
 
-class Training:
-    """The page's script on hosts, kept alive by the page's launcher."""
+class Training(training.Training):
+    """The page's script on hosts, which dies on demand, kept alive by the page's launcher."""
 
-    def __init__(self, cluster, folder, hosts, *options):
-        self.cluster, self.folder = cluster, folder
-        self.checkpoints, self.log = folder / "checkpoints", folder / "log"
-        self._command = [
-            sys.executable, PAGE / "elastic.py", " ".join(hosts),
-            HERE / "dies_on_demand.py", folder, "--checkpoints", self.checkpoints,
-            "--timeline", self.log, *SETTINGS, *options,
-        ]  # fmt: skip
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            list(map(str, self._command)), text=True, cwd=self.folder, start_new_session=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        )  # fmt: skip
+    def __init__(self, cluster, folder, *options):
+        self.script = (HERE / "dies_on_demand.py", folder)
+        super().__init__(cluster, folder, *SETTINGS, *options)
 
     def __enter__(self):
         return self
@@ -46,32 +33,7 @@ class Training:
     def __exit__(self, *_):
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
-            self.process.communicate()
-
-    def lines(self, what=None):
-        """What all ranks have logged so far, in the order of time."""
-        texts = [file.read_text() for file in self.log.glob("*.jsonl")]
-        lines = [json.loads(line) for text in texts for line in text.split("\n")[:-1]]
-        return sorted(
-            (line for line in lines if what in (None, line["what"])), key=lambda line: line["time"]
-        )
-
-    def until(self, found):
-        """What ``found()`` gives, once it is something."""
-        deadline = time.monotonic() + LIMIT
-        while not (result := found()):
-            assert time.monotonic() < deadline, self.told()
-            if self.process.poll() not in (None, 0):
-                raise AssertionError(self.told())
-            time.sleep(0.02)
-        return result
-
-    def told(self):
-        """What there is to say of a training that does not go on."""
-        last = [line for line in self.lines() if line["what"] != "step"][-12:]
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        return "\n".join([*map(str, last), *map(str, self.process.communicate())])
+            self.process.wait()
 
     def steps(self, since, world_size=None):
         """The updates made after ``since`` by ranks that have begun after it."""
@@ -115,21 +77,10 @@ class Training:
         """When the first update after ``moment`` was made."""
         return min(line["time"] for line in self.lines("step") if line["time"] > moment)
 
-    def workers(self, host):
-        return [p for p in self.cluster.processes(host) if is_worker(p)]
-
-    def host_of(self, rank):
-        """The host on which the rank of the newest life is."""
-        return [line["host"] for line in self.lines("begins") if line["rank"] == rank][-1]
-
     def ended(self):
-        """Wait for the end; what was printed."""
-        timer = threading.Timer(LIMIT, self.process.kill)
-        timer.start()
-        out, err = self.process.communicate()
-        timer.cancel()
-        assert self.process.returncode == 0, err
-        return out + err
+        """Wait for the end, which is a good one."""
+        status = self.process.wait(LIMIT)
+        assert status == 0, self.words()
 
     def left(self, seconds=10):
         """What is left of it, given so many seconds to go."""
@@ -141,7 +92,7 @@ class Training:
     def _left(self):
         parts = [f for f in self.checkpoints.iterdir() if f.suffix != ".safetensors"]
         here = [p for p in psutil.process_iter() if str(self.checkpoints) in " ".join(cmdline(p))]
-        return self.cluster.left() + parts + here
+        return self.hosts.left() + parts + here
 
 
 def cmdline(process):
@@ -149,12 +100,6 @@ def cmdline(process):
         return process.cmdline()
     except psutil.Error:  # it has gone
         return []
-
-
-def is_worker(process):
-    words = cmdline(process)
-    script = str(HERE / "dies_on_demand.py")
-    return script in words and "torch.distributed.run" not in words
 
 
 def undisturbed(folder, processes, *options):

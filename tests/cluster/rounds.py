@@ -5,19 +5,49 @@ import time
 
 import torch
 from elastic_run import NUM_TRAIN, Training, seen, undisturbed, weights
-from harms import (
+
+from d2lmgpu.course.breaking.harms import (
     cut,
-    die_in,
-    end_and_start,
     fill_disk,
+    free_disk,
     heal,
     kill_host,
     kill_meeting_host,
     kill_worker,
-)  # fmt: skip
+)
 
-HOSTS = ["n1", "n2", "n3"]
 SAVE_EVERY = 20
+
+
+def die_in(place):
+    """A rank dies in its next ``checkpoint`` or ``allreduce``."""
+
+    def harm(training):
+        (training.folder / place).touch()
+        training.until(lambda: not (training.folder / place).exists())
+
+    return harm
+
+
+def end_and_start(training):
+    """SIGTERM, as before a time limit; and the same command again."""
+    training.process.terminate()
+    training.process.wait(60)
+    assert "goes on from its checkpoint" in training.words()
+    left = training.left()
+    assert left == [], left
+    training.start()
+
+
+def fill_and_free(training):
+    """Seconds between the two updates around a checkpoint that could not be saved."""
+    fill_disk(training)
+    assert sorted(training.checkpoints.glob("step-*.safetensors")), "the last one has gone"
+    failed = training.lines("not saved")[0]["time"]
+    free_disk(training)
+    return training.after(failed) - failed
+
+
 SAME_RANKS = {"worker killed": kill_worker, "killed in an allreduce": die_in("allreduce"),
               "killed in a checkpoint": die_in("checkpoint"),
               "SIGTERM, started again": end_and_start}  # fmt: skip
@@ -31,7 +61,7 @@ class Round:
     def __init__(self, cluster, folder, epochs, seed, *options):
         self.epochs, self.folder = epochs, folder
         self.options = [f"--epochs={epochs}", f"--save-every={SAVE_EVERY}", *options]
-        self.training = Training(cluster, folder, HOSTS, *self.options)
+        self.training = Training(cluster, folder, *self.options)
         self.chance, self.seed = random.Random(seed), seed
         self.rows = []
 
@@ -70,7 +100,7 @@ def same_ranks(cluster, folder, seed=None):
     with one.training as training:
         training.until(lambda: training.lines("saved"))
         begun = len(training.lines("begins"))
-        seconds = fill_disk(training)
+        seconds = fill_and_free(training)
         assert len(training.lines("begins")) == begun == 3, "a full disk has stopped it"
         one.rows.append({"harm": "disk full", "seconds": seconds, "repeated": 0, "ranks": 3})
         for name, harm in SAME_RANKS.items():

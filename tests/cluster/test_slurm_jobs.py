@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -39,6 +40,12 @@ def submitted(slurm, *words):
 
 def running(slurm):
     return slurm.ask("squeue", "--noheader", "--format=%F").splitlines()
+
+
+def left_nothing(slurm):
+    start = time.monotonic()
+    while left := slurm.left():
+        assert time.monotonic() - start < 10, left
 
 
 def weights(file):
@@ -77,6 +84,32 @@ def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, cours
     assert slurm.left() == []
 
 
+def test_mxnet_s_roles_train_as_one_process_does(slurm, course):
+    number = submitted(slurm, "clusters/jobs/mxnet.sbatch", *SMALL, "--save", "slurm.npz")
+    said = (course / f"mxnet-{number}.out").read_text()
+    assert (course / "slurm.npz").exists(), said
+    assert said.count("epoch 1: test accuracy") == 1
+    alone = [sys.executable, "chapters/clusters/train_mxnet.py", *SMALL, "--save", "alone.npz"]
+    subprocess.run(alone, check=True)
+    one, four = np.load("alone.npz"), np.load("slurm.npz")
+    assert set(one) == set(four) and len(one) == 8
+    for name in one:
+        assert np.linalg.norm(four[name] - one[name]) < 1e-5 * np.linalg.norm(one[name]), name
+    assert slurm.left() == []
+
+
+def test_when_one_of_mxnet_s_workers_fails_all_end(slurm, course):
+    """The worker of local rank 1 on n2 alone cannot read the script's data."""
+    script = course / "chapters/clusters/train_mxnet.py"
+    fails = "    if os.environ.get('SLURM_PROCID') == '3':\n        raise OSError('no data')\n"
+    begins = "    kv = kvstore.create("
+    script.write_text(script.read_text().replace(begins, fails + begins))
+    number = submitted(slurm, "clusters/jobs/mxnet.sbatch", *SMALL)
+    said = (course / f"mxnet-{number}.out").read_text()
+    assert "OSError: no data" in said and "epoch" not in said
+    left_nothing(slurm)
+
+
 def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(slurm, course):
     words = ["clusters/jobs/elastic.sbatch", "--num-train=242", "--checkpoints=saved"]
     for epochs in (1, 2):
@@ -105,6 +138,4 @@ def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):
                 break
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=10)
-    start = time.monotonic()
-    while left := slurm.left():
-        assert time.monotonic() - start < 10, left
+    left_nothing(slurm)

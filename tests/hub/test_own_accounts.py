@@ -8,45 +8,17 @@ import os
 import pwd
 import shutil
 import subprocess
-import sys
-import sysconfig
-import tempfile
 from pathlib import Path
 
 import pytest
-import safety
 from running_hub import RunningHub
-from settings import Settings
 
-pytestmark = pytest.mark.skipif(
+OWN_ACCOUNTS = pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("useradd"),
     reason="Unix accounts for learners take root and useradd",
 )
 GROUP = "d2lmgpu-test"
 ADA, GRACE, MEI = "d2lmgpu-ada", "d2lmgpu-grace", "d2lmgpu-mei"
-
-
-@pytest.fixture(scope="module")
-def python():
-    """A Python that every account can run and that has the course's packages."""
-    try:
-        safety.check_own_accounts(Settings(group="root"))
-        yield sys.executable
-        return
-    except safety.SettingError:
-        pass
-    system = f"/usr/bin/python3.{sys.version_info.minor}"
-    if not Path(system).exists():
-        pytest.skip(f"{sys.executable} is closed to other accounts and there is no {system}")
-    folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-python-", dir="/tmp"))
-    folder.chmod(0o755)
-    subprocess.run([system, "-m", "venv", "--without-pip", folder], check=True)
-    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
-    (Path(paths["purelib"]) / "course.pth").write_text(sysconfig.get_path("purelib"))
-    for name in ("etc", "share"):  # Jupyter's extensions and kernels
-        (folder / name).symlink_to(Path(sys.prefix) / name)
-    yield str(folder / "bin/python")
-    shutil.rmtree(folder)
 
 
 @pytest.fixture(scope="module")

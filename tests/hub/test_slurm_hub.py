@@ -1,9 +1,11 @@
-"""Learners' servers as jobs of a real Slurm in the box: asked for in a form, ended with the job."""
+"""Learners' servers as jobs of a real Slurm in the box: from a page's rocket to the job's end."""
 
 import asyncio
 import os
+import pwd
 import re
 import socket
+import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,10 +13,14 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
+from launching import CHAPTER, HERE, press_the_rocket
+from learner import ADA, lab_hub, log_in
+from pages import Lab, run_all, wait_for_notebook
 from running_hub import PASSWORD, RunningHub, wait_until
 from safety import SettingError
 from settings import read
 from slurm_spawner import CourseSlurmSpawner
+from test_own_accounts import GROUP, MEI, OWN_ACCOUNTS
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "cluster"))
 
@@ -37,39 +43,50 @@ def address_of(slurm):
     return next(a.address for a in addresses if a.family == socket.AF_INET)
 
 
-@pytest.fixture(scope="module")
-def slurm_hub(slurm, tmp_path_factory):
-    settings = {
-        "HUB_SPAWNER": "slurm", "HUB_CONNECT_ADDRESS": address_of(slurm), "HUB_ACCOUNTS": "one",
+def settings_for(slurm):
+    return {
+        "HUB_SPAWNER": "slurm", "HUB_CONNECT_ADDRESS": address_of(slurm),
         "HUB_GPUS_PER_LEARNER": "2", state.VARIABLE: str(slurm.folder),
         "SLURM_CONF": str(slurm.folder / "slurm.conf"),
     }  # fmt: skip
-    with RunningHub(tmp_path_factory.mktemp("hub"), without_lab=True, **settings) as hub:
+
+
+@pytest.fixture(scope="module")
+def slurm_hub(slurm, course, tmp_path_factory):
+    """At the address to which the rockets of the pages lead."""
+    settings = {"root": course, "unedited": True, "HUB_ACCOUNTS": "one", **settings_for(slurm)}
+    with lab_hub(tmp_path_factory.mktemp("hub"), **settings) as hub:
         yield hub
 
 
-def spawn_by_form(hub, session, **wanted):
-    page = session.get(f"{hub.url}/hub/spawn", timeout=30)
-    xsrf = re.search(r'name="_xsrf" value="([^"]+)"|_xsrf=([^"]+)"', page.text)
-    form = {**wanted, "_xsrf": xsrf[1] or xsrf[2]}
-    answer = session.post(f"{hub.url}/hub/spawn", data=form, timeout=60)
-    return page.text, answer
-
-
 @IN_BOX
-def test_login_form_job_server_stop_and_the_job_is_gone(slurm, slurm_hub):
-    session = slurm_hub.login("ada")
-    form, answer = spawn_by_form(slurm_hub, session, partition="gpu", gpus="2", minutes="7")
-    assert re.findall("<option>(.*?)</option>", form) == ["gpu", "0", "1", "2"]
-    assert answer.ok, answer.text
-    ready = lambda: slurm_hub.servers().get("ada", {}).get("ready")  # noqa: E731
-    wait_until(ready, 120, f"a server as a job; see {slurm_hub.log_path}")
+def test_from_the_rocket_by_a_job_to_its_end(slurm, slurm_hub, pages, context):
+    page = press_the_rocket(context, pages, CHAPTER)
+    log_in(page, slurm_hub)
+    form = page.locator("#spawn_form")
+    form.locator("[type=submit]").wait_for()  # it comes last
+    assert form.locator("option").all_text_contents() == ["gpu", "0", "1", "2"]
+    page.select_option("#partition", "gpu")
+    page.select_option("#gpus", "2")
+    page.fill("#minutes", "7")
+    form.locator("[type=submit]").click()
+    wait_for_notebook(page, f"{HERE}/{CHAPTER}")
     (job,) = slurm.ask("squeue", "--noheader", "--format=%j %T %P %l %b %N").splitlines()
     assert re.fullmatch(r"course RUNNING gpu 7:00 gres.gpu:2 n[12]", job)
-    headers = {"Authorization": f"token {slurm_hub.user_token('ada')}"}
-    status = requests.get(f"{slurm_hub.url}/user/ada/api/status", headers=headers, timeout=30)
-    assert status.status_code == 200
-    slurm_hub.stop_server("ada")
+    run_all(page)
+    lab = Lab(page)
+    lab.wait_until_ready()
+    lab.run.click()
+    lab.expect(".lab-message", "Finished.")
+    lab.choose(lab.epochs, 500)
+    lab.run.click()
+    lab.wait_for_points("train loss", 4)
+    lab.stop.click()
+    lab.expect(".lab-message", "Stopped.")
+    page.goto(f"{slurm_hub.url}/hub/home")
+    page.click("#stop")
+    page.locator("#stop").wait_for(state="hidden")
+    assert ADA not in slurm_hub.servers()
     wait_until(lambda: slurm.left() == [], 10, "the job and its processes are gone")
 
 
@@ -94,6 +111,38 @@ def test_a_server_tells_its_port_and_nothing_else(slurm_hub):
     url = f"{slurm_hub.url}/hub/api/batchspawner"
     for told in ({"batch_cancel_cmd": "id"}, {"port": 9999}, {"port": "1"}, {}):
         assert requests.post(url, json=told, headers=headers, timeout=30).status_code == 400
+
+
+@IN_BOX
+@OWN_ACCOUNTS
+def test_a_job_runs_under_the_learner_s_own_account(slurm, tmp_path_factory, python):
+    """The box is root's alone; what follows opens it as a cluster is, its keys not."""
+    opened = [slurm.folder, *(p for p in slurm.folder.parents if p.stat().st_mode & 0o77 == 0)]
+    for folder in opened:
+        folder.chmod(0o711)
+    subprocess.run(["groupadd", GROUP], check=True)
+    settings = {"HUB_AUTH": "null", "HUB_USERS": MEI, "HUB_ACCOUNTS": "own", "HUB_GROUP": GROUP,
+                "HUB_CREATE_ACCOUNTS": "1", "HUB_PYTHON": python}  # fmt: skip
+    try:
+        with RunningHub(
+            tmp_path_factory.mktemp("hub"), without_lab=True, **settings, **settings_for(slurm)
+        ) as hub:
+            answer = hub.ask(MEI, {"gpus": 1})
+            assert answer.ok, answer.text
+            wait_until(lambda: hub.servers().get(MEI, {}).get("ready"), 120, "a server as a job")
+            assert slurm.ask("squeue", "--noheader", "--format=%u %b") == f"{MEI} gres:gpu:1"
+            accounts = {p.username() for n in ("n1", "n2") for p in slurm.processes(n)}
+            assert MEI in accounts
+            assert hub.ask("daemon", {}).status_code == 403  # no account of the learners' group
+            hub.stop_server(MEI)
+            wait_until(lambda: slurm.left() == [], 10, "the job and its processes are gone")
+        log = Path(pwd.getpwnam(MEI).pw_dir, ".course-server.log")
+        assert log.owner() == MEI
+    finally:
+        subprocess.run(["userdel", "--remove", MEI], capture_output=True)
+        subprocess.run(["groupdel", GROUP], check=True)
+        for folder in opened:
+            folder.chmod(0o700)
 
 
 def test_what_asks_slurm_gets_nothing_secret_of_the_hub(monkeypatch):

@@ -1,4 +1,7 @@
-"""nbval does compare: a stored output that is wrong fails, in a small notebook and in a chapter."""
+"""nbval does compare: a stored output that is wrong fails, in a small notebook and in a chapter.
+
+And what it has run is what the book would have made of it.
+"""
 
 import os
 import re
@@ -6,15 +9,38 @@ import shutil
 import subprocess
 import sys
 
+import pytest
+from jupyter_cache import get_cache
+from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
 
+CONFTEST = """
+import sys
 
-def nbval(notebook, path):
+sys.path.insert(0, {tools!r})
+from executed import Executed
+
+
+def pytest_configure(config):
+    config.pluginmanager.register(Executed({folder!r}))
+"""
+
+
+def nbval(notebook, path, *options):
     """The outcome of each cell of ``notebook`` at ``path``, with the settings of the chapters."""
     write(notebook, path)
     shutil.copy(ROOT / "tests" / "notebooks" / "sanitize.cfg", path.parent)
-    options = ["-v", "-p", "no:cacheprovider", "--rootdir", path.parent, "-c", "/dev/null"]
+    options = [
+        *options,
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir",
+        path.parent,
+        "-c",
+        "/dev/null",
+    ]
     options += ["--nbval", "--nbval-sanitize-with", path.parent / "sanitize.cfg"]
     command = [sys.executable, "-m", "pytest", *options, path]
     env = os.environ | {"D2LMGPU_PROFILE": "test", "PYTEST_ADDOPTS": ""}
@@ -45,3 +71,44 @@ def test_chapter_with_a_wrong_output_fails(tmp_path):
     *as_it_is, wrong = nbval(chapter, tmp_path / "chapter.ipynb")
     assert len(as_it_is) == len(code_cells(chapter)) - 1
     assert set(as_it_is) == {"PASSED"} and wrong == "FAILED"
+
+
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
+PUTS_OUT = [
+    "import sys, time\nfrom IPython.display import HTML, clear_output, display",
+    "print('one')\ndisplay(HTML('<b>two</b>'))\nprint('three')\nprint('four', file=sys.stderr)",
+    "print('gone')\nclear_output()\nprint('stays')\n1 + 1",
+    "shown = display('before', display_id=True)",
+    "shown.update('after')",
+    "import threading\nthreading.Timer(0.5, print, ['late']).start()",
+    "time.sleep(1)",
+]
+
+
+def outputs(notebook):
+    """Those of each code cell. nbval leaves no history, so its numbers are all 1."""
+    found = [cell.outputs for cell in code_cells(notebook)]
+    return [[{**one, "execution_count": None} for one in cell] for cell in found]
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, wrong):
+    cells = [v4.new_code_cell(source) for source in PUTS_OUT]
+    cells += [v4.new_markdown_cell("Text."), checked_cell("print(2)", "3\n" if wrong else "2\n")]
+    folder = tmp_path / "kept"
+    text = CONFTEST.format(tools=str(ROOT / "tools"), folder=str(folder))
+    (tmp_path / "conftest.py").write_text(text)
+    notebook = v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    for cell in cells[:-2]:
+        cell.metadata["tags"] = ["nbval-ignore-output"]
+    outcomes = nbval(notebook, tmp_path / "small.ipynb", "--confcutdir", tmp_path)
+    assert outcomes == ["PASSED"] * len(PUTS_OUT) + ["FAILED" if wrong else "PASSED"]
+    cache = get_cache(folder)
+    if wrong:
+        assert not cache.list_cache_records()
+        return
+    found, kept = cache.merge_match_into_notebook(notebook)
+    by_nbclient = NotebookClient(read(tmp_path / "small.ipynb")).execute()
+    assert outputs(kept) == outputs(by_nbclient)
+    assert kept.metadata.language_info == by_nbclient.metadata.language_info
+    assert cache.get_cache_record(found).data["execution_seconds"] > 1

@@ -1,0 +1,131 @@
+"""A training on hosts: the chapter's launcher and script, and what its ranks have written down."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+from d2lmgpu.machine.files import CHAPTERS
+
+PAGE = CHAPTERS / "clusters"
+LIMIT = 90  # seconds to wait for anything
+
+
+class TrainingError(RuntimeError):
+    """The training did not go on: the message has its last words."""
+
+
+class Training:
+    """The chapter's script on ``hosts``, kept alive by the chapter's launcher.
+
+    Its checkpoints lie in ``folder``/checkpoints, what each rank did in ``folder``/log.
+    """
+
+    script = (PAGE / "train_elastic.py",)
+
+    def __init__(self, hosts, folder, *options):
+        self.hosts, self.folder = hosts, Path(folder)
+        self.checkpoints, self.log = self.folder / "checkpoints", self.folder / "log"
+        command = [sys.executable, PAGE / "elastic.py", " ".join(hosts.names), *self.script,
+                   "--checkpoints", self.checkpoints, "--timeline", self.log, *options]  # fmt: skip
+        self._command = [*map(str, command)]
+        self._lines, self._read, self._lock = [], {}, threading.Lock()
+        self._there = {}
+        self.start()
+
+    def start(self):
+        self._words = open(self.folder / "words", "w+")  # noqa: SIM115, as long as it runs
+        self.started = time.time()
+        self.process = subprocess.Popen(
+            self._command, cwd=self.folder, start_new_session=True, stdin=subprocess.DEVNULL,
+            stdout=self._words, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+    def words(self):
+        """What the launcher and the ranks have printed."""
+        return (self.folder / "words").read_text()
+
+    def kill(self):
+        """End the launcher, which holds the store; and wait until the hosts have nothing of it."""
+        os.kill(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        self._until_it(lambda: not any(map(self.of_training, self.hosts.names)))
+
+    def lines(self, what=None):
+        """What all ranks have written down so far, in the order of time."""
+        lines = [line for line in self.news() if what in (None, line["what"])]
+        return sorted(lines, key=lambda line: line["time"])
+
+    def news(self, since=0):
+        """The same in the order in which it came here, from this number on."""
+        with self._lock:
+            for file in self.log.glob("*.jsonl"):
+                with open(file) as text:
+                    text.seek(self._read.get(file, 0))
+                    new = text.read()
+                whole = new[: new.rfind("\n") + 1]
+                self._read[file] = self._read.get(file, 0) + len(whole)
+                self._lines += map(json.loads, whole.splitlines())
+            return self._lines[since:]
+
+    def look(self):
+        """Add to the lines which workers have appeared and gone, and which hosts have."""
+        hosts = self.hosts
+        there = {("host", host): host for host in hosts.names
+                 if hosts.alive(host) and host not in hosts.cut}  # fmt: skip
+        for host in self.hosts.names:
+            for pid in self.workers(host):
+                with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as status:
+                    inside = [line.split()[-1] for line in status if line.startswith("NSpid")]
+                    there[host, int(inside[0])] = host
+        now = time.time()
+        with self._lock:
+            for what, new, old in (("appears", there, self._there), ("goes", self._there, there)):
+                for who in new.keys() - old.keys():
+                    self._lines.append({"time": now, "what": what, "host": new[who],
+                                        "pid": None if who[0] == "host" else who[1]})  # fmt: skip
+        self._there = there
+
+    def until(self, found):
+        """What ``found()`` gives, once it is something."""
+
+        def or_ended():
+            if self.process.poll() not in (None, 0):
+                raise TrainingError(self.told())
+            return found()
+
+        return self._until_it(or_ended)
+
+    def _until_it(self, found):
+        deadline = time.monotonic() + LIMIT
+        while not (result := found()):
+            if time.monotonic() > deadline:
+                raise TrainingError(self.told())
+            time.sleep(0.02)
+        return result
+
+    def told(self):
+        """What there is to say of a training that does not go on."""
+        last = [line for line in self.lines() if line["what"] != "step"][-12:]
+        return "\n".join([*map(str, last), self.words()])
+
+    def of_training(self, host):
+        """The processes there that belong to it: torchrun and its workers."""
+        script = str(self.script[0])
+        return [pid for pid, words in self.hosts.commands(host).items() if script in words]
+
+    def workers(self, host):
+        script = str(self.script[0])
+        return [pid for pid, words in self.hosts.commands(host).items()
+                if script in words and "torch.distributed.run" not in words]  # fmt: skip
+
+    def host_of(self, rank):
+        """The host on which the rank of the newest life is; the last rank if there are fewer."""
+        begins = self.lines("begins")
+        rank = min(rank, begins[-1]["world_size"] - 1)
+        return [line["host"] for line in begins if line["rank"] == rank][-1]

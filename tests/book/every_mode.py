@@ -1,0 +1,66 @@
+"""Every page in every mode, in Chromium and in Firefox: ``pytest tests/book/every_mode.py``.
+
+`make test` visits each page at each width, and axe looks at contrast in both schemes once.
+"""
+
+import pytest
+from test_axe import AXE, FOUND
+from test_firefox import fox  # noqa: F401
+from test_pages import EVERY_PAGE, HTML, PAGES, visit
+
+WIDTHS, SCHEMES = (360, 768, 1280, 1440), ("light", "dark")
+FITS = """() => {
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+    const { scrollWidth, clientWidth } = document.documentElement;
+    const cut = [...document.querySelectorAll("article pre")]
+        .filter(block => block.scrollWidth > block.clientWidth && innerWidth >= 1280)
+        .map(block => block.textContent.slice(0, 60));
+    return [scrollWidth <= innerWidth ? [] : [scrollWidth], cut];
+}"""
+
+
+@EVERY_PAGE
+def test_chromium(browser, site, page):
+    opened, troubles = visit(browser, site, f"{page}.html", 1280)
+    opened.emulate_media(reduced_motion="reduce")
+    opened.reload()
+    moving = opened.evaluate(
+        "document.getAnimations().filter(motion => motion.playState === 'running').length"
+    )
+    found = {}
+    for scheme in SCHEMES:
+        opened.emulate_media(color_scheme=scheme)
+        opened.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
+        for width in WIDTHS:
+            opened.set_viewport_size({"width": width, "height": 800})
+            found[scheme, width] = opened.evaluate(FITS)
+    opened.context.close()
+    assert troubles == [] and moving == 0
+    assert {mode: faults for mode, faults in found.items() if faults != [[], []]} == {}
+
+
+@EVERY_PAGE
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_axe(browser, built, page, scheme):
+    found = {}
+    for width in WIDTHS:
+        window = {"width": width, "height": 800}
+        with browser.new_context(color_scheme=scheme, viewport=window) as context:
+            opened = context.new_page()
+            opened.goto((HTML / f"{page}.html").as_uri())
+            opened.evaluate("() => window.MathJax?.startup?.promise")
+            opened.add_script_tag(path=AXE)
+            found[width] = opened.evaluate(FOUND, {})
+    assert {width: faults for width, faults in found.items() if faults} == {}
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_firefox(fox, site, width, scheme):  # noqa: F811
+    found = {}
+    for page in PAGES:
+        fox.open(f"{site}/{page}.html", width)
+        fox.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
+        faults = [*fox.evaluate(f"({FITS})()"), fox.troubles()]
+        found |= {page: faults} if faults != [[], [], []] else {}
+    assert found == {}

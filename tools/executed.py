@@ -1,0 +1,70 @@
+"""What nbval has run, kept for the book, so that `make test` runs every chapter once.
+
+nbval runs a cell and compares it. Here nbclient makes the notebook's outputs of the same messages
+of the kernel, as it does when the book runs a chapter; the book looks first into jupyter-cache.
+"""
+
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import nbformat
+import pytest
+from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionComplete
+
+
+class Run:
+    """One chapter while nbval runs it (``file``: nbval's collector, whose kernel is alive)."""
+
+    def __init__(self, file):
+        self.began, self.failed, self._id = time.monotonic(), False, None
+        self.nb = nbformat.read(file.path, as_version=4)
+        self._code = [(i, cell) for i, cell in enumerate(self.nb.cells) if cell.cell_type == "code"]
+        about = file.kernel.kc.kernel_info(reply=True, timeout=60)["content"]
+        self.nb.metadata["language_info"] = about["language_info"]
+        self._client = NotebookClient(self.nb, record_timing=False)
+        self._get, file.get_kernel_message = file.get_kernel_message, self._message
+
+    def begin(self, number):
+        self._index, self._cell = self._code[number]
+        self._cell.outputs, self._id = [], None
+        self._client.clear_before_next_output = False
+
+    def _message(self, *args, **kwargs):
+        """The next message, as nbval asks for it, heard by nbclient, too."""
+        message = self._get(*args, **kwargs)
+        parent = message["parent_header"].get("msg_id")
+        if message["msg_type"] == "execute_input":
+            self._id = parent
+        if parent == self._id:  # what threads of earlier cells say belongs to no cell
+            with suppress(CellExecutionComplete):
+                self._client.process_message(message, self._cell, self._index)
+        return message
+
+
+class Executed:
+    """A pytest plugin: puts every chapter without a failed cell into the cache in ``folder``."""
+
+    def __init__(self, folder: Path):
+        self._cache, self._runs = get_cache(folder), {}
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_call(self, item):
+        run = self._runs.get(item.parent) or self._runs.setdefault(item.parent, Run(item.parent))
+        run.begin(item.cell_num)
+        try:
+            return (yield)
+        except BaseException:
+            run.failed = True
+            raise
+
+    def pytest_runtest_teardown(self, item, nextitem):
+        if nextitem is None or nextitem.parent is not item.parent:
+            run = self._runs.pop(item.parent)
+            if not run.failed:
+                seconds = {"execution_seconds": time.monotonic() - run.began}
+                chapter = CacheBundleIn(run.nb, item.path, data=seconds)
+                self._cache.cache_notebook_bundle(chapter, check_validity=False, overwrite=True)
