@@ -59,7 +59,8 @@ class Observer:
             "operations": self.operations.number / COUNTED,
             "doubles": self.operations.doubles / max(1, self.operations.number),
             "casts": self.operations.casts / COUNTED,
-            "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)],
+            "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)]
+            + [[*key, 0] for key in hooks.first.items()],
             "others": [[busy.get(i, 0.0), line, n]
                        for (i, line), n in self.samples.others.most_common(20)],
             "python_threads": sum(busy.values()),
