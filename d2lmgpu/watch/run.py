@@ -87,6 +87,14 @@ class Watched:
         return None
 
     @property
+    def told(self) -> str:
+        """``trouble`` with the line of the script that raised, or the last line that it printed."""
+        raised = [report["error"]["where"] for report in self.reports if "error" in report]
+        if raised:
+            return f"{self.trouble} (at {raised[0]})" if raised[0] else self.trouble
+        return f"{self.trouble} Its last line: {self.last_line}"
+
+    @property
     def last_line(self) -> str:
         """The last line that was printed."""
         lines = [line for line in self.output.splitlines() if line.strip()]

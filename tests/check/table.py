@@ -1,26 +1,41 @@
-"""All scripts, five times each, and the table of verdicts: ``pytest -s tests/check/table.py``."""
+"""All scripts, five times each, and the table of verdicts.
 
+pytest -q -s tests/check/table.py                          all of it, for `make soak`
+CHECK_ONLY=sampler,right CHECK_RUNS=1 pytest -q -s …       some defects, once
+"""
+
+import os
+import time
 from collections import Counter
+from statistics import median
 
 from scripts_of import expected
 
 from d2lmgpu.watch.check.run import check
 
-RUNS = 5
+RUNS = int(os.environ.get("CHECK_RUNS", "5"))
+ONLY = tuple(name for name in os.environ.get("CHECK_ONLY", "").split(",") if name)
 TOLD = ("right_batch-norm", "right_dropout")  # right, and the weights differ
 
 
+def timed(path):
+    """(the verdict, seconds)"""
+    start = time.monotonic()
+    return check(path), time.monotonic() - start
+
+
 def test_verdicts_are_right_and_stay():
-    rows = {path: [check(path) for _ in range(RUNS)] for path in expected()}
-    named, stable, alarms, missed = 0, 0, [], []
-    print(
-        "\n| script | expected | said, in five runs | equal | difference |\n|---|---|---|---|---|"
-    )
-    for path, verdicts in rows.items():
-        said, wanted = Counter(one.defect for one in verdicts), expected()[path]
+    chosen = {path: name for path, name in expected().items() if path.stem.startswith(ONLY or "")}
+    named, stable, alarms, missed, took = 0, 0, [], [], []
+    print(f"\n| script | expected | said, in {RUNS} runs | equal | difference | seconds |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for path, wanted in chosen.items():
+        told = [timed(path) for _ in range(RUNS)]
+        said, took = Counter(one.defect for one, _ in told), took + [s for _, s in told]
         words = ", ".join(f"{name} {times}" for name, times in said.most_common())
-        first = verdicts[0]
-        print(f"| {path.stem} | {wanted} | {words} | {first.equal} | {first.difference:.1e} |")
+        (first, _), seconds = told[0], median(seconds for _, seconds in told)
+        line = f"| {path.stem} | {wanted} | {words} | {first.equal} | {first.difference:.1e} |"
+        print(f"{line} {seconds:.0f} |", flush=True)
         stable += len(said) == 1
         if wanted == "none":
             alarms += [path.stem] * (said["none"] < RUNS)
@@ -28,9 +43,10 @@ def test_verdicts_are_right_and_stay():
         else:
             named += said[wanted] == RUNS
             missed += [path.stem] * (said["none"] > 0)
-    defects = sum(wanted != "none" for wanted in expected().values())
+    defects = sum(wanted != "none" for wanted in chosen.values())
     print(
-        f"named rightly in all runs: {named} of {defects}; the same verdict in all runs: {stable}"
+        f"named rightly in all runs: {named} of {defects}; the same verdict in all runs: {stable} "
+        f"of {len(chosen)}; a verdict took {median(took):.0f} s (median), {max(took):.0f} s at most"
     )
     assert alarms == [] and missed == []
     assert named >= 0.85 * defects

@@ -75,8 +75,9 @@ class Answer:
             modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
             what = "not explained, see below" if self.too_good else f"{measured:.2f} measured"
             lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: {what}{modelled}.")
+        named = PARTS | ({"forward": "computing"} if self.run.in_threads else {})
         lines.append("A step: " + ", ".join(
-            f"{words} {shares[part]:.0%}" for part, words in PARTS.items()
+            f"{words} {shares[part]:.0%}" for part, words in named.items()
             if shares.get(part, 0) >= 0.01))  # fmt: skip
         lines.append("")
         if self.cause is None:
@@ -163,7 +164,5 @@ def code(where, folder):
 def _trained(path, arguments, processes):
     watched = run(path, list(arguments), processes, OBSERVER, limits=LIMITS)
     if watched.trouble:
-        where = next((r["error"]["where"] for r in watched.reports if "error" in r), None)
-        raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.trouble}"
-                         + (f" (at {where})" if where else ""))  # fmt: skip
+        raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.told}")
     return watched

@@ -7,26 +7,26 @@ time that a thread neither computes nor queues for a core it waits for Python's 
 
 import threading
 import time
-from functools import wraps
 
 from d2lmgpu.machine.timing import Queue
 from d2lmgpu.process import lanes
 from d2lmgpu.watch.explain.observer import WARM, facts
-from d2lmgpu.watch.explain.parts import LAST, LOCK, OTHER, faults
+from d2lmgpu.watch.explain.parts import LOCK, OTHER, faults
 from d2lmgpu.watch.explain.samples import Samples
 
 _here = threading.local()
 
 
-def clock():
-    """Wall time, processor time and queued time of this thread."""
-    if not hasattr(_here, "queue"):
-        _here.queue, _here.backward = Queue(), [0.0] * 3
-    return time.monotonic(), time.thread_time(), _here.queue.seconds()
-
-
 def since(before):
-    return [b - a for a, b in zip(before, clock())]
+    """Wall time, processor time and queued time of this thread, less what they were."""
+    if not hasattr(_here, "queue"):
+        _here.queue = Queue()
+    now = time.monotonic(), time.thread_time(), _here.queue.seconds()
+    return [b - a for a, b in zip(before, now)]
+
+
+def clock():
+    return since([0.0] * 3)
 
 
 def observe(watch):
@@ -34,35 +34,26 @@ def observe(watch):
 
 
 class Devices(lanes.Steps):
-    """The steps of the process: `ranks[d]` has those of device d, as an Observer reports them."""
+    """The steps of the process: ``ranks[d]`` has those of device d, as an Observer reports them."""
 
     def __init__(self, watch, *settings):
         super().__init__(*settings)
-        self.watch, self.name, self.ranks, self.number = watch, OTHER, [], 0
-        self.told, self.spent, self.mark, self.bytes, self.samples = {}, [], clock(), 0, None
-        self.aside, self.exchanges, self.faults = 0.0, 0, 0
-        real, backward = lanes.parallel, watch.torch.Tensor.backward
+        self.watch, self.name, self.ranks, self.seen, self.bytes = watch, OTHER, [], 0, 0
+        self.told, self.spent, self.samples, self.exchanges = {}, [], None, 0
+        self.mark, real = clock(), lanes.parallel
         lanes.parallel = lambda *args, **kwargs: self.computing(real, *args, **kwargs)
-
-        @wraps(backward)
-        def timed(*args, **kwargs):
-            before = clock()
-            backward(*args, **kwargs)
-            _here.backward = [a + b for a, b in zip(_here.backward, since(before))]
-
-        watch.torch.Tensor.backward = timed
         watch.at_end(self.report)
 
     def computing(self, real, run, fn, *args, **kwargs):
         """``lanes.parallel``, with the clocks of each device's thread."""
-        if not lanes.timing() or self.inside:
+        if not lanes.timing():
             return real(run, fn, *args, **kwargs)
-        spent, self.name = [None] * len(args[0]), "computing"
+        spent, self.name = [None] * len(args[0]), "forward"
 
         def clocked(device, *own):
-            before, _here.backward = clock(), [0.0] * 3
+            before = clock()
             result = fn(*own)
-            spent[device] = since(before), _here.backward, own
+            spent[device] = since(before), own
             return result
 
         try:
@@ -83,97 +74,64 @@ class Devices(lanes.Steps):
     def add(self, what, start, end, device=None):
         super().add(what, start, end, device)
         if what in ("loading", "exchanging"):
-            seen = self.told.setdefault({"exchanging": "exchange"}.get(what, what), [0.0] * 3)
-            seen[:] = [a + b for a, b in zip(seen, since(self.mark))]
+            wall, _, queued = since(self.mark)
+            self.told[what] = self.told.get(what, 0.0) + wall - queued
             self.name, self.exchanges = OTHER, self.exchanges + (what == "exchanging")
 
     def end(self):
-        if self.spans is None:
-            return
-        self.spans, self.name = None, OTHER
-        if not self.spent or None in self.spent:  # the batch was not for training
-            self.aside += since(self.first)[0]
-            return
-        self.number += 1
-        if self.number == WARM:
+        timed, self.spans, self.name = self.spans is not None, None, OTHER
+        if not timed or not self.spent or None in self.spent:
+            return  # the batch was not for training
+        self.seen += 1
+        if self.seen == WARM:
             self.samples, self.faults = Samples(self, self.watch.where), faults()
-            self.exchanges, self.aside = 0, 0.0
-        if self.number > WARM:
+            self.exchanges = 0
+        elif self.seen > WARM:
             self.keep()
 
     def keep(self):
         """Write the step down for each device."""
-        whole = since(self.first)
-        apart = [sum(part[i] for part in self.told.values()) for i in range(3)]
-        longest = max(own[0][0] for own in self.spent)
-        rest = max(0.0, whole[0] - apart[0] - longest - max(0.0, whole[2] - apart[2]))
-        exchange = self.told.get("exchange", [0.0] * 3)
-        shared = {"loading": self.told.get("loading", [0.0] * 3), OTHER: [rest, rest, 0.0],
-                  "exchange": [exchange[0] - exchange[2], 0.0, 0.0],
-                  "evaluating": [self.aside, self.aside, 0.0]}  # fmt: skip
-        self.aside = 0.0
+        wall, _, queued = since(self.first)
+        known = sum(self.told.values()) + max(total[0] for total, _ in self.spent)
+        shared = {"loading": self.told.get("loading", 0.0), OTHER: max(0.0, wall - queued - known)}
         self.ranks = self.ranks or [[] for _ in self.spent]
-        for rank, (total, back, own) in zip(self.ranks, self.spent):
-            ahead = [a - b for a, b in zip(total, back)]
-            computed = {name: [part[1], part[1], 0.0]
-                        for name, part in (("forward", ahead), ("backward", back))}  # fmt: skip
-            lock = max(0.0, total[0] - total[1] - total[2])
-            parts = shared | computed | {LOCK: [lock, lock, 0.0]}
-            given = rows(self.watch.torch, own)
-            rank.append((self.first[0], self.first[0] + whole[0], parts, given))
-        self.bytes = weights(self.watch.torch, own)
+        for rank, ((total, cpu, waited), own) in zip(self.ranks, self.spent):
+            mine = shared | {"forward": cpu, LOCK: max(0.0, total - cpu - waited)}
+            parts = {name: [seconds, seconds, 0.0] for name, seconds in mine.items()}
+            parts["exchange"] = [self.told.get("exchanging", 0.0), 0.0, 0.0]
+            rows, self.bytes = measured(self.watch.torch, own)
+            rank.append((self.first[0], self.first[0] + wall, parts, rows))
         self.watch.recorded(len(self.ranks))
 
     def report(self):
         """One report; ``devices`` has that of each."""
-        if self.samples is None or not self.ranks:
+        if not self.ranks:
             return {"devices": []}
         self.samples.stop()
-        lines = [[name, line, n] for (name, line), n in self.samples.lines.most_common(60)]
-        alone = [[line, n] for name, line, n in lines if name == "computing"]
-        others = [[line, n] for (_, line), n in self.samples.others.most_common(20)]
-        lines += [[name, *seen] for seen in others or alone for name in ("forward", "backward")]
-        first = self.ranks[0]
-        exchanged = sum(step[2]["exchange"][0] for step in first)
+        lines = [["forward", line, n] for (_, line), n in self.samples.others.most_common(20)]
+        lines += [[name, line, n] for (name, line), n in self.samples.lines.most_common(60)]
         where = next((line for name, line, _ in lines if name == "exchange" and line), None)
-        calls = [
-            ["all_reduce", where, self.exchanges, self.bytes * len(first), exchanged, exchanged]
-        ]
-        return {"devices": [facts(self.watch) | {
+        spent = sum(step[2]["exchange"][0] for step in self.ranks[0])
+        size = self.bytes * len(self.ranks[0])
+        calls = [["all_reduce", where, self.exchanges, size, spent, spent]]
+        zeros = dict.fromkeys(("elements", "exchanging", "operations", "doubles", "casts",
+                               "python_threads"), 0)  # fmt: skip
+        return {"devices": [facts(self.watch) | zeros | {
             "rank": number, "in_threads": True, "measured": len(rank), "ddp": False,
             "steps_told": [step[:3] for step in rank], "faults": faults() - self.faults,
-            "rows": sum(step[3] for step in rank), "elements": 0,
-            "backwards_told": len(rank), "exchanging": 0, "prints": [], "lines": lines,
-            "calls": calls if self.exchanges else [], "operations": 0, "doubles": 0.0, "casts": 0.0,
-            "others": [], "python_threads": 0.0, "distributed": True, "data_parallel": None,
-            "gradient_bytes": self.bytes, "loaders": [], "spans": spans(rank),
+            "rows": sum(step[3] for step in rank), "backwards_told": len(rank), "prints": [],
+            "lines": lines, "calls": calls if self.exchanges else [], "others": [], "loaders": [],
+            "distributed": True, "data_parallel": None, "gradient_bytes": self.bytes, "spans": [],
         } for number, rank in enumerate(self.ranks)]}  # fmt: skip
 
 
-def tensors(torch, own):
-    """All tensors in the arguments of a device's function, those in lists and networks, too."""
+def measured(torch, own):
+    """(rows, bytes of gradients) of a device's arguments; weights may be in lists or networks."""
+    flat = []
     for value in own:
-        if isinstance(value, torch.Tensor):
-            yield value
-        elif isinstance(value, torch.nn.Module):
-            yield from value.parameters()
-        elif isinstance(value, (list, tuple)):
-            yield from tensors(torch, value)
-
-
-def rows(torch, own):
-    return next((len(t) for t in tensors(torch, own) if not t.requires_grad and t.dim()), 0)
-
-
-def weights(torch, own):
-    return sum(t.numel() * t.element_size() for t in tensors(torch, own) if t.requires_grad)
-
-
-def spans(steps):
-    """(step, part, start, end) of the last steps, the parts one behind the other."""
-    told = []
-    for number, (at, _, parts, _) in enumerate(steps[-LAST:]):
-        for name in ("loading", "forward", "backward", LOCK, "exchange", OTHER):
-            told.append((number, name, at, at + parts[name][0]))
-            at += parts[name][0]
-    return told
+        if isinstance(value, torch.nn.Module):
+            value = list(value.parameters())
+        flat += value if isinstance(value, (list, tuple)) else [value]
+    tensors = [value for value in flat if isinstance(value, torch.Tensor)]
+    rows = next((len(t) for t in tensors if not t.requires_grad and t.dim()), 0)
+    return rows, sum(t.numel() * t.element_size() for t in tensors if t.requires_grad)

@@ -54,9 +54,7 @@ def explain_function(fn, num_gpus, arguments):
             watched = run(called.__file__, [file.name], number if ranks else 1,
                           OBSERVER if ranks else DEVICES, limits=LIMITS, own=source)  # fmt: skip
         if watched.trouble:
-            where = next((r["error"]["where"] for r in watched.reports if "error" in r), None)
-            text = watched.trouble.replace("The script", name)
-            raise WatchError(text + (f" (at {where})" if where else ""))
+            raise WatchError(watched.told.replace("The script", name))
         if not ranks:
             if not watched.reports[0].get("devices"):
                 raise WatchError(NO_DEVICES.format(name=name, k=number))

@@ -22,6 +22,7 @@ class Hooks:
         self.rows, self.elements, self.exchanging, self.backwards = 0, 0, 0, 0
         self.prints, self.loaders, self.ddp, self.data_parallel = [], [], [], None
         self.batches, self.depth, self.inside = Counter(), 0, False
+        self.first = {}  # a part -> the line from which it was entered first
         torch = watch.torch
         self._forward(torch)
         self._backward(torch)
@@ -58,11 +59,16 @@ class Hooks:
         tensor = next((a for a in args if hasattr(a, "shape") and len(a.shape)), None)
         if tensor is None or not self.counting:
             return
+        self._note_line("forward")
         self.rows += tensor.shape[0]
         self.elements += tensor.numel()
         if len(self.prints) < 40:
             some = tensor.detach().flatten()[:PRINTED].cpu().double().numpy().tobytes()
             self.prints.append(zlib.crc32(some))
+
+    def _note_line(self, part):
+        if part not in self.first:
+            self.first[part] = self.watch.where()
 
     def _backward(self, torch):
         real = torch.Tensor.backward
@@ -72,6 +78,7 @@ class Hooks:
             if not self.parts.here():
                 return real(tensor, *args, **kwargs)
             if self.counting:
+                self._note_line("backward")
                 self.backwards += 1
                 self.exchanging += any(net.require_backward_grad_sync for net in self.ddp)
             with self.parts.within("backward"):

@@ -34,7 +34,7 @@ class Observer:
         if number == WARM:
             from d2lmgpu.watch.explain.operations import Operations
 
-            self.operations = Operations(self.watch.torch)
+            self.operations = Operations(self.watch.torch, self.parts)
             self.operations.__enter__()
         elif number == WARM + COUNTED:
             self.operations.__exit__(None, None, None)
@@ -59,7 +59,8 @@ class Observer:
             "operations": self.operations.number / COUNTED,
             "doubles": self.operations.doubles / max(1, self.operations.number),
             "casts": self.operations.casts / COUNTED,
-            "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)],
+            "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)]
+            + [[*key, 0] for key in hooks.first.items()],
             "others": [[busy.get(i, 0.0), line, n]
                        for (i, line), n in self.samples.others.most_common(20)],
             "python_threads": sum(busy.values()),
@@ -85,7 +86,8 @@ class Observer:
 
         return {
             "where": line, "of": length(loader.dataset), "mine": length(loader.sampler),
-            "workers": loader.num_workers, "epochs": self.hooks.batches[id(loader)],
+            "batch": loader.batch_size, "workers": loader.num_workers,
+            "epochs": self.hooks.batches[id(loader)],
         }  # fmt: skip
 
 

@@ -7,7 +7,6 @@ waiting.
 """
 
 import os
-import resource
 import threading
 import time
 from contextlib import contextmanager
@@ -44,6 +43,8 @@ def threads() -> dict:
 
 def faults() -> int:
     """How many pages of memory the system has had to give this process while it ran."""
+    import resource  # which Windows lacks
+
     return resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 
 

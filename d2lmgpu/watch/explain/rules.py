@@ -61,7 +61,8 @@ def whole_data(run, one):
     used = [one for one in run.ranks[0]["loaders"] if one["epochs"]]
     for loader in sorted(used, key=lambda one: -(one["of"] or 0))[:1]:
         alone = before.get(loader["where"])
-        if undivided and alone and loader["mine"] and loader["mine"] == alone["mine"]:
+        all_used = run.rows / run.k > 0.9 * loader["batch"] if loader["batch"] else undivided
+        if all_used and alone and loader["mine"] and loader["mine"] == alone["mine"]:
             detail = {"how": "no sampler", "rows": loader["mine"]}
             yield Cause("whole-data", 1 - 1 / run.k, loader["where"], detail, True)
 

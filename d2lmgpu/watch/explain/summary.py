@@ -84,7 +84,7 @@ class Summary:
         if not one.rows:
             return self.rows
         rows, values = self.rows / self.k / one.rows, self.values / self.k / max(1, one.values)
-        return one.rows * self.k * values if rows > 0.9 and values < 0.75 else self.rows
+        return one.rows * self.k * values if rows > 0.9 and 0 < values < 0.75 else self.rows
 
     @property
     def queued(self):

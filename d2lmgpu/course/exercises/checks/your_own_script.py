@@ -2,7 +2,18 @@
 
 import numpy as np
 
+from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.registry import EXERCISES, Wrong, exercise
+from d2lmgpu.watch.explain.rules import verdict
+from d2lmgpu.watch.explain.summary import Summary
+from d2lmgpu.watch.explain.words import mend, sentence
+
+# simulated seconds: for a row, for a row, to meet, to evaluate
+LOAD, TRAIN, MEET, EVALUATE = 0.1e-3, 1e-3, 10e-3, 30e-3
+TENTH = 10  # of how many batches one is asked for
+NOTHING = dict.fromkeys(("elements", "exchanging", "operations", "doubles", "casts", "faults",
+                         "python_threads", "gradient_bytes"), 0)  # fmt: skip
 
 
 def some_ranks(g):
@@ -101,3 +112,122 @@ formula(
     what="The accuracy",
     says="Each row counts once.",
 )
+
+
+class Timed:
+    """A device that trains: a clock, the parts of its steps, and what it was asked to do."""
+
+    def __init__(self, device):
+        self.rank, self.k, self._device = device.rank, device.k, device
+        self.trained, self.evaluated = [], []
+        self._parts, self._steps, self._calls, self._now = {}, [], 0, 0.0
+
+    def load(self, rows):
+        """Make rows ready."""
+        self._spend("loading", LOAD * len(rows))
+        return list(rows)
+
+    def train(self, rows):
+        """One update on rows, averaged over all devices; the mean loss of these rows."""
+        self._spend("forward", TRAIN * len(rows))
+        self._meet("backward", 0.0)
+        self.trained.append(list(rows))
+        self._steps.append((0.0, self._now, self._parts))
+        self._parts = {}
+        return float(np.mean(np.sin(rows)))
+
+    def mean(self, number):
+        """The mean of a number over all devices."""
+        self._calls += 1
+        self._meet("exchange", MEET)
+        return float(self._device.all_gather(number).mean())
+
+    def evaluate(self):
+        """Evaluate the network."""
+        self.evaluated.append(len(self.trained))
+        self._spend("evaluating", EVALUATE)
+
+    def _spend(self, part, seconds, busy=1.0):
+        spent = self._parts.setdefault(part, [0.0, 0.0, 0.0])
+        spent[0], spent[1] = spent[0] + seconds, spent[1] + busy * seconds
+        self._now += seconds
+
+    def _meet(self, part, seconds):
+        last = self._device.all_gather(self._now).max()
+        self._spend(part, last - self._now + seconds, busy=0.0)
+
+    def report(self):
+        """What an Observer would say."""
+        seconds = MEET * self._calls
+        lines = [[part, f"your train, device {self.rank}", 1] for part in ("forward", "loading")]
+        return NOTHING | {
+            "rank": self.rank, "steps_told": self._steps, "measured": len(self._steps),
+            "rows": sum(map(len, self.trained)), "backwards_told": len(self._steps), "ddp": True,
+            "data_parallel": None, "distributed": True, "threads": 1, "cores": None, "others": [],
+            "prints": [hash(tuple(rows)) for rows in self.trained], "loaders": [], "lines": lines,
+            "calls": [["mean", "device.mean", self._calls, 0, seconds, seconds]] * bool(self._calls),
+        }  # fmt: skip
+
+
+def trained(train, k, batches):
+    """(what each device returned, the devices) of ``train`` on k devices."""
+    devices = [None] * k
+
+    def run(device):
+        devices[device.rank] = Timed(device)
+        return train(devices[device.rank], [list(rows) for rows in batches])
+
+    return together(run, k).results, devices
+
+
+@exercise(
+    "until-none",
+    "Ask for one thing at a time. Which rows has a device, and which has the other one?",
+    "`rows[device.rank::device.k]` are a device's own. A number for the log is needed for every "
+    "tenth batch only, but by all devices; and all can wait with the evaluation until the end.",
+)
+def none_is_left(train, g):
+    """train(device, batches): the losses of every tenth batch."""
+    batches = g.permutation(40 * 64).reshape(40, 64).tolist()
+    expected = [np.mean(np.sin(rows)) for rows in batches[::TENTH]]
+    summaries = []
+    for k in (1, 2):
+        results, devices = trained(train, k, batches)
+        for update, rows in enumerate(batches):
+            parts = [device.trained[update : update + 1] for device in devices]
+            seen = sorted(row for part in parts for one in part for row in one)
+            if sorted(set(seen)) != sorted(rows):
+                raise Wrong("rows", f"{k} devices, batch {update}: not all its rows are learned.")
+        for found in results:
+            if np.shape(found) != np.shape(expected) or not np.allclose(found, expected):
+                raise Wrong("losses", f"{k} devices: return the mean loss of batch 0, 10, 20, …")
+        if len(batches) not in devices[0].evaluated:
+            raise Wrong("evaluate", "The network is not evaluated after the last batch.")
+        summaries.append(Summary([device.report() for device in devices]))
+    cause, _ = verdict(summaries[1], summaries[0])
+    if cause:
+        words = f"{cause.name}, {cause.share:.0%} of the step. {sentence(cause)} {mend(cause)}"
+        raise Wrong(cause.name, f"explain says: {words}")
+    return "explain says: none."
+
+
+def slip(own=True, often=False, evaluates=False):
+    def train(device, batches):
+        losses = []
+        for number, rows in enumerate(batches):
+            loss = device.train(device.load(rows[device.rank :: device.k] if own else rows))
+            if often or number % TENTH == 0:
+                loss = device.mean(loss)
+            if number % TENTH == 0:
+                losses.append(loss)
+            if evaluates and device.rank == 0:
+                device.evaluate()
+        device.evaluate()
+        return losses
+
+    return train
+
+
+EXERCISES["until-none"].slips = {
+    "whole-data": slip(own=False), "sync": slip(often=True), "rank0-work": slip(evaluates=True),
+}  # fmt: skip
