@@ -40,6 +40,7 @@ class Limits:
 
     steps: int = 60  # updates
     seconds: float = 20.0  # of training, from the first update on
+    least: int = 0  # updates that are waited for, even if they take more than those seconds
     wall: float = 60.0  # seconds from the start of the script
     records: int = 200_000  # what an observer may hold, see ``Watch.recorded``
 

@@ -158,7 +158,8 @@ class Watch:
             now = time.monotonic()
             if now - self._start > self.limits.wall:
                 self.end("wall")
-            if self.steps and self.steps.first and now - self.steps.first > self.limits.seconds:
+            enough = self.steps and self.steps.first and self.steps.number >= self.limits.least
+            if enough and now - self.steps.first > self.limits.seconds:
                 self.end("seconds")
 
     def _note_the_group(self):

@@ -121,6 +121,22 @@ def test_a_batch_that_is_no_first_dimension_is_counted_by_its_values():
     assert not any(cause.name == "whole-data" for cause in verdict(run, one)[1])
 
 
+def test_a_loader_over_all_rows_is_seen_where_the_batch_is_divided_too():
+    loader = {"where": "train.py:2", "of": 999, "mine": 999, "batch": 64, "workers": 0, "epochs": 1}
+    one = Summary([rank(0, 20, 20, rows=1280, loaders=[loader | {"batch": 128}])])
+    cause, _ = verdict(Summary([rank(i, loaders=[loader]) for i in (0, 1)]), one)
+    assert (cause.name, cause.where) == ("whole-data", "train.py:2")
+    sliced = Summary([rank(i, loaders=[loader | {"batch": 128}]) for i in (0, 1)])
+    assert verdict(sliced, one)[0] is None  # each rank takes its rows of every batch
+
+
+def test_a_call_costs_at_most_the_step_though_a_peer_has_no_core():
+    calls = [["barrier", "train.py:9", 10, 0, 0.9, 0.9]]  # 90 ms in steps of 100 ms, 20 of them own
+    run = Summary([rank(i, calls=calls, waits=80 * i) for i in (0, 1)])
+    cause, _ = verdict(run, ONE)
+    assert cause.name == "sync" and cause.share == pytest.approx(0.9)
+
+
 def test_the_trace_is_chrome_s():
     spans = [(4, "forward", 1.0, 1.5), (5, "backward", 1.5, 2.0)]
     run = Summary([rank(0, spans=spans), rank(1, spans=spans)])

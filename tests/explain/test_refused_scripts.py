@@ -31,7 +31,7 @@ REFUSED = {  # what the script does -> (its text, words that the answer must hol
         "import argparse; p = argparse.ArgumentParser(); p.add_argument('folder'); p.parse_args()",
         ["exit code 2", "folder"],
     ),
-    "has another framework": ("print('hello')", ["never imported PyTorch"]),
+    "has another framework": ("print('hello')", ["never imported PyTorch", "hello"]),
     "never trains": ("import torch; torch.zeros(3).sum()", ["never trained"]),
     "raises": ("n = 3\nraise RuntimeError('shape 3')", ["shape 3", "train.py:2"]),
     "lacks a package": ("n = 3\nimport no_such_package", ["no_such_package", "train.py:2"]),

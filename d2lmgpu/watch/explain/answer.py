@@ -13,7 +13,7 @@ from d2lmgpu.watch.explain.words import mend, sentence
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
 OBSERVER = "d2lmgpu.watch.explain.observer"
-LIMITS = Limits(steps=60, seconds=10)
+LIMITS = Limits(steps=60, seconds=10, least=15)
 BUSY = 0.2  # the share of a step without a core from which on it is told
 MOST = 1.05  # times as much as so many devices can give: what is above that is no speedup
 PAGE = 2e-6  # seconds that the system needs for a page of memory, about
@@ -126,8 +126,8 @@ def compared(look, few, many, one=None):
 def answer(script, one, run_, notes=(), folder="") -> Answer:
     """The answer from one Summary or two; ``notes`` come first. WatchError without a Summary."""
     if run_ is None:
-        raise WatchError(f"{script}: fewer than 10 updates were seen, too few to tell anything. "
-                         "Let it train longer.")  # fmt: skip
+        raise WatchError(f"{script}: fewer than 10 updates, too few to tell anything, were seen "
+                         f"before it or {LIMITS.wall:.0f} seconds were over.")  # fmt: skip
     notes = list(notes)
     if run_.queued > BUSY:
         count = "with too few cores, times count" if run_.crowded else "times are without"

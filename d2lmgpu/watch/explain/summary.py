@@ -138,11 +138,18 @@ class Summary:
                      if name == part and line), None)  # fmt: skip
 
     def calls(self):
-        """[(kind, line, calls a step, bytes a call, seconds a step)]: the rank that waits least."""
-        told = {}
+        """[(kind, line, calls a step, bytes a call, seconds a step)]: the rank that waits least.
+
+        A rank also waits while a peer queues for a core; so seconds are a call's share of what the
+        rank's steps took, times the step.
+        """
+        told, seconds = {}, self.seconds
         for rank in self.ranks:
-            for kind, line, number, size, seconds, _ in rank["calls"]:
-                told.setdefault((kind, line), []).append((seconds, number, size))
+            took = sum(wall - delay for _, _, parts in rank["steps_told"]
+                       for wall, _, delay in parts.values())  # fmt: skip
+            scale = min(1.0, seconds * len(rank["steps_told"]) / max(1e-9, took))
+            for kind, line, number, size, spent, _ in rank["calls"]:
+                told.setdefault((kind, line), []).append((scale * spent, number, size))
         steps = self.ranks[0]["measured"]
         return [(*key, min(seen)[1] / steps, min(seen)[2] / min(seen)[1], min(seen)[0] / steps)
                 for key, seen in told.items()]  # fmt: skip
