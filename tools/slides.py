@@ -7,15 +7,22 @@ those of the pages, where the book was built before. Unlike the pages, the slide
 while they are shown: nbconvert's template fetches reveal.js, which draws them, and MathJax.
 """
 
+import contextlib
 import re
 import sys
 from pathlib import Path
 
 import nbformat
+from jupyter_cache import get_cache
 from nbconvert import SlidesExporter
 
 ROOT = Path(__file__).resolve().parents[1]
-RUN = ROOT / "_build" / "jupyter_execute"  # the chapters with their outputs
+KEPT = ROOT / "_build" / ".jupyter_cache"  # the chapters with their outputs
+SIZE = {"reveal_width": "1280", "reveal_height": "720"}  # 89 columns of code
+STYLE = """<style>.reveal .jp-Cell pre { font-size: 17px; line-height: 1.35 }
+.reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none }
+.reveal .jp-OutputArea-output svg, .reveal .jp-OutputArea-output img { max-height: 560px }
+</style></head>"""
 DROPPED = {"hosted", "remove-cell", "checked-exercises"}
 TERM = re.compile(r"\{(?:term|ref|doc|numref)\}`([^`<]*?)(?:\s*<[^`]*>)?`")
 OTHER = re.compile(r"\s*\{\w+\}`[^`]*`")  # citations
@@ -24,7 +31,8 @@ LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
 
 def plain(text: str) -> str:
     """Markdown without the roles and labels that only the book knows."""
-    text = TERM.sub(lambda found: found[1].replace("fig-", "the figure "), text)
+    text = TERM.sub(lambda found: re.sub("^fig-.*", "the figure", found[1]), text)
+    text = re.sub(r"(^|\. )the figure\b", r"\1The figure", text, flags=re.M)
     return LABEL.sub("", OTHER.sub("", text))
 
 
@@ -51,11 +59,14 @@ def slides(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 def make(chapter: Path, folder: Path) -> Path:
     """The slides of one chapter, in ``folder``."""
     name = chapter.relative_to("chapters").with_suffix("")
-    run = RUN / chapter
-    notebook = nbformat.read(run if run.exists() else ROOT / chapter, as_version=4)
-    page, _ = SlidesExporter(reveal_scroll=True).from_notebook_node(slides(notebook))
+    notebook = nbformat.read(ROOT / chapter, as_version=4)
+    if KEPT.exists():
+        with contextlib.suppress(KeyError):  # it has not been run since it was changed
+            _, notebook = get_cache(KEPT).merge_match_into_notebook(notebook)
+    exporter = SlidesExporter(reveal_scroll=True, **SIZE)
+    page, _ = exporter.from_notebook_node(slides(notebook))
     target = folder / f"{'-'.join(name.parts)}.slides.html"
-    target.write_text(page, encoding="utf-8")
+    target.write_text(page.replace("</head>", STYLE, 1), encoding="utf-8")
     return target
 
 
