@@ -133,7 +133,7 @@ class BreakingLab {
       const cells = values.map((value) => `<td>${text(value, unit)}</td>`).join("");
       return `<tr><th scope="row">${LabWords.html(label)}</th>${cells}</tr>`;
     });
-    return `<table><thead><tr><th></th><th scope="col">predicted</th>
+    return `<table><thead><tr><td></td><th scope="col">predicted</th>
       <th scope="col">${measured}</th></tr></thead><tbody>${body.join("")}</tbody></table>`;
   }
 
