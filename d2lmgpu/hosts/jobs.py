@@ -18,7 +18,9 @@ ENDED = {
     "OUT_OF_MEMORY": "took more memory than it was given",
 }
 
-NEVER = {"PartitionNodeLimit", "PartitionTimeLimit", "BadConstraints", "PartitionDown"}
+NEVER = {"PartitionNodeLimit", "PartitionTimeLimit", "PartitionConfig", "PartitionDown",
+         "BadConstraints"}  # fmt: skip
+HAS = "%R: %D nodes with %G and %c cores, for at most %l"  # in the words of sinfo's --format
 
 
 def check_installed():
@@ -116,7 +118,9 @@ def refusal(words):
     lines = [re.sub("^salloc: (error|fatal): ", "", line) for line in words.splitlines()]
     said = ", ".join(line for line in lines if not line.startswith("salloc: "))
     try:
-        rows = ask("sinfo", "--noheader", "--format=%R: %D nodes with %G, for at most %l")
+        rows = ask(
+            "sinfo", "--noheader", "--format=%R: %D nodes with %G and %c cores, for at most %l"
+        )
         there = f" There is: {'; '.join(rows)}."
     except LaunchError:
         there = ""  # no Slurm answers

@@ -1,6 +1,7 @@
 """Terms link to their definition where a page first uses them."""
 
 import re
+from copy import copy
 
 from bs4 import NavigableString
 from test_pages import EVERY_PAGE, HTML, ROOT, parsed
@@ -36,7 +37,7 @@ def anchor(term):
 
 def prose(page):
     """The words of a page, [(text, the definition that they link to or None)]; no other links."""
-    article = parsed(HTML / f"{page}.html").select_one("article.bd-article")
+    article = copy(parsed(HTML / f"{page}.html").select_one("article.bd-article"))
     for element in article.select(NO_PROSE):
         element.replace_with("\0")
     pieces = []

@@ -12,7 +12,6 @@ from d2lmgpu.course.breaking.harms import (
     free_disk,
     heal,
     kill_host,
-    kill_meeting_host,
     kill_worker,
 )
 
@@ -27,6 +26,19 @@ def die_in(place):
         training.until(lambda: not (training.folder / place).exists())
 
     return harm
+
+
+def kill_meeting_host(training):
+    """The host of rank 0, at whose address all ranks meet."""
+    kill_host(training, rank=0)
+
+
+def kill_launcher(training):
+    """SIGKILL, and the store with it; and the same command again."""
+    training.kill()
+    left = training.left()
+    assert left == [], left
+    training.start()
 
 
 def end_and_start(training):
@@ -50,6 +62,7 @@ def fill_and_free(training):
 
 SAME_RANKS = {"worker killed": kill_worker, "killed in an allreduce": die_in("allreduce"),
               "killed in a checkpoint": die_in("checkpoint"),
+              "launcher killed, started again": kill_launcher,
               "SIGTERM, started again": end_and_start}  # fmt: skip
 OTHER_RANKS = {"link cut": (cut, 2), "link healed": (heal, 3), "host killed": (kill_host, 2),
                "meeting host killed": (kill_meeting_host, 1)}  # fmt: skip

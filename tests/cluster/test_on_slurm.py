@@ -175,7 +175,8 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"nodes": 3}, "would wait for ever (PartitionNodeLimit)"),
+        ({"nodes": 3}, "would wait for ever (Partition"),  # NodeLimit, or at first Config
+        ({"nodes": 1, "num_processes": 9}, "would wait for ever (PartitionConfig)"),
         ({"nodes": 2, "gpus": 3}, "Requested node configuration is not available"),
         ({"nodes": 1, "partition": "nope"}, "invalid partition specified: nope"),
         ({"nodes": 1, "time": "2-0"}, "would wait for ever (PartitionTimeLimit)"),
@@ -183,12 +184,13 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
     ],
 )
 def test_what_slurm_cannot_give_is_told_with_what_it_can(slurm, wanted, said):
+    wanted, number = dict(wanted), wanted.get("num_processes", 1)
+    wanted.pop("num_processes", None)
     with pytest.raises(LaunchError) as caught:
-        launch(print, hosts=Slurm(**wanted), num_processes=1)
+        launch(print, hosts=Slurm(**wanted), num_processes=number)
     assert said in str(caught.value)
-    assert "job" in wanted or "There is: gpu: 2 nodes with gpu:2, for at most 1:00:00" in str(
-        caught.value
-    )
+    there = "There is: gpu: 2 nodes with gpu:2 and 4 cores, for at most 1:00:00"
+    assert "job" in wanted or there in str(caught.value)
     left_nothing(slurm)
 
 

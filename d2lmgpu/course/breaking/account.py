@@ -1,7 +1,8 @@
 """What a training did, and what a harm has cost it: from the lines that its ranks wrote down.
 
-Beside the script's own lines there are those of ``Training.look``: a worker, or a host (whose pid is
-None), ``appears`` and ``goes``. All times are seconds since the first line.
+Beside the script's own lines there are those of ``Training.look``: a worker, or a host (then the
+pid is None), ``appears`` and ``goes``, a host also by its link. All times are seconds since the
+first line.
 """
 
 from collections import defaultdict
@@ -133,15 +134,23 @@ class Account:
 
     def picture(self, begin, end):
         """The lanes of all hosts, in seconds since ``begin``."""
-        lanes = {host: [[what, round(a - begin, 3), round(b - begin, 3)]
-                        for what, a, b in self.spans(host, begin, end)] for host in self.hosts}
+        lanes = {
+            host: [
+                [what, round(a - begin, 3), round(b - begin, 3)]
+                for what, a, b in self.spans(host, begin, end)
+            ]
+            for host in self.hosts
+        }
         return {"seconds": end - begin, "lanes": lanes}
 
     def again(self, harm):
         """The lives that trained on after ``harm``: as many ranks as were predicted; or []."""
         ranks = harm.predicted["ranks"]
-        new = [life for life in self.lives.values()
-               if life.updates and life.updates[0][0] > harm.at and life.appears > harm.at]
+        new = [
+            life
+            for life in self.lives.values()
+            if life.updates and life.updates[0][0] > harm.at and life.appears > harm.at
+        ]
         together = [life for life in new if life.ranks == ranks]
         return together if len({life.rank for life in together}) == ranks else []
 
@@ -152,8 +161,11 @@ class Account:
         if not (new := self.again(harm)):
             return {}
         hosts, begin = {life.host for life in new}, min(life.updates[0] for life in new)
-        old = [life for life in self.lives.values()
-               if life.appears <= harm.at and life.updates and life not in new]
+        old = [
+            life
+            for life in self.lives.values()
+            if life.appears <= harm.at and life.updates and life not in new
+        ]
         gone = [life.goes for life in old if life.host in hosts and life.goes is not None]
         noticed, met = max(gone, default=harm.at), max(life.appears for life in new)
         before = [number for life in old for at, number in life.updates if at < begin[0]]
@@ -184,16 +196,21 @@ class Account:
         } | self._images(harm, after[0], 0, 0)  # fmt: skip
 
     def _images(self, harm, again, first, reached):
-        """Images computed in vain; and lost and counted twice in the epoch, once it has ended."""
+        """Images computed again; and lost and counted twice in the epoch, once it has ended."""
         lines = [line for steps in self.epochs.values() for step, lines in steps.items()
-                 if first <= step < reached for line in lines if line["at"] < again]  # fmt: skip
+                 if first <= step < reached for line in lines if line["at"] >= again]  # fmt: skip
         found = {"images": sum(len(line["images"]) for line in lines)}
-        epoch = max(e for e, steps in self.epochs.items()
-                    if any(line["at"] <= harm.at for lines in steps.values() for line in lines))
+        epoch = max(
+            e
+            for e, steps in self.epochs.items()
+            if any(line["at"] <= harm.at for lines in steps.values() for line in lines)
+        )
         if epoch + 1 in self.epochs:
             counted = counted_images(self.epochs[epoch])
-            found |= {"lost": len(self.all_images - set(counted)),
-                      "twice": len(counted) - len(set(counted))}
+            found |= {
+                "lost": len(self.all_images - set(counted)),
+                "twice": len(counted) - len(set(counted)),
+            }
         return found
 
     def forget(self):

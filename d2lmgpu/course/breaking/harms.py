@@ -1,6 +1,6 @@
 """What is done to a training on hosts. Each: ``harm(training)``, then it is to go on by itself.
 
-A harm returns what was harmed, in words, and which host is away after it, if one is.
+A harm returns what was harmed, in words.
 """
 
 import os
@@ -21,11 +21,6 @@ def kill_host(training, rank=1):
     host = training.host_of(rank)
     training.hosts.kill(host)
     return host
-
-
-def kill_meeting_host(training):
-    """The host of rank 0, at whose address all ranks meet."""
-    return kill_host(training, rank=0)
 
 
 def kill_launcher(training):

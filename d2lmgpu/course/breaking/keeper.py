@@ -24,12 +24,13 @@ from d2lmgpu.course.breaking.training import LIMIT, Training
 COMMAND = ["unshare", "--kill-child", "--pid", "--mount", "--net", "--uts", "--fork",
            "--mount-proc", sys.executable, "-m", "d2lmgpu.course.breaking.keeper"]  # fmt: skip
 PLACE = Path("/dev/shm")  # a disk in memory, and here one of its own
-NUM_TRAIN, EPOCHS, RATE, DISK = 3000, 400, "100mbit", "6m"
+NUM_TRAIN, EPOCHS, DISK = 3000, 400, "6m"
 OPTIONS = [f"--num-train={NUM_TRAIN}", f"--batch-size={predicted.BATCH}", f"--epochs={EPOCHS}",
            f"--save-every={predicted.SAVE_EVERY}"]  # fmt: skip
 DO = {"worker": harms.kill_worker, "host": harms.kill_host, "launcher": harms.kill_launcher,
       "cut": harms.cut, "heal": harms.heal, "slow": harms.slow, "quicken": harms.quicken,
       "fill": harms.fill_disk, "free": harms.free_disk}  # fmt: skip
+LABELS = predicted.HARMS | predicted.MENDS
 TICK = 0.1  # seconds between two looks at the hosts
 SAY = 3  # looks between two pictures
 SHOWN = 20  # seconds in the picture while nothing is harmed
@@ -46,7 +47,7 @@ def make_hosts(num_hosts):
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     os.environ[state.VARIABLE] = str(PLACE / "cluster")
-    box.up(num_hosts, RATE)
+    box.up(num_hosts, f"{predicted.FULL / 1e6:.0f}mbit")
     # Names are looked up: there is nobody to ask in this network.
     named = state.folder() / "hosts"
     subprocess.run(["mount", "--bind", named, "/etc/hosts"], check=True)
@@ -90,9 +91,9 @@ class Keeper:
         over = {"lost", "updates"} <= known.keys() and until < now
         rows = [[*predicted.ROWS[name], harm.predicted[name], known.get(name)]
                 for name in predicted.ROWS if name in harm.predicted]  # fmt: skip
-        begin = max(0, harm.at - BEFORE)
-        return {"done": over or late or bool(self.trouble), "rows": rows, "at": harm.at - begin,
-                **self.account.picture(begin, until)}  # fmt: skip
+        begin, done = max(0, harm.at - BEFORE), over or late or bool(self.trouble)
+        picture = self.account.picture(begin, until)
+        return picture | {"done": done, "rows": rows, "at": harm.at - begin}
 
     def predict(self, name):
         """What the harm would cost now; None while it cannot be done."""
@@ -108,22 +109,18 @@ class Keeper:
     def buttons(self):
         """What may be pressed: its name, its words and the seconds that it would cost, or None."""
         offered = [predicted.MENDED[one] if one in self.broken else one for one in predicted.HARMS]
-        found = []
-        for name in offered:
-            expected = self.predict(name) or {}
-            seconds = expected.get("together", expected.get("pause"))
-            label = (predicted.HARMS | predicted.MENDS)[name]
-            found.append({"name": name, "label": label, "seconds": seconds})
-        return found
+        costs = [(name, self.predict(name) or {}) for name in offered]
+        return [{"name": name, "label": LABELS[name],
+                 "seconds": cost.get("together", cost.get("pause"))}
+                for name, cost in costs]  # fmt: skip
 
     def press(self, name):
         """Do the harm, with what was predicted before."""
-        if (expected := self.predict(name)) is None:
-            return
-        self.harm = Harm(name, time.time() - self.account.start, expected)
-        label = (predicted.HARMS | predicted.MENDS)[name]
-        self.outcomes.append({"name": name, "title": label, "said": ""} | self.outcome())
-        threading.Thread(target=self.do, args=(self.harm, self.outcomes[-1]), daemon=True).start()
+        if expected := self.predict(name):
+            self.harm = Harm(name, time.time() - self.account.start, expected)
+            outcome = {"name": name, "title": LABELS[name], "said": ""} | self.outcome()
+            self.outcomes.append(outcome)
+            threading.Thread(target=self.do, args=(self.harm, outcome), daemon=True).start()
 
     def do(self, harm, outcome):
         undone = {after: before for before, after in predicted.MENDED.items()}
@@ -140,10 +137,9 @@ class Keeper:
         if self.trouble:
             return self.trouble
         if self.harm:
-            return f"{self.outcomes[-1]['title']}: {self.outcomes[-1]['said'] or 'at work'}."
-        if ranks := len(self.account.newest()):
-            return f"{ranks} ranks train."
-        return "The hosts are there; Python starts on them."
+            return f"{LABELS[self.harm.name]}: what it costs is being measured."
+        ranks = len(self.account.newest())
+        return f"{ranks} ranks train." if ranks else "The hosts are there; Python starts on them."
 
 
 def main(num_hosts):
@@ -161,7 +157,7 @@ def main(num_hosts):
         keeper.look()
         while not presses.empty():
             keeper.press(presses.get())
-        if number % SAY == 0:
+        if number % SAY == 0 or keeper.trouble:
             account = keeper.account
             begin = max(0, account.now - SHOWN)
             say(message=keeper.message(), buttons=keeper.buttons(),
@@ -169,8 +165,13 @@ def main(num_hosts):
             if keeper.outcomes != said:
                 said = copy.deepcopy(keeper.outcomes)
                 say(outcomes=said)
+        if keeper.trouble:
+            return
         time.sleep(TICK)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    try:
+        main(int(sys.argv[1]))
+    except state.ClusterError as error:
+        sys.exit(str(error))

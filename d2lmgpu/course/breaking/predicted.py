@@ -7,7 +7,7 @@ from d2lmgpu.course.breaking.training import PAGE
 
 BATCH, SAVE_EVERY = 120, 20  # images, updates
 MESSAGE = 8 * 50_892  # bytes of an allreduce: all gradients in float64, and two numbers
-SLOW = 10e6  # bits a second through the link of a rank that is slowed
+FULL, SLOW = 100e6, 10e6  # bits a second through a link; through that of a rank that is slowed
 POLL = 1.0  # seconds between two questions of a torchrun that waits for a meeting
 ROWS = {  # what is predicted and measured, and its unit
     "notice": ("until all have noticed, and ended", "s"), "meet": ("to meet again", "s"),
@@ -40,10 +40,10 @@ def predict(harm, ranks, hosts, lag, update, starts) -> dict:
     """
     after = ranks - (harm in ("host", "cut")) + (harm == "heal")
     if harm in ("fill", "slow", "free", "quicken"):
-        ring = 2 * (ranks - 1) / ranks * MESSAGE * 8 / SLOW  # what a rank sends in an allreduce
-        seconds = max(update, ring) if harm == "slow" else update
-        return {"restart": False, "ranks": ranks, "pause": seconds, "update": seconds, "updates": 0,
-                "images": 0, "lost": 0, "twice": 0}  # fmt: skip
+        ring = 2 * (ranks - 1) / ranks * MESSAGE * 8  # the bits that a rank sends in an allreduce
+        then = {"slow": max(update, ring / SLOW), "quicken": ring / FULL}.get(harm, update)
+        return {"restart": False, "ranks": ranks, "pause": max(update, then), "update": then,
+                "updates": 0, "images": 0, "lost": 0, "twice": 0}  # fmt: skip
     launch, python = starts
     look, gone = option("monitor-interval"), option("keep_alive_interval")
     gone *= option("keep_alive_max_attempt")

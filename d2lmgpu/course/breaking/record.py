@@ -1,10 +1,9 @@
-"""The recorded run of the break-it lab, which pages show: python -m d2lmgpu.course.breaking.record
+"""The recorded run of the break-it lab, which pages show; and the scripts that draw it.
 
-makes it again, as root on Linux: it starts the lab and presses one button after the other.
+``pytest -s tests/cluster/record_breaking.py`` makes it again, as root on Linux.
 """
 
 import json
-import time
 from functools import cache
 from html import escape
 
@@ -13,7 +12,6 @@ from d2lmgpu.machine.files import PACKAGE
 from d2lmgpu.records import store
 
 STEM = "breaking"
-PRESSED = ["worker", "cut", "heal", "slow", "quicken", "fill", "free", "launcher", "host"]
 LAB, OWN = "lab/web/", "course/breaking/web/"
 STYLES = (f"{LAB}lab.css", f"{OWN}breaking.css")
 SCRIPTS = (f"{LAB}words.js", f"{LAB}theme.js", f"{LAB}choice.js", f"{OWN}breaking.js")
@@ -26,8 +24,6 @@ export default {
   },
 };
 """
-NOTE = "In a live notebook you press the buttons yourself. Here is one run, recorded"
-MOST = 300  # seconds for one harm
 
 
 @cache
@@ -42,70 +38,34 @@ def styles() -> str:
 
 
 def recorded(folder=store.FOLDER) -> dict:
-    """What the widget shows of the record: outcomes, and where they are from."""
+    """What is shown of the record: outcomes, and where they are from."""
     record = store.read(next(folder.glob(f"*-{STEM}.json")))
     machine = record["machine"]
-    where = f"{machine['cpu']}, {machine['cores']} cores, {record['date']}: {record['data']}"
-    return {"outcomes": record["outcomes"], "provenance": f"{where}. "}
+    where = f"{machine['cpu']}, {machine['cores']} cores, {record['date']}: {record['data']}."
+    return {"outcomes": record["outcomes"], "provenance": where}
 
 
-def page() -> str:
-    """HTML that shows the record; a plain table for those without scripts."""
-    shown = recorded()
-    data = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
-    files = " ".join(name.rpartition("/")[2] for name in (*SCRIPTS, IN_PAGE))
-    tables = "".join(_table(outcome) for outcome in shown["outcomes"])
-    return (
-        f"<p>{NOTE} on {escape(shown['provenance'])}</p>{inlined(*STYLES)}"
-        f'<div class="breaking-recorded" data-scripts="{files}">'
-        f'<script type="application/json">{data}</script>{tables}</div>'
-        f"{inlined(*SCRIPTS, IN_PAGE)}"
-    )
+class Page:
+    """The lab in a built page; a plain table for those without scripts."""
 
-
-def _table(outcome):
-    lines = "".join(
-        f'<tr><th scope="row">{escape(label)}</th><td>{_text(predicted, unit)}</td>'
-        f"<td>{_text(measured, unit)}</td></tr>"
-        for label, unit, predicted, measured in outcome["rows"]
-    )
-    head = "<tr><th></th><th>predicted</th><th>recorded</th></tr>"
-    caption = escape(f"{outcome['title']}: {outcome['said']}")
-    return f"<table><caption>{caption}</caption>{head}{lines}</table>"
-
-
-def _text(value, unit):
-    return "" if value is None else f"{value:.2f} s" if unit else f"{value:,}"
-
-
-def make():
-    """The record of a run in which every button is pressed, once what came before is over."""
-    from d2lmgpu.course.breaking.view import Running
-
-    running = Running(3)
-
-    def waited_for(found):
-        deadline = time.monotonic() + MOST
-        while not (result := found()):
-            if not running.runs or time.monotonic() > deadline:
-                raise SystemExit(f"The lab did not go on: {running.message}")
-            time.sleep(0.1)
-        return result
-
-    running.start()
-    try:
-        for name in PRESSED:
-            waited_for(lambda: name in running.offered())  # noqa: B023, called at once
-            time.sleep(2)
-            running.press(name)
-            print(waited_for(running.done)["rows"], flush=True)
-    finally:
-        running.stop()
-    return store.provenance("python -m d2lmgpu.course.breaking.record") | {
-        "data": "3,000 images of Fashion-MNIST, a batch of 120 over three hosts, 100 Mbit/s",
-        "outcomes": running.outcomes,
-    }
-
-
-if __name__ == "__main__":
-    print("Written to", store.write("records", STEM, make()))
+    def _repr_html_(self):
+        shown = recorded()
+        note = "In a live notebook you press the buttons yourself. Here is one run, recorded on"
+        shown["provenance"] = f"{note} {shown['provenance']}"
+        data = json.dumps(shown, separators=(",", ":")).replace("</", "<\\/")
+        files = " ".join(name.rpartition("/")[2] for name in (*SCRIPTS, IN_PAGE))
+        head = "<tr><td></td><th>predicted</th><th>recorded</th></tr>"
+        tables = "".join(
+            f"<table><caption>{escape(one['title'])}</caption>{head}"
+            + "".join(f"<tr><th>{escape(label)}</th><td>{predicted:.3g} {unit}</td>"
+                      f"<td>{measured:.3g} {unit}</td></tr>"
+                      for label, unit, predicted, measured in one["rows"]) + "</table>"
+            for one in shown["outcomes"]
+        )  # fmt: skip
+        return (
+            f"{inlined(*STYLES)}"
+            f'<div class="breaking-recorded" data-scripts="{files}">'
+            f'<script type="application/json">{data}</script>'
+            f"<p>{escape(shown['provenance'])}</p>{tables}</div>"
+            f"{inlined(*SCRIPTS, IN_PAGE)}"
+        )

@@ -1,17 +1,12 @@
-"""The break-it lab in a notebook: a widget over a process that has hosts and a training.
-
-Where hosts cannot be made, and in a built page, it shows the recorded run (``record``).
-"""
+"""The break-it lab in a notebook: a widget over a process that has hosts and a training."""
 
 import json
 import os
 import subprocess
-import sys
 import threading
-import weakref
 
 import anywidget
-from traitlets import Bool, Dict, HasTraits, List, Unicode
+from traitlets import Bool, Dict, List, Unicode
 
 from d2lmgpu.cluster import box
 from d2lmgpu.course.breaking import keeper, record
@@ -19,29 +14,48 @@ from d2lmgpu.figures.site import BOOK
 from d2lmgpu.machine.files import PACKAGE
 
 
-class Running(HasTraits):
-    """Hosts and a training on them, in a process of their own; what it says are these traits."""
+def BreakIt(num_hosts=3):
+    """So many hosts, a training on them, and buttons that harm it: the last line of a cell.
 
-    message = Unicode()
-    buttons, outcomes = List(), List()
-    now = Dict()
-    runs = Bool()
+    Nothing is made before the button *Start* is pressed. Without the rights to make hosts, and in
+    a built page, it shows what was recorded.
+    """
+    return record.Page() if os.environ.get(BOOK) else Lab(num_hosts)
+
+
+class Lab(anywidget.AnyWidget):
+    """The widget. Its traits are what the process says, or the record; the browser sends {"do": …},
+    the name of a method."""
+
+    _esm, _css = record.module(), record.styles()
+    present = None  # the one in this kernel that has hosts
+
+    message, provenance = (Unicode().tag(sync=True) for _ in range(2))
+    buttons, outcomes = (List().tag(sync=True) for _ in range(2))
+    now, runs = Dict().tag(sync=True), Bool().tag(sync=True)
 
     def __init__(self, num_hosts):
         super().__init__()
         self.num_hosts, self.process = num_hosts, None
+        if lacking := box.missing():
+            self.set_trait("outcomes", record.recorded()["outcomes"])
+            of = record.recorded()["provenance"]
+            self.provenance = f"No hosts here: that needs {'; '.join(lacking)}. Recorded on {of}"
+        self.on_msg(lambda lab, content, buffers: getattr(self, content.pop("do"))(**content))
 
     def start(self):
-        """Make hosts and train on them; what was there before ends."""
-        self.stop()
+        """Make hosts and train on them; those that this kernel had before end."""
+        if Lab.present:
+            Lab.present.stop()
+        Lab.present = self
+        path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [*keeper.COMMAND, str(self.num_hosts)], text=True, start_new_session=True,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(PACKAGE.parent), *sys.path])},
+            env=os.environ | {"PYTHONPATH": path},
         )  # fmt: skip
         self.outcomes, self.now, self.runs, self.pressed = [], {}, True, 0
-        threading.Thread(target=_hear, args=(weakref.ref(self), self.process), daemon=True).start()
-        weakref.finalize(self, self.process.stdin.close)
+        threading.Thread(target=self._hear, args=(self.process,), daemon=True).start()
 
     def press(self, name):
         """Do a harm: the name of a button that is offered."""
@@ -60,69 +74,17 @@ class Running(HasTraits):
         return pressed if pressed.get("done") else None
 
     def stop(self):
-        """End the training and remove the hosts; nothing is left."""
+        """End the training and remove the hosts: nothing is left."""
         if self.process:
             self.process.stdin.close()
             self.process.wait()
-            self.process = None
+            self.message = "All has ended, and nothing is left of it."
 
-
-def _hear(running, process):
-    """Set the traits to what the process says, until it ends or nobody asks any more."""
-    for line in process.stdout:
-        if (one := running()) is None:
-            return
-        for name, value in json.loads(line).items():
-            setattr(one, name, value)
-        del one
-    words = process.stderr.read()
-    if (one := running()) is not None and one.process in (None, process):
-        one.runs, one.buttons = False, []
-        one.message = words.strip() or "All has ended, and nothing is left of it."
-
-
-class BreakIt:
-    """Three hosts, a training on them, and buttons that harm it: the last line of a cell.
-
-    Nothing is made before the button *Start* is pressed. ``view.running`` is what it starts.
-    Without the rights to make hosts, and in a built page, it shows what was recorded.
-    """
-
-    def __init__(self, num_hosts=3):
-        self.num_hosts, self.view = num_hosts, None
-
-    def _repr_mimebundle_(self, **kwargs):
-        if os.environ.get(BOOK):
-            return {"text/html": record.page()}
-        self.view = self.view or BreakItView(self.num_hosts)
-        return self.view._repr_mimebundle_(**kwargs)
-
-
-class BreakItView(anywidget.AnyWidget):
-    """The widget: what ``Running`` says, or the record; the browser sends {"do": …}."""
-
-    _esm, _css = record.module(), record.styles()
-
-    message, lacking, provenance = (Unicode().tag(sync=True) for _ in range(3))
-    buttons, outcomes = (List().tag(sync=True) for _ in range(2))
-    now = Dict().tag(sync=True)
-    runs = Bool().tag(sync=True)
-
-    def __init__(self, num_hosts):
-        self.running = Running(num_hosts)
-        super().__init__()
-        self.lacking = "; ".join(box.missing())
-        if self.lacking:
-            for name, value in record.recorded().items():
-                setattr(self, name, value)
-        names = ["message", "buttons", "outcomes", "now", "runs"]
-        self.running.observe(lambda change: setattr(self, change["name"], change["new"]), names)
-        self.on_msg(lambda view, content, buffers: self.hear(**content))
-
-    def hear(self, do, name=""):
-        if do == "press":
-            self.running.press(name)
-        elif do == "start":
-            self.running.start()
-        elif do == "stop":
-            self.running.stop()
+    def _hear(self, process):
+        for line in process.stdout:
+            if self.process is process:
+                for name, value in json.loads(line).items():
+                    setattr(self, name, value)
+        if self.process is process:
+            self.runs, self.buttons, self.now = False, [], {}
+            self.message = process.stderr.read().strip() or self.message

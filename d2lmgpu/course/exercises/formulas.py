@@ -9,7 +9,7 @@ import numpy as np
 from d2lmgpu.course.exercises.registry import EXERCISES, Wrong, array, exercise
 
 SHORT = reprlib.Repr()
-SHORT.maxlist, SHORT.maxother, SHORT.maxstring = 8, 60, 60
+SHORT.maxlist, SHORT.maxother, SHORT.maxstring = 9, 60, 60
 
 
 def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized=True):
@@ -36,6 +36,9 @@ def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized
         for case, one, value in zip(drawn, found, expected, strict=True):
             if not close(one, value, tolerance):
                 reason, words = slip(slips, drawn, found, tolerance)
+                if one.ndim == 1:
+                    wrong = [i for i in range(len(one)) if not close(one[i], value[i], tolerance)]
+                    words = f"The first wrong one is at index {wrong[0]}. {words}"
                 text = f"{shown(right, case)}: {small(what)} is {far(one, value, sized)}."
                 raise Wrong(reason, f"{text} {words}".strip())
         return says

@@ -37,8 +37,9 @@ class BreakingLab {
   }
 
   #press(button) {
-    if (button) this.source.send({ do: button.dataset.do, name: button.dataset.name ?? "" });
-    if (button?.dataset.do === "press") this.chosen = undefined; // the newest is shown
+    if (!button || button.ariaDisabled === "true") return;
+    this.source.send({ ...button.dataset });
+    if (button.dataset.do === "press") this.chosen = undefined; // the newest is shown
   }
 
   /** Draw what has changed, once a frame. */
@@ -57,8 +58,7 @@ class BreakingLab {
     this.form.hidden = outcomes.length < 2;
     this.choice.show(texts, String(shown));
     const outcome = outcomes[shown];
-    this.message.textContent = this.recorded
-      ? `${outcome.title}: ${outcome.said}.` : this.source.get("message");
+    this.message.textContent = this.source.get(this.recorded ? "provenance" : "message");
     const drawn = outcome ?? (now.lanes ? now : null);
     this.picture.innerHTML = drawn ? this.#timeline(drawn) : "";
     this.table.hidden = !outcome;
@@ -72,7 +72,8 @@ class BreakingLab {
       ? button("stop", "Stop, and remove the hosts")
       : button("start", "Start: make three hosts, and train on them"));
     BreakingLab.#fill(this.harms, this.source.get("buttons").map(({ name, label, seconds }) => {
-      const cost = seconds === null ? "" : ` <small>predicted ${LabWords.number(seconds)} s</small>`;
+      const cost = seconds === null ? ""
+        : ` <small>predicted ${seconds.toFixed(seconds < 1 ? 2 : 1)} s</small>`;
       return `<button type="button" data-do="press" data-name="${name}"
         aria-disabled="${seconds === null}">${LabWords.html(label)}${cost}</button>`;
     }).join(""));
@@ -91,7 +92,7 @@ class BreakingLab {
     });
   }
 
-  #timeline({ lanes, seconds, at }) {
+  #timeline({ lanes, seconds, at, title, said }) {
     const share = (x) => ((100 * x) / seconds).toFixed(2);
     const look = (what) => `breaking-${what.replaceAll(" ", "-")}`;
     const names = Object.keys(lanes).sort();
@@ -116,7 +117,8 @@ class BreakingLab {
       ticks.push(`<span style="left: ${share(x + zero)}%">${x}</span>`);
     }
     const since = at === undefined ? "seconds, now is 0" : "seconds since the harm";
-    return `<p class="lab-key">${key}</p>${rows.join("")}
+    const caption = title ? `<p><strong>${LabWords.html(`${title}: ${said || "…"}`)}</strong></p>` : "";
+    return `${caption}<p class="lab-key">${key}</p>${rows.join("")}
       <div class="lab-lane breaking-axis" aria-hidden="true"><span></span><div>${ticks.join("")}</div></div>
       <p class="lab-note breaking-since">${since}, ${this.recorded ? "recorded" : "measured"}</p>`;
   }

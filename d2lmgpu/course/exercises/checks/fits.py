@@ -50,7 +50,7 @@ def two_peaks(g):
         fixed, image = int(g.integers(200, 400)), int(g.integers(5, 20))
         memory = int(fixed + image * room * g.integers(2, 9))
         yield 4, fixed + 4 * image, 12, fixed + 12 * image, memory
-    yield 4, fixed + 4 * image, 12, fixed + 12 * image, fixed - 1
+    yield 4, fixed + 4 * image, 12, fixed + 12 * image, fixed - 3 * image
 
 
 formula(
@@ -70,6 +70,12 @@ formula(
                 max(0, (memory - peak1) * (b2 - b1) / (peak2 - peak1) + b1)
             ),
             "A part of an image is none.",
+        ),
+        "negative": (
+            lambda b1, peak1, b2, peak2, memory: (
+                (memory - peak1) * (b2 - b1) // (peak2 - peak1) + b1
+            ),
+            "Where not even one image fits, it is 0, and not less.",
         ),
         "up": (
             lambda b1, peak1, b2, peak2, memory: tried(b1, peak1, b2, peak2, memory) + 1,

@@ -38,7 +38,7 @@ formula(
         "total": (lambda spans: [b - a for a, b in spans], "These are total times."),
         "twice": (
             lambda spans: [
-                b - a - sum(d - c for c, d in spans if a < c and d < b) for a, b in spans
+                b - a - sum(d - c for c, d in spans if a < c and d <= b) for a, b in spans
             ],
             "What is two levels down has been taken off twice.",
         ),

@@ -16,13 +16,16 @@ def in_place(allreduce, g):
     for k in (1, 2, 4):
         data = [g.normal(size=(3, 2)) for _ in range(k)]
         before, total = list(data), np.sum(data, axis=0)
+        was = [array.copy() for array in data]
         allreduce(data)
         for rank, kept in enumerate(before):
             off = distance(kept, total)
             if off > 1e-9:
                 rebound = any(distance(np.asarray(one), total) < 1e-9 for one in data)
                 reason = "rebinding" if rebound and data[rank] is not kept else "value"
-                text = f"Device {rank} of {k}: its array is {off:.1%} away from the sum."
+                far = f"{off:.1%} away from the sum"
+                far = far if (kept != was[rank]).any() else "still what it was before the call"
+                text = f"Device {rank} of {k}: its array is {far}."
                 if reason == "rebinding":
                     text += " The list holds another array now; the device's own was not written."
                 raise Wrong(reason, text)

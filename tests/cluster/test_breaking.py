@@ -1,0 +1,100 @@
+"""The break-it lab without a browser: hosts, two harms, training that goes on, and nothing left."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import psutil
+import pytest
+
+from d2lmgpu.course.breaking import keeper
+from d2lmgpu.course.breaking.view import BreakIt
+
+LIMIT = 240
+
+
+def until(found):
+    """What ``found()`` gives, once it is something."""
+    deadline = time.monotonic() + LIMIT
+    while not (result := found()):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    return result
+
+
+def traces():
+    """The processes of the lab, and the namespaces of networks but this one."""
+    found, mine = set(), os.readlink("/proc/self/ns/net")
+    for process in psutil.process_iter():
+        try:
+            words = " ".join(process.cmdline())
+            here = os.readlink(f"/proc/{process.pid}/ns/net") == mine
+        except (OSError, psutil.Error):
+            continue
+        if keeper.COMMAND[-1] in words or (not here and "/dev/shm/c" in words):
+            found.add(process.pid)
+    return found
+
+
+@pytest.fixture
+def lab():
+    """A lab that trains; at the end nothing is left of it."""
+    before, files = traces(), set(os.listdir("/dev/shm"))
+    lab = BreakIt(num_hosts=3)
+    lab.start()
+    yield lab
+    lab.stop()
+    assert traces() <= before
+    assert not {"cluster", "checkpoints", "log"} & (set(os.listdir("/dev/shm")) - files)
+
+
+def harmed(lab, name):
+    """What the harm has cost, once training went on."""
+    until(lambda: name in lab.offered() or lab.process.poll())
+    assert lab.runs, lab.message
+    lab.press(name)
+    return until(lambda: lab.done() or lab.process.poll())
+
+
+def rows(outcome):
+    return {label: (predicted, measured) for label, _, predicted, measured in outcome["rows"]}
+
+
+def test_two_harms_and_the_training_goes_on(lab):
+    killed, filled = harmed(lab, "worker"), harmed(lab, "fill")
+    cost = rows(killed)
+    for predicted, measured in cost.values():
+        assert predicted is not None and measured is not None
+    assert cost["images lost in the epoch"] == cost["images counted twice"] == (0, 0)
+    assert cost["until training is where it was"][1] == pytest.approx(
+        sum(cost[part][1] for part in list(cost)[:4]), abs=0.01
+    )
+    assert cost["images computed again"][1] == 120 * cost["updates repeated"][1] <= 20 * 120
+    assert set(killed["lanes"]) == {"n1", "n2", "n3"}
+    for lane in killed["lanes"].values():
+        spans = [what for what, _, _ in lane if what != "saves"]
+        assert spans[0] in ("trains", "starts Python") and spans[-1] == "trains"
+        assert "starts Python" in spans and all(a <= b for _, a, b in lane)
+    assert rows(filled)["updates repeated"] == (0, 0), "a full disk has stopped it"
+    assert "free" in until(lab.offered) and "fill" not in lab.offered()
+
+
+@pytest.mark.parametrize("whom", ["kernel", "keeper"])
+def test_who_is_killed_takes_all_along(whom):
+    """Hosts, processes and links are gone at once, with the namespaces."""
+    before = traces()
+    code = (
+        "import sys, time\nfrom d2lmgpu.course.breaking.view import BreakIt\n"
+        "lab = BreakIt(2)\nlab.start()\n"
+        "while 'Python starts' not in lab.message: time.sleep(0.05)\n"
+        "print(lab.process.pid, flush=True)\ntime.sleep(600)"
+    )
+    kernel = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    pid = int(kernel.stdout.readline())
+    assert len(traces() - before) > 3, "a keeper, a launcher and two hosts"
+    os.kill({"kernel": kernel.pid, "keeper": pid}[whom], signal.SIGKILL)
+    until(lambda: traces() <= before)
+    kernel.kill()
+    kernel.communicate()
