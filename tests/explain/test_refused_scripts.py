@@ -148,6 +148,21 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
     assert untouched(folder)
 
 
+def test_threads_and_cores_are_those_of_the_thread_that_trains(folder):
+    """Also where the clock ends the run, in a thread that the script has not pinned."""
+    script = written(folder, """
+        import os
+        import torch
+        core = min(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {core})
+        torch.set_num_threads(3)
+    """ + textwrap.indent(TRAINS.replace("range(30)", "range(10**9)"), 8 * " "))  # fmt: skip
+    limits = Limits(steps=10**9, seconds=0.5, least=15)
+    (report,) = run(script, [], 1, answer.OBSERVER, limits=limits).reports
+    assert report["end"] == "seconds" and report["steps"] >= 15
+    assert len(report["cores"]) == 1 and report["threads"] == 3
+
+
 def test_what_the_script_sets_of_its_process_has_a_line(folder):
     script = written(
         folder,

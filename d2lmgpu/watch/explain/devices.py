@@ -85,7 +85,7 @@ class Devices(lanes.Steps):
         self.seen += 1
         if self.seen == WARM:
             self.samples, self.faults = Samples(self, self.watch.where), faults()
-            self.exchanges = 0
+            self.exchanges, self.set_up = 0, facts(self.watch)
         elif self.seen > WARM:
             self.keep()
 
@@ -116,7 +116,7 @@ class Devices(lanes.Steps):
         calls = [["all_reduce", where, self.exchanges, size, spent, spent]]
         zeros = dict.fromkeys(("elements", "exchanging", "operations", "doubles", "casts",
                                "python_threads"), 0)  # fmt: skip
-        return {"devices": [facts(self.watch) | zeros | {
+        return {"devices": [self.set_up | zeros | {
             "rank": number, "in_threads": True, "measured": len(rank), "ddp": False,
             "steps_told": [step[:3] for step in rank], "faults": faults() - self.faults,
             "rows": sum(step[3] for step in rank), "backwards_told": len(rank), "prints": [],

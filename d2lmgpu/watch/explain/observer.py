@@ -38,7 +38,7 @@ class Observer:
             self.operations.__enter__()
         elif number == WARM + COUNTED:
             self.operations.__exit__(None, None, None)
-            self.counted = len(self.parts.steps)
+            self.counted, self.set_up = len(self.parts.steps), facts(self.watch)
             self.before, self.hooks.counting, self.faults = threads(), True, faults()
             self.samples = Samples(self.parts, self.watch.where)
 
@@ -74,7 +74,7 @@ class Observer:
         groups = self.watch.steps.leading.param_groups if self.watch.steps.leading else []
         values = values or [p for group in groups for p in group["params"]]
         return {
-            **facts(self.watch),
+            **self.set_up,
             "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
             "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
             "loaders": [self._loader(*one) for one in hooks.loaders],
@@ -92,7 +92,7 @@ class Observer:
 
 
 def facts(watch):
-    """Threads and cores of this process, and what has set them."""
+    """Threads and cores of this thread, which trains, and what has set them."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
         "threads": watch.torch.get_num_threads(), "cores": cores, "set": watch.set,
