@@ -31,7 +31,7 @@ def enter(part: str) -> None:
     except PackageNotFoundError as error:
         raise ImportError("PyTorch is not installed here: pip install torch") from error
     course = Path(FOLDER).absolute()
-    for place in (files.CHAPTERS, files.RECORDS):
+    for place in (files.CHAPTERS, files.CLUSTERS, files.RECORDS):
         if not (course / place.name).exists():
             shutil.copytree(place, course / place.name)
     os.chdir(course / "chapters" / part)

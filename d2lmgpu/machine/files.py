@@ -6,4 +6,5 @@ PACKAGE = Path(__file__).resolve().parents[1]
 INSTALLED = PACKAGE / "files"  # as pyproject.toml says
 COURSE = INSTALLED if INSTALLED.is_dir() else PACKAGE.parent
 CHAPTERS = COURSE / "chapters"
+CLUSTERS = COURSE / "clusters"
 RECORDS = COURSE / "records"

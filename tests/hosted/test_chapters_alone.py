@@ -11,6 +11,7 @@ NAMES = [
     "scratch/pytorch",  # a lab, and a record
     "concise/torchrun",  # a script beside it
     "lab/training-lab",  # other chapters
+    "clusters/when-a-machine-dies",  # job files
 ]
 
 

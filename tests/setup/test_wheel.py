@@ -30,9 +30,8 @@ def test_a_wheel_holds_the_package_and_leaves_nothing(tmp_path):
     (wheel,) = tmp_path.glob("d2lmgpu-*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
     package = {name for name in names if name.startswith("d2lmgpu/")}
-    course = {
-        f"d2lmgpu/files/{name}" for name in names if name.startswith(("chapters/", "records/"))
-    }
+    rooms = ("chapters/", "clusters/", "records/")
+    course = {f"d2lmgpu/files/{name}" for name in names if name.startswith(rooms)}
     about = {name for name in held if name.startswith("d2lmgpu-")}
     assert held - about == package | course - {"d2lmgpu/files/chapters/conftest.py"}
     (commands,) = [name for name in about if name.endswith("/entry_points.txt")]
