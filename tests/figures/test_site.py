@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from d2lmgpu.course.breaking import record
 from d2lmgpu.figures.site import PACKAGE, inlined
 from d2lmgpu.lab import scripts
 
@@ -59,18 +60,19 @@ def test_a_style_reaches_only_its_own_elements(file):
         for selector in re.split(r",(?![^(]*\))", block)  # not within :is(…)
     ]
     assert selectors
-    assert [
-        s for s in selectors if not s.startswith((".explore", ".lab-", ".prediction", "@media"))
-    ] == []
+    own = (".explore", ".lab-", ".prediction", ".breaking", "@media")
+    assert [selector for selector in selectors if not selector.startswith(own)] == []
 
 
 @of_each(SCRIPTS + STYLES)
 def test_the_book_serves_it_once(file):
-    """Itself or in its folder; and loads it on all pages, or by the loader of the lab's scripts."""
+    """Itself or in its folder; and loads it on all pages, or by the loader of the labs' scripts."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
     served = settings["html_static_path"]
     assert [str(path.relative_to(ROOT)) in served for path in (file, file.parent)].count(True) == 1
     loaded = settings["html_js_files"] + settings["html_css_files"] + list(scripts.IN_BOOK)
+    brought = [name for name in (*record.SCRIPTS, record.IN_PAGE) if name.startswith(record.OWN)]
+    loaded += [name.rpartition("/")[2] for name in brought]
     assert loaded.count(file.name) == 1
 
 

@@ -26,7 +26,8 @@ class BreakingLab {
     [this.run, this.harms, this.form, this.message, this.picture, this.table] = this.root.children;
     this.source = source;
     this.recorded = Boolean(source.get("provenance"));
-    this.choice = new LabChoice(this.form, "harm", this.recorded ? "Recorded" : "So far", (value) => {
+    const legend = this.recorded ? "Recorded" : "So far";
+    this.choice = new LabChoice(this.form, "harm", legend, (value) => {
       this.chosen = Number(value);
       this.#show();
     });
@@ -74,8 +75,8 @@ class BreakingLab {
     BreakingLab.#fill(this.harms, this.source.get("buttons").map(({ name, label, seconds }) => {
       const cost = seconds === null ? ""
         : ` <small>predicted ${seconds.toFixed(seconds < 1 ? 2 : 1)} s</small>`;
-      return `<button type="button" data-do="press" data-name="${name}"
-        aria-disabled="${seconds === null}">${LabWords.html(label)}${cost}</button>`;
+      const does = `data-do="press" data-name="${name}" aria-disabled="${seconds === null}"`;
+      return `<button type="button" ${does}>${LabWords.html(label)}${cost}</button>`;
     }).join(""));
   }
 
@@ -83,7 +84,10 @@ class BreakingLab {
   static #fill(place, html) {
     const made = document.createElement("div");
     made.innerHTML = html;
-    if (made.children.length !== place.children.length) return place.replaceChildren(...made.children);
+    if (made.children.length !== place.children.length) {
+      place.replaceChildren(...made.children);
+      return;
+    }
     [...made.children].forEach((one, index) => {
       const old = place.children[index];
       if (old.isEqualNode(one)) return;
@@ -98,7 +102,7 @@ class BreakingLab {
     const names = Object.keys(lanes).sort();
     const there = Object.values(lanes).flat();
     const shown = BreakingLab.WHAT.filter((what) => there.some((span) => span[0] === what));
-    const key = shown.map((what) => `<span><i class="lab-mark ${look(what)}"></i>${what}</span>`).join(" ");
+    const mark = (what) => `<span><i class="lab-mark ${look(what)}"></i>${what}</span>`;
     const line = at === undefined ? "" : `<b style="left: ${share(at)}%"></b>`;
     const rows = names.map((name) => {
       const bars = lanes[name].map(([what, from, to]) => {
@@ -117,9 +121,12 @@ class BreakingLab {
       ticks.push(`<span style="left: ${share(x + zero)}%">${x}</span>`);
     }
     const since = at === undefined ? "seconds, now is 0" : "seconds since the harm";
-    const caption = title ? `<p><strong>${LabWords.html(`${title}: ${said || "…"}`)}</strong></p>` : "";
-    return `${caption}<p class="lab-key">${key}</p>${rows.join("")}
-      <div class="lab-lane breaking-axis" aria-hidden="true"><span></span><div>${ticks.join("")}</div></div>
+    const words = title ? LabWords.html(`${title}: ${said || "…"}`) : "";
+    const caption = words ? `<p><strong>${words}</strong></p>` : "";
+    return `${caption}<p class="lab-key">${shown.map(mark).join(" ")}</p>${rows.join("")}
+      <div class="lab-lane breaking-axis" aria-hidden="true">
+        <span></span><div>${ticks.join("")}</div>
+      </div>
       <p class="lab-note breaking-since">${since}, ${this.recorded ? "recorded" : "measured"}</p>`;
   }
 
