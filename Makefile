@@ -90,11 +90,11 @@ test: setup  ## everything, two things at a time
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
-LIVE := browser check explain hosted process
+LIVE := browser hosted process
 test-package: setup
 	$(PYTEST) tests $(foreach room,backends book cluster hub $(LIVE),--ignore tests/$(room))
 
-test-live: setup  # front ends, launched workers, other people's scripts: hundreds of processes
+test-live: setup  # front ends and launched workers: hundreds of processes
 	$(PYTEST) $(LIVE:%=tests/%)
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work

@@ -6,11 +6,14 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 
 from d2lmgpu.cluster import box, inside, state
+
+SECONDS = 10  # in which nothing of a run may be left
 
 
 def cluster_command(*words, folder, **options):
@@ -78,6 +81,13 @@ class Cluster(inside.Hosts):
         return [
             (host, thing) for host in alive for thing in self.processes(host) + self.files(host)
         ]
+
+    def left_at_last(self):
+        """What is still left then: an ssh daemon there outlives the caller's ssh by a moment."""
+        start = time.monotonic()
+        while (left := self.left()) and time.monotonic() - start < SECONDS:
+            time.sleep(0.05)
+        return left
 
 
 class SlurmCluster(Cluster):

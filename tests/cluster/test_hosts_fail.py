@@ -54,7 +54,7 @@ def test_the_cause_is_told_by_rank_and_host(cluster, way, said):
         assert 'raise ValueError("my shard is empty")' in message  # the source, from here
     if way["rank"]:
         assert message.endswith(f"rank {way['rank']} begins")
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []
 
 
 def test_a_host_that_does_not_answer(cluster):
@@ -66,7 +66,7 @@ def test_a_host_that_does_not_answer(cluster):
         cluster.link("n2", upward=True)
     with pytest.raises(LaunchError, match=r"^Host nowhere\.invalid cannot be used: .*resolve"):
         launch(print, hosts=["nowhere.invalid"], num_processes=1)
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []
 
 
 @pytest.mark.parametrize("what", ["torch", "package", "Python", "folder"])
@@ -94,7 +94,7 @@ def test_a_host_that_has_another_version(two_hosts, what, tmp_path, monkeypatch)
     subprocess.run(["nsenter", "-t", str(first), "-m", "mount", "--bind", own, there], check=True)
     with pytest.raises(LaunchError, match=f"^Host n2 .*{re.escape(said)}"):
         launch(print, hosts=HOSTS, num_processes=1)
-    assert two_hosts.left() == []
+    assert two_hosts.left_at_last() == []
 
 
 def test_what_cannot_be_sent_is_named_and_nothing_starts(cluster):
@@ -105,4 +105,4 @@ def test_what_cannot_be_sent_is_named_and_nothing_starts(cluster):
 def test_what_cannot_come_back_is_named(cluster):
     with pytest.raises(LaunchError, match=r"^Worker [01] of 2, on n[12], .*returned a lock"):
         launch(threading.Lock, hosts=HOSTS, num_processes=1)
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []

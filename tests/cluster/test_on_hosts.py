@@ -48,7 +48,7 @@ def test_ranks_hosts_and_results(cluster, capfd):
     places = [(rank, host) for rank, host in enumerate(["n3", "n3", "n1", "n1"])]
     assert found == [(rank, 4, host, (f"cpu:{rank % 2}",) * 2, 6) for rank, host in places]
     assert capfd.readouterr().out == "hello from rank 0\n"
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []
 
 
 def three_updates(net, batches, lr, train_shard):
@@ -108,7 +108,7 @@ def test_the_page_s_worker_trains_on_two_hosts_and_reports_to_its_lab(
     told = [json.loads(line) for line in os.read(reader, 1 << 20).splitlines()]
     assert {event["event"] for event in told} == {"batch", "loss", "point"}
     assert all(abs(event["time"] - time.monotonic()) < 60 for event in told)
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []
 
 
 def test_a_large_function_and_a_large_result_pass(cluster):

@@ -19,13 +19,6 @@ from d2lmgpu.launch import LaunchError, Slurm, launch
 SECONDS = 10
 
 
-def left_nothing(slurm):
-    start = time.monotonic()
-    while left := slurm.left():
-        assert time.monotonic() - start < SECONDS, left
-        time.sleep(0.05)
-
-
 def test_the_worker_runs_on_the_nodes_unchanged(slurm, capfd):
     found = launch(where_am_i, "hello", hosts=Slurm(nodes=2, gpus=2, time=5), num_processes=2)
     hosts = ["n1", "n1", "n2", "n2"]
@@ -33,7 +26,7 @@ def test_the_worker_runs_on_the_nodes_unchanged(slurm, capfd):
         (rank, 4, host, (f"cpu:{rank % 2}",) * 2, 6) for rank, host in enumerate(hosts)
     ]
     assert capfd.readouterr().out == "hello from rank 0\n"
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
 
 
 def test_a_held_job_is_used_and_kept(slurm):
@@ -48,7 +41,7 @@ def test_a_held_job_is_used_and_kept(slurm):
         assert slurm.jobs() == [f"{number} RUNNING"]
     finally:
         slurm.ask("scancel", number)
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
     with pytest.raises(LaunchError, match=f"^Job {number} is cancelled"):
         launch(print, hosts=Slurm(job=number), num_processes=1)
 
@@ -65,7 +58,7 @@ def test_the_cause_is_told_by_rank_and_host(slurm, way, said):
         launch(fails, way, hosts=Slurm(nodes=2), num_processes=2)
     assert str(caught.value).startswith(said)
     assert str(caught.value).endswith(f"rank {way['rank']} begins")
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
 
 
 def test_salloc_and_srun_listen_on_the_bridge_only(slurm):
@@ -169,7 +162,7 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
     while slurm.jobs() != [f"{before} RUNNING"]:
         assert time.monotonic() - start < SECONDS, slurm.jobs()
     slurm.ask("scancel", before)
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
 
 
 @pytest.mark.parametrize(
@@ -191,7 +184,7 @@ def test_what_slurm_cannot_give_is_told_with_what_it_can(slurm, wanted, said):
     assert said in str(caught.value)
     there = "There is: gpu: 2 nodes with gpu:2 and 4 cores, for at most 1:00:00"
     assert "job" in wanted or there in str(caught.value)
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
 
 
 def test_no_slurm_is_told(slurm, monkeypatch, tmp_path):

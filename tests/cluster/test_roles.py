@@ -62,7 +62,7 @@ def test_two_hosts_of_two_workers_compute_what_one_process_computes(cluster):
         for one, right, first in zip(found, expected, by_rank[0]):
             assert np.linalg.norm(one - right) <= 1e-5 * np.linalg.norm(right)
             assert np.array_equal(one, first)
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []
 
 
 def who_am_i():
@@ -92,7 +92,7 @@ def test_kv_s_ranks_are_launch_s_and_nothing_listens_outside(cluster, capfd):
         assert (kv_rank, numbers, total) == (rank, [rank, rank % 2, 6], [15.0, 15.0])
         assert host == ["n3", "n2", "n1"][rank // 2]
         assert listening == {(cluster.state["hosts"][host]["address"], True)}
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []
 
 
 def dies(way):
@@ -126,4 +126,4 @@ def test_when_one_dies_all_end_and_the_cause_is_told(cluster, way, said):
     with pytest.raises(LaunchError) as caught:
         launch(dies, way, hosts=HOSTS, num_processes=2, num_servers=2)
     assert str(caught.value).startswith(said)
-    assert cluster.left() == []
+    assert cluster.left_at_last() == []

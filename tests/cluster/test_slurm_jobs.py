@@ -42,12 +42,6 @@ def running(slurm):
     return slurm.ask("squeue", "--noheader", "--format=%F").splitlines()
 
 
-def left_nothing(slurm):
-    start = time.monotonic()
-    while left := slurm.left():
-        assert time.monotonic() - start < 10, left
-
-
 def weights(file):
     return torch.cat([value.flatten() for value in torch.load(file)["net"].values()])
 
@@ -81,7 +75,7 @@ def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, cours
     one = weights("alone.pt")
     for file in ("slurm.pt", "ssh.pt"):
         assert apart(weights(file), one) < 1e-5
-    assert slurm.left() == []
+    assert slurm.left_at_last() == []
 
 
 def test_mxnet_s_roles_train_as_one_process_does(slurm, course):
@@ -95,7 +89,7 @@ def test_mxnet_s_roles_train_as_one_process_does(slurm, course):
     assert set(one) == set(four) and len(one) == 8
     for name in one:
         assert np.linalg.norm(four[name] - one[name]) < 1e-5 * np.linalg.norm(one[name]), name
-    assert slurm.left() == []
+    assert slurm.left_at_last() == []
 
 
 def test_when_one_of_mxnet_s_workers_fails_all_end(slurm, course):
@@ -107,7 +101,7 @@ def test_when_one_of_mxnet_s_workers_fails_all_end(slurm, course):
     number = submitted(slurm, "clusters/jobs/mxnet.sbatch", *SMALL)
     said = (course / f"mxnet-{number}.out").read_text()
     assert "OSError: no data" in said and "epoch" not in said
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
 
 
 def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(slurm, course):
@@ -119,7 +113,7 @@ def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(s
     lines = [json.loads(x) for f in course.glob("timeline/*") for x in f.read_text().splitlines()]
     begun = sorted((line["step"], line["host"]) for line in lines if line["what"] == "begins")
     assert begun == [(0, "n1"), (0, "n2"), (3, "n1"), (3, "n2")]
-    assert slurm.left() == []
+    assert slurm.left_at_last() == []
 
 
 def test_an_array_runs_one_job_a_learning_rate(slurm, course):
@@ -138,4 +132,4 @@ def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):
                 break
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=10)
-    left_nothing(slurm)
+    assert slurm.left_at_last() == []
