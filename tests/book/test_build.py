@@ -5,6 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+import yaml
 from bs4 import BeautifulSoup
 from nbformat import v4, write
 from programs import program
@@ -20,11 +21,12 @@ def book(tmp_path, monkeypatch):
     for name in ("assets", "tools"):
         (tmp_path / name).symlink_to(ROOT / name)
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: one\n")
-    for name in ("figures/explorer.css", "figures/explorer.js"):  # see _config.yml
-        copy = tmp_path / "d2lmgpu" / name
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / "d2lmgpu" / name, copy)
-    shutil.copytree(ROOT / "d2lmgpu" / "lab" / "web", tmp_path / "d2lmgpu" / "lab" / "web")
+    settings = yaml.safe_load((ROOT / "_config.yml").read_text())
+    for name in settings["sphinx"]["config"]["html_static_path"]:
+        copy = tmp_path / name
+        if not copy.exists():
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy)
     (tmp_path / "d2lmgpu" / "module.py").write_text("one = 1\n")
     module = program("book")
     monkeypatch.setattr(module, "ROOT", tmp_path)
