@@ -69,7 +69,8 @@ class Cluster(inside.Hosts):
         return found
 
     def agents(self, host):
-        return [p for p in self.processes(host) if "d2lmgpu.hosts.agent" in p.cmdline()]
+        words = self.commands(host)  # those of a process that has just ended cannot be asked for
+        return [p for p in self.processes(host) if "d2lmgpu.hosts.agent" in words.get(p.pid, ())]
 
     def files(self, host):
         """What lies in the host's own folder for temporary files."""
