@@ -21,4 +21,23 @@ def inlined(*names: str) -> str:
 @cache
 def _element(name):
     tag = {".css": "style", ".js": "script"}[Path(name).suffix]
-    return f"<{tag}>{(PACKAGE / name).read_text()}</{tag}>"
+    return f"<{tag}>{joined(name)}</{tag}>"
+
+
+@cache
+def joined(*names: str) -> str:
+    """The files as one text."""
+    return "\n".join((PACKAGE / name).read_text() for name in names)
+
+
+def widget(drawn: str, *names: str) -> str:
+    """Scripts as the ES module of a widget: the class ``drawn`` of theirs shows it, and can end."""
+    render = f"""
+export default {{
+  render({{ model, el }}) {{
+    const lab = new {drawn}(el, model);
+    return () => lab.end();
+  }},
+}};
+"""
+    return f"{joined(*names)}\n{render}"

@@ -118,9 +118,7 @@ def refusal(words):
     lines = [re.sub("^salloc: (error|fatal): ", "", line) for line in words.splitlines()]
     said = ", ".join(line for line in lines if not line.startswith("salloc: "))
     try:
-        rows = ask(
-            "sinfo", "--noheader", "--format=%R: %D nodes with %G and %c cores, for at most %l"
-        )
+        rows = ask("sinfo", "--noheader", f"--format={HAS}")
         there = f" There is: {'; '.join(rows)}."
     except LaunchError:
         there = ""  # no Slurm answers

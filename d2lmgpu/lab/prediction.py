@@ -18,25 +18,22 @@ from html import escape
 import anywidget
 from traitlets import Dict
 
-from d2lmgpu.figures.site import BOOK, PACKAGE
+from d2lmgpu.figures.site import BOOK, joined
 from d2lmgpu.lab import predicted
 from d2lmgpu.lab.compared import COLUMNS, quantity, row, said
 from d2lmgpu.lab.predicted import PredictionError, need
+from d2lmgpu.lab.scripts import in_package
 from d2lmgpu.machine.checks import is_real
-
-WEB = PACKAGE / "lab" / "web"
 
 
 class Sheet(anywidget.AnyWidget):
     """One output in a live notebook: ``entry`` is what prediction.js draws."""
 
-    _esm = "\n".join(
-        [
-            *((WEB / name).read_text() for name in ("prediction.js", "predictions.js")),
-            "export default { render: predictionWidget };",
-        ]
+    _esm = (
+        joined(*in_package("prediction.js", "predictions.js"))
+        + "\nexport default { render: predictionWidget };"
     )
-    _css = (WEB / "prediction.css").read_text()
+    _css = joined(*in_package("prediction.css"))
     entry = Dict().tag(sync=True)
 
 

@@ -1,5 +1,14 @@
 """A reader's own script, run unchanged in processes that watch it: see ``run``."""
 
+import linecache
+import os
+
 
 class WatchError(ValueError):
     """A script was given that cannot be watched, or devices that are not there."""
+
+
+def line_of_code(where, folder) -> str:
+    """The line of code at "file:line", seen from ``folder``; empty if it cannot be read."""
+    file, _, number = where.rpartition(":")
+    return linecache.getline(os.path.join(folder, file), int(number)).strip()

@@ -70,8 +70,8 @@ class Watch:
 
         @wraps(real)
         def noted(*args, **kwargs):
-            if (line := self.where()) and what(*args, **kwargs):
-                self.set[what(*args, **kwargs)] = line
+            if (told := what(*args, **kwargs)) and (line := self.where()):
+                self.set[told] = line
             return real(*args, **kwargs)
 
         setattr(owner, name, noted)

@@ -4,19 +4,16 @@
 """
 
 import pytest
-from test_axe import AXE, FOUND
+from test_axe import faults
 from test_firefox import fox  # noqa: F401
-from test_pages import EVERY_PAGE, HTML, PAGES, visit
+from test_look import CUT
+from test_pages import EVERY_PAGE, PAGES, visit
 
 WIDTHS, SCHEMES = (360, 768, 1280, 1440), ("light", "dark")
-FITS = """() => {
-    for (const folded of document.querySelectorAll("details")) folded.open = true;
-    const { scrollWidth, clientWidth } = document.documentElement;
-    const cut = [...document.querySelectorAll("article pre")]
-        .filter(block => block.scrollWidth > block.clientWidth && innerWidth >= 1280)
-        .map(block => block.textContent.slice(0, 60));
-    return [scrollWidth <= innerWidth ? [] : [scrollWidth], cut];
-}"""
+FITS = f"""() => {{
+    const cut = ({CUT})(), {{ scrollWidth }} = document.documentElement;
+    return [scrollWidth <= innerWidth ? [] : [scrollWidth], innerWidth >= 1280 ? cut : []];
+}}"""
 
 
 @EVERY_PAGE
@@ -36,7 +33,7 @@ def test_chromium(browser, site, page):
             found[scheme, width] = opened.evaluate(FITS)
     opened.context.close()
     assert troubles == [] and moving == 0
-    assert {mode: faults for mode, faults in found.items() if faults != [[], []]} == {}
+    assert {mode: wrong for mode, wrong in found.items() if wrong != [[], []]} == {}
 
 
 @EVERY_PAGE
@@ -46,12 +43,8 @@ def test_axe(browser, built, page, scheme):
     for width in WIDTHS:
         window = {"width": width, "height": 800}
         with browser.new_context(color_scheme=scheme, viewport=window) as context:
-            opened = context.new_page()
-            opened.goto((HTML / f"{page}.html").as_uri())
-            opened.evaluate("() => window.MathJax?.startup?.promise")
-            opened.add_script_tag(path=AXE)
-            found[width] = opened.evaluate(FOUND, {})
-    assert {width: faults for width, faults in found.items() if faults} == {}
+            found[width] = faults(context.new_page(), page, {})
+    assert {width: those for width, those in found.items() if those} == {}
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -61,6 +54,6 @@ def test_firefox(fox, site, width, scheme):  # noqa: F811
     for page in PAGES:
         fox.open(f"{site}/{page}.html", width)
         fox.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
-        faults = [*fox.evaluate(f"({FITS})()"), fox.troubles()]
-        found |= {page: faults} if faults != [[], [], []] else {}
+        wrong = [*fox.evaluate(f"({FITS})()"), fox.troubles()]
+        found |= {page: wrong} if wrong != [[], [], []] else {}
     assert found == {}

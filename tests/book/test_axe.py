@@ -23,6 +23,14 @@ RUNS = {"desk": (1280, "light", {}, [*PAGES, "search"]), "dark": (1280, "dark", 
         "telephone": (360, "light", NO_COLOURS, SAMPLE)}  # fmt: skip
 
 
+def faults(page, path, rules):
+    """[rule, element] of what is serious on the built page ``path``, which ``page`` opens."""
+    page.goto((HTML / f"{path}.html").as_uri())
+    page.evaluate("() => window.MathJax?.startup?.promise")
+    page.add_script_tag(path=AXE)
+    return page.evaluate(FOUND, rules)
+
+
 @pytest.mark.parametrize("run", RUNS)
 def test_axe_finds_nothing_serious(browser, built, run):
     width, scheme, rules, paths = RUNS[run]
@@ -30,9 +38,5 @@ def test_axe_finds_nothing_serious(browser, built, run):
     with browser.new_context(color_scheme=scheme, viewport=window) as context:
         page = context.new_page()
         for path in paths:
-            page.goto((HTML / f"{path}.html").as_uri())
-            page.evaluate("() => window.MathJax?.startup?.promise")
-            page.add_script_tag(path=AXE)
-            faults = page.evaluate(FOUND, rules)
-            found |= {path: faults} if faults else {}
-    assert found == {}
+            found[path] = faults(page, path, rules)
+    assert {path: those for path, those in found.items() if those} == {}

@@ -5,6 +5,13 @@ from contrast import FAINT
 from programs import program
 from test_pages import HTML, PAGES
 
+CUT = """() => {
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+    return [...document.querySelectorAll("article pre")]
+        .filter(block => block.scrollWidth > block.clientWidth)
+        .map(block => block.textContent.slice(0, 60));
+}"""
+
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_outputs_say_can_be_read(browser, built, scheme):
@@ -40,14 +47,7 @@ def test_no_line_of_code_is_cut(browser, built):
         page = context.new_page()
         for path in PAGES:
             page.goto((HTML / f"{path}.html").as_uri())
-            blocks = page.evaluate(
-                """() => {
-                    for (const folded of document.querySelectorAll("details")) folded.open = true;
-                    return [...document.querySelectorAll("article pre")]
-                        .filter(block => block.scrollWidth > block.clientWidth)
-                        .map(block => block.textContent.slice(0, 60));
-                }"""
-            )
+            blocks = page.evaluate(CUT)
             cut |= {path: blocks} if blocks else {}
     assert cut == {}
 

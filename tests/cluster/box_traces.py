@@ -107,5 +107,5 @@ class SlurmCluster(Cluster):
         return super().left() + self.jobs()
 
     def slurmd(self, host):
-        children = psutil.Process(self.first_process(host).pid).children()
+        children = self.first_process(host).children()
         return next(process for process in children if process.name() == "slurmd")

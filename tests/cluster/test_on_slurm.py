@@ -177,8 +177,8 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
     ],
 )
 def test_what_slurm_cannot_give_is_told_with_what_it_can(slurm, wanted, said):
-    wanted, number = dict(wanted), wanted.get("num_processes", 1)
-    wanted.pop("num_processes", None)
+    wanted = dict(wanted)
+    number = wanted.pop("num_processes", 1)
     with pytest.raises(LaunchError) as caught:
         launch(print, hosts=Slurm(**wanted), num_processes=number)
     assert said in str(caught.value)

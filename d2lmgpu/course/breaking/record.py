@@ -4,11 +4,9 @@
 """
 
 import json
-from functools import cache
 from html import escape
 
-from d2lmgpu.figures.site import inlined
-from d2lmgpu.machine.files import PACKAGE
+from d2lmgpu.figures.site import inlined, joined, widget
 from d2lmgpu.records import store
 
 STEM = "breaking"
@@ -16,25 +14,16 @@ LAB, OWN = "lab/web/", "course/breaking/web/"
 STYLES = (f"{LAB}lab.css", f"{OWN}breaking.css")
 SCRIPTS = (f"{LAB}words.js", f"{LAB}theme.js", f"{LAB}choice.js", f"{OWN}breaking.js")
 IN_PAGE = f"{OWN}breaking-page.js"
-RENDER = """
-export default {
-  render({ model, el }) {
-    const lab = new BreakingLab(el, model);
-    return () => lab.end();
-  },
-};
-"""
 
 
-@cache
 def module() -> str:
     """The scripts as one ES module, which shows a widget as a lab."""
-    return "\n".join([*(PACKAGE.joinpath(name).read_text() for name in SCRIPTS), RENDER])
+    return widget("BreakingLab", *SCRIPTS)
 
 
-@cache
 def styles() -> str:
-    return "\n".join(PACKAGE.joinpath(name).read_text() for name in STYLES)
+    """The styles as one text."""
+    return joined(*STYLES)
 
 
 def recorded(folder=store.FOLDER) -> dict:

@@ -38,9 +38,9 @@ class Lab(anywidget.AnyWidget):
         super().__init__()
         self.num_hosts, self.process = num_hosts, None
         if lacking := box.missing():
-            self.set_trait("outcomes", record.recorded()["outcomes"])
-            of = record.recorded()["provenance"]
-            self.provenance = f"No hosts here: that needs {'; '.join(lacking)}. Recorded on {of}"
+            shown, of = record.recorded(), "; ".join(lacking)
+            self.set_trait("outcomes", shown["outcomes"])
+            self.provenance = f"No hosts here: that needs {of}. Recorded on {shown['provenance']}"
         self.on_msg(lambda lab, content, buffers: getattr(self, content.pop("do"))(**content))
 
     def start(self):

@@ -1,7 +1,8 @@
 """A verdict as one screen of plain words, with the line of code and the mend."""
 
-import linecache
 from pathlib import Path
+
+from d2lmgpu.watch import line_of_code
 
 MENDS = {
     "mean-of-means": "Sum the loss and divide by the rows of all ranks: "
@@ -84,5 +85,4 @@ def screen(verdict, script):
 
 def code(where, script):
     """The line of code at "file:line", seen from the script's folder."""
-    file, _, line = where.rpartition(":")
-    return linecache.getline(str(Path(script).resolve().parent / file), int(line)).strip()
+    return line_of_code(where, Path(script).resolve().parent)

@@ -1,11 +1,9 @@
 """The answer to "why is the second device slower?": from two watched runs, as data and in words."""
 
-import linecache
-import os
 from dataclasses import dataclass
 from html import escape
 
-from d2lmgpu.watch import WatchError
+from d2lmgpu.watch import WatchError, line_of_code
 from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
 from d2lmgpu.watch.explain.summary import Summary, faster, summary
@@ -155,8 +153,7 @@ def _too_good(one, run_):
 
 def code(where, folder):
     """The line of code at "file:line", with that place; a notebook's cell has no file to name."""
-    file, _, number = where.rpartition(":")
-    line = linecache.getline(os.path.join(folder, file), int(number)).strip()
+    line, number = line_of_code(where, folder), where.rpartition(":")[2]
     place = f"line {number} of its cell" if "ipykernel" in folder else where
     return f"{place}: {line}" if line else place
 

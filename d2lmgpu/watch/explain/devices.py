@@ -6,27 +6,26 @@ time that a thread neither computes nor queues for a core it waits for Python's 
 """
 
 import threading
-import time
 
 from d2lmgpu.machine.timing import Queue
 from d2lmgpu.process import lanes
 from d2lmgpu.watch.explain.observer import WARM, facts
-from d2lmgpu.watch.explain.parts import LOCK, OTHER, faults
+from d2lmgpu.watch.explain.parts import LOCK, OTHER, faults, now
 from d2lmgpu.watch.explain.samples import Samples
 
 _here = threading.local()
 
 
-def since(before):
-    """Wall time, processor time and queued time of this thread, less what they were."""
+def clock():
+    """Wall time, processor time and queued time of this thread."""
     if not hasattr(_here, "queue"):
         _here.queue = Queue()
-    now = time.monotonic(), time.thread_time(), _here.queue.seconds()
-    return [b - a for a, b in zip(before, now)]
+    return now(_here.queue)
 
 
-def clock():
-    return since([0.0] * 3)
+def since(before):
+    """The same, less what they were."""
+    return [b - a for a, b in zip(before, clock())]
 
 
 def observe(watch):
@@ -75,7 +74,8 @@ class Devices(lanes.Steps):
         super().add(what, start, end, device)
         if what in ("loading", "exchanging"):
             wall, _, queued = since(self.mark)
-            self.told[what] = self.told.get(what, 0.0) + wall - queued
+            own = max(0.0, wall - queued)  # the clocks are read one after another
+            self.told[what] = self.told.get(what, 0.0) + own
             self.name, self.exchanges = OTHER, self.exchanges + (what == "exchanging")
 
     def end(self):

@@ -9,7 +9,7 @@ waiting.
 import os
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from d2lmgpu.machine.timing import Queue
 
@@ -20,11 +20,9 @@ CORES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND")  # 
 LAST = 12  # steps whose spans are kept, for the timeline
 
 
-def _schedstat(path):
-    try:
-        return os.open(path, os.O_RDONLY)
-    except OSError:
-        return None
+def now(queue):
+    """Wall time, processor time and queued time (of its ``Queue``) of this thread, in seconds."""
+    return time.monotonic(), time.thread_time(), queue.seconds()
 
 
 def threads() -> dict:
@@ -32,12 +30,8 @@ def threads() -> dict:
     found = {}
     folder = "/proc/self/task"
     for thread in os.listdir(folder) if os.path.isdir(folder) else []:
-        file = _schedstat(f"{folder}/{thread}/schedstat")
-        if file is not None:
-            try:
-                found[int(thread)] = int(os.pread(file, 64, 0).split()[0]) / 1e9
-            finally:
-                os.close(file)
+        with suppress(OSError), open(f"{folder}/{thread}/schedstat") as file:  # it may have ended
+            found[int(thread)] = int(file.read().split()[0]) / 1e9
     return found
 
 
@@ -59,7 +53,7 @@ class Parts:
 
     def now(self):
         """Wall time, processor time and queued time of the thread, in seconds."""
-        return time.monotonic(), time.thread_time(), self._queue.seconds()
+        return now(self._queue)
 
     def _begin(self):
         self.current = {}
