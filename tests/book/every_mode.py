@@ -1,12 +1,12 @@
 """Every page in every mode, in Chromium and in Firefox: ``pytest tests/book/every_mode.py``.
 
-`make test` visits each page at each width, and axe looks at contrast in both schemes once.
+`make test` visits each page at each width; contrast it looks at in one scheme of each page.
 """
 
 import pytest
 from test_axe import faults
 from test_firefox import fox  # noqa: F401
-from test_look import CUT
+from test_look import CUT, faint
 from test_pages import EVERY_PAGE, PAGES, visit
 
 WIDTHS, SCHEMES = (360, 768, 1280, 1440), ("light", "dark")
@@ -45,6 +45,12 @@ def test_axe(browser, built, page, scheme):
         with browser.new_context(color_scheme=scheme, viewport=window) as context:
             found[width] = faults(context.new_page(), page, {})
     assert {width: those for width, those in found.items() if those} == {}
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_outputs(browser, built, scheme):
+    count, hardly = faint(browser, scheme, PAGES)
+    assert count > 1000 and hardly == {}
 
 
 @pytest.mark.parametrize("width", WIDTHS)

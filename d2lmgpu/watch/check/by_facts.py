@@ -80,7 +80,8 @@ def buffers(e, one):
 def repeated(e, one):
     for sampler in e.first["samplers"]:
         if sampler["evaluates"] and not sampler["trains"] and sampler["repeated"]:
-            detail = f"{sampler['repeated']} rows are evaluated twice"
+            number = sampler["repeated"]
+            detail = f"{number} {'row is' if number == 1 else 'rows are'} evaluated twice"
             return "sampler", sampler["where"], detail
     return None
 

@@ -29,7 +29,10 @@ class Samples:
         while not self._over.wait(EVERY):
             part = self._parts.name
             names = {t.ident: t for t in threading.enumerate()}
-            for ident, frame in sys._current_frames().items():
+            frames = sys._current_frames()
+            if self._parts.name != part:
+                continue  # it has gone on meanwhile
+            for ident, frame in frames.items():
                 thread = names.get(ident)
                 if thread is None or thread.name.startswith("watch-"):
                     continue
