@@ -116,6 +116,7 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	$(PYTEST) -q -s tests/course/class_of_thirty.py
 	$(PYTEST) -q -s tests/process/soak.py
 	$(PYTEST) -q -s tests/cluster/soak.py
+	$(PYTEST) -q -s tests/cluster/soak_jobs.py
 	$(PYTEST) -q -s tests/cluster/soak_failures.py
 	$(PYTEST) -q -s tests/check/table.py
 	$(PYTEST) -q -s tests/explain/every_cause.py

@@ -6,6 +6,7 @@ What it cost becomes the record that the page shows.
 from statistics import median
 
 import pytest
+from mxnet_ends import ROLES, ends
 from rounds import SAVE_EVERY, other_ranks, same_ranks
 from test_failures import cheap
 
@@ -13,7 +14,7 @@ from d2lmgpu.records import store
 
 TIMES = 5
 MEDIAN, LONGEST = 10, 30  # seconds until training goes on
-FOUND = {same_ranks: [], other_ranks: []}
+FOUND, ENDED = {same_ranks: [], other_ranks: []}, []
 
 
 def record():
@@ -26,6 +27,7 @@ def record():
         "apart": {"same ranks": max(found["apart"] for found in same),
                   "other ranks": max(found["apart"] for found in other)},
         "timeline": other[0]["lives"],
+        "mxnet": ENDED,
     }  # fmt: skip
 
 
@@ -39,6 +41,14 @@ def test_it_goes_on(harmed, number, three_hosts, tmp_path):
     assert found["apart"] == 0 if harmed is same_ranks else found["apart"] < 1e-5
 
 
+@pytest.mark.parametrize("number", range(TIMES))
+@pytest.mark.parametrize("role", ROLES)
+def test_mxnet_ends_in_words(role, number, three_hosts, tmp_path):
+    ENDED.append(ends(three_hosts, tmp_path, role, seed=number))
+    print(ENDED[-1], flush=True)
+    assert ENDED[-1]["seconds"] < LONGEST
+
+
 def test_the_table():
     """Last: of all that went before."""
     assert all(len(found) == TIMES for found in FOUND.values())
@@ -46,5 +56,8 @@ def test_the_table():
     for name in dict.fromkeys(row["harm"] for row in rows):
         seconds = [row["seconds"] for row in rows if row["harm"] == name]
         print(f"{name}: median {median(seconds):.1f} s, at most {max(seconds):.1f} s")
+    for role in ROLES:
+        seconds = [row["seconds"] for row in ENDED if row["role"] == role]
+        print(f"MXNet's {role} killed: ended in words, median {median(seconds):.1f} s")
     assert median(row["seconds"] for row in rows) <= MEDIAN
     print("Written to", store.write("records", "failures", record()))
