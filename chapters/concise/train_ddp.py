@@ -1,6 +1,6 @@
 """Train LeNet on Fashion-MNIST with one process for each device:
 
-    torchrun --standalone --nproc-per-node=2 train_ddp.py --epochs 5 --checkpoint lenet.pt
+    torchrun --standalone --nproc-per-node=2 train_ddp.py --epochs 5 --checkpoints lenet
 
 The page chapters/concise/torchrun explains each function. To train something else, replace
 ``Images``, ``lenet`` and the line that calls ``fashion_mnist``.
@@ -8,6 +8,7 @@ The page chapters/concise/torchrun explains each function. To train something el
 
 import argparse
 import os
+import sys
 
 import torch
 from torch import distributed as dist
@@ -16,6 +17,7 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset
 
+from d2lmgpu import checkpoints
 from d2lmgpu.data.datasets import fashion_mnist
 
 
@@ -35,7 +37,7 @@ def parse_args(argv=None):
     parser.add_argument("--workers", type=int, default=0, help="loading processes of each rank")
     parser.add_argument("--deterministic", action="store_true", help="slower on a GPU")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--checkpoint", help="a file to go on from, written after each epoch")
+    parser.add_argument("--checkpoints", help="a folder to go on from, written to after each epoch")
     return parser.parse_args(argv)
 
 
@@ -123,31 +125,40 @@ def noise_seed(seed, epoch, rank, world_size):
     return (seed * 1_000_003 + epoch) * world_size + rank + 1
 
 
-def save(args, net, optimizer, epochs_done):
-    """Write a checkpoint that is there whole or not at all."""
-    state = {"net": net.state_dict(), "optimizer": optimizer.state_dict(),
-             "epochs_done": epochs_done, "settings": vars(args)}  # fmt: skip
-    torch.save(state, f"{args.checkpoint}.part")
-    os.replace(f"{args.checkpoint}.part", args.checkpoint)
+def save(args, net, optimizer, step, epochs_done):
+    """Write a checkpoint after ``step`` updates. A full disk is told, and is no reason to stop."""
+    try:
+        checkpoints.save(args.checkpoints, step, net, optimizer=optimizer.state_dict(),
+                         epochs_done=epochs_done, settings=vars(args))  # fmt: skip
+    except checkpoints.CheckpointError as error:
+        print(error, file=sys.stderr, flush=True)
 
 
-def resume(args, net, optimizer):
+def newest(args, net):
+    """The newest checkpoint that rank 0 finds, for all ranks; None if there is none."""
+    found = [None]
+    if args.checkpoints and dist.get_rank() == 0:
+        found = [checkpoints.newest(args.checkpoints, net)]
+    dist.broadcast_object_list(found)
+    return found[0]
+
+
+def resume(args, checkpoint, net, optimizer):
     """Take on the state in the checkpoint, if there is one; the number of epochs done.
 
     Ends the script if a setting that decides on the weights is not that of the checkpoint.
     """
-    if args.checkpoint is None or not os.path.exists(args.checkpoint):
+    if checkpoint is None:
         return 0
-    state = torch.load(args.checkpoint, map_location="cpu", weights_only=True)
-    begun = state["settings"]
+    begun = checkpoint.rest["settings"]
     names = "lr", "batch_size", "seed", "num_train", "clip", "dropout", "augment"
     changed = [f"{name}={begun[name]}" for name in names if begun[name] != getattr(args, name)]
     if changed:
         raise SystemExit(f"The checkpoint was begun with {', '.join(changed)}. "
-                         "Give the same, or another --checkpoint.")  # fmt: skip
-    net.load_state_dict(state["net"])
-    optimizer.load_state_dict(state["optimizer"])
-    return state["epochs_done"]
+                         "Give the same, or another --checkpoints.")  # fmt: skip
+    net.load_state_dict(checkpoint.net)
+    optimizer.load_state_dict(checkpoint.rest["optimizer"])
+    return checkpoint.rest["epochs_done"]
 
 
 def train(args, device):
@@ -162,7 +173,7 @@ def train(args, device):
     torch.manual_seed(args.seed)  # the same weights on every rank
     net = lenet(args.dropout).to(device)
     optimizer = torch.optim.SGD(net.parameters(), args.lr, momentum=0.9)
-    epochs_done = resume(args, net, optimizer)
+    epochs_done = resume(args, newest(args, net), net, optimizer)
     if epochs_done and rank == 0:
         print(f"goes on after epoch {epochs_done} of {args.epochs}", flush=True)
     net = DistributedDataParallel(net, device_ids=[device] if device.type == "cuda" else None)
@@ -176,8 +187,8 @@ def train(args, device):
         history.append((loss, accuracy))
         if rank == 0:
             print(f"epoch {epoch + 1}: loss {loss:.3f}, test accuracy {accuracy:.3f}", flush=True)
-            if args.checkpoint:
-                save(args, net.module, optimizer, epoch + 1)
+            if args.checkpoints:
+                save(args, net.module, optimizer, (epoch + 1) * len(loader), epoch + 1)
     weights = net.module.state_dict()
     return {name: value.cpu() for name, value in weights.items()}, history
 

@@ -2,7 +2,7 @@
 # The course's script on hosts that ssh reaches without a password: one torchrun on each. From the
 # course's folder, which every host must see at the same path:
 #
-#     clusters/jobs/torchrun-ssh.sh "host1 host2" 2 --epochs 5 --checkpoint lenet.pt
+#     clusters/jobs/torchrun-ssh.sh "host1 host2" 2 --epochs 5 --checkpoints lenet
 #
 # 2 is the number of processes on each host; what follows goes to the script. They meet at the first
 # host. SSH="ssh -F file" is another way to reach them, PORT another meeting point.

@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from safetensors import safe_open
+from safetensors.torch import load_file
 
 ROOT = Path(__file__).parents[2]
 SMALL = ["--num-train", "242", "--num-test", "100", "--batch-size", "120", "--epochs", "1"]
@@ -42,8 +44,10 @@ def running(slurm):
     return slurm.ask("squeue", "--noheader", "--format=%F").splitlines()
 
 
-def weights(file):
-    return torch.cat([value.flatten() for value in torch.load(file)["net"].values()])
+def weights(folder):
+    (file,) = Path(folder).iterdir()
+    net = [value for name, value in load_file(file).items() if name.startswith("/net/")]
+    return torch.cat([value.flatten() for value in net])
 
 
 def apart(one, other):
@@ -59,22 +63,22 @@ def ssh_script(slurm, *words):
 
 
 def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, course):
-    number = submitted(slurm, "clusters/jobs/torchrun.sbatch", *SMALL, "--checkpoint", "slurm.pt")
+    number = submitted(slurm, "clusters/jobs/torchrun.sbatch", *SMALL, "--checkpoints", "slurm")
     said = (course / f"torchrun-{number}.out").read_text()
-    assert (course / "slurm.pt").exists(), said
+    assert (course / "slurm").exists(), said
     assert said.count("epoch 1: loss") == 1
     environ = f"PYTHONPATH={ROOT} {sys.executable}"
     os.environ["PYTHON"] = environ  # ssh takes none of this environment along
-    with ssh_script(slurm, *SMALL, "--checkpoint", "ssh.pt") as process:
+    with ssh_script(slurm, *SMALL, "--checkpoints", "ssh") as process:
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
     os.environ["PYTHON"] = sys.executable
     alone = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1",
-             "chapters/concise/train_ddp.py", *SMALL, "--checkpoint", "alone.pt"]  # fmt: skip
+             "chapters/concise/train_ddp.py", *SMALL, "--checkpoints", "alone"]  # fmt: skip
     subprocess.run(alone, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    one = weights("alone.pt")
-    for file in ("slurm.pt", "ssh.pt"):
-        assert apart(weights(file), one) < 1e-5
+    one = weights("alone")
+    for folder in ("slurm", "ssh"):
+        assert apart(weights(folder), one) < 1e-5
     assert slurm.left_at_last() == []
 
 
@@ -121,7 +125,9 @@ def test_an_array_runs_one_job_a_learning_rate(slurm, course):
     for i, lr in enumerate([0.01, 0.02, 0.05, 0.1]):
         said = (course / f"sweep-{number}-{i}.out").read_text()
         assert said.startswith(f"lr {lr}\n") and "epoch 1: loss" in said
-        assert torch.load(f"sweep-{number}-lr-{lr}.pt")["settings"]["lr"] == lr
+        (file,) = Path(f"sweep-{number}-lr-{lr}").iterdir()
+        with safe_open(file, "pt") as checkpoint:
+            assert f'["lr", {lr}]' in checkpoint.metadata()["d2lmgpu"]
 
 
 def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):

@@ -5,6 +5,7 @@ its checkpoint ends, bit for bit, where the undisturbed one does, wherever it wa
 """
 
 import importlib
+import math
 import os
 import re
 import subprocess
@@ -15,6 +16,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
+from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from d2lmgpu.data.datasets import fashion_mnist
@@ -42,10 +44,15 @@ def vector(state):
     return torch.cat([value.flatten() for value in state.values()])
 
 
-def weights(checkpoint):
-    state = torch.load(checkpoint)
-    assert state["epochs_done"] == EPOCHS
-    return state["net"]
+def weights(folder, num_train=49):
+    """Of the newest checkpoint, which is that after the last update, in the network's order."""
+    file = max(folder.iterdir())
+    assert file.name.startswith(f"step-{EPOCHS * math.ceil(num_train / BATCH):08}-")
+    saved = {re.fullmatch(r"/net/(\d+)\.(weight|bias)", name): value
+             for name, value in load_file(file).items()}  # fmt: skip
+    del saved[None]  # the optimizer's
+    order = sorted(saved, key=lambda name: (int(name[1]), name[2] == "bias"))
+    return {name[0]: saved[name] for name in order}
 
 
 def one_process(num_train):
@@ -87,10 +94,10 @@ def for_lenet(params):
 def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
     """49 = 4·12 + 1: the last batch has an image for one rank, copies for the others."""
     done = torchrun(FOLDER / "train_ddp.py", f"--num-train={num_train}",
-                    f"--checkpoint={tmp_path / 'a.pt'}", processes=processes)  # fmt: skip
+                    f"--checkpoints={tmp_path}", processes=processes)  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected, lines = one_process(num_train)
-    found = vector(weights(tmp_path / "a.pt"))
+    found = vector(weights(tmp_path, num_train))
     assert (found - expected).norm() < 1e-5 * expected.norm()
     shown = [line.replace(",", "").split() for line in done.stdout.splitlines()]
     assert [words[:2] for words in shown] == [["epoch", "1:"], ["epoch", "2:"]]
@@ -112,28 +119,37 @@ DEATHS = {
             def __getitem__(self, i):
                 Images.seen += 1
                 if Images.seen == 60:
-                    die(rank=1)
+                    die(rank=1, before=leave_a_damaged_one)
                 return super().__getitem__(i)
         train_ddp.Images = Images
         """,
     "rank 0 while it writes the first checkpoint": """
-        import torch
-        def half(state, path):
-            whole(state, path)
-            os.truncate(path, os.path.getsize(path) // 2)
-            die(rank=0)
-            whole(state, path)
-        whole, torch.save = torch.save, half
+        def half(file):
+            die(rank=0, before=lambda: os.ftruncate(file, os.fstat(file).st_size // 2))
+            whole(file)
+        whole, os.fsync = os.fsync, half
         """,
 }
 CRASH = """
     import os, signal
+    from pathlib import Path
     import train_ddp
 
-    def die(rank):
+    def die(rank, before):
         first_life = os.environ["TORCHELASTIC_RESTART_COUNT"] == "0"
         if first_life and os.environ["RANK"] == str(rank):
+            before()
             os.kill(os.getpid(), signal.SIGKILL)
+
+    def leave_a_damaged_one():
+        (first,) = Path(train_ddp.parse_args().checkpoints).iterdir()
+        data = bytearray(first.read_bytes())
+        data[-1] ^= 1
+        later = int(first.name[5:13]) + 1
+        first.with_name(f"step-{later:08}{first.name[13:]}").write_bytes(data)
+
+    if os.environ["RANK"] != "0":  # what it reads may not be what rank 0 reads
+        train_ddp.checkpoints.newest = None
     """
 
 
@@ -145,20 +161,20 @@ def dying(death):
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    checkpoint = tmp_path_factory.mktemp("undisturbed") / "a.pt"
-    done = torchrun(FOLDER / "train_ddp.py", *NOISE, f"--checkpoint={checkpoint}", processes=2)
+    folder = tmp_path_factory.mktemp("undisturbed")
+    done = torchrun(FOLDER / "train_ddp.py", *NOISE, f"--checkpoints={folder}", processes=2)
     assert done.returncode == 0, done.stderr
-    return weights(checkpoint), done.stdout
+    return weights(folder), done.stdout
 
 
 @pytest.mark.parametrize("death", DEATHS)
 def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbed, tmp_path):
-    crash, checkpoint = tmp_path / "crash.py", tmp_path / "a.pt"
+    crash, folder = tmp_path / "crash.py", tmp_path / "saved"
     crash.write_text(dying(death))
-    done = torchrun(crash, *NOISE, f"--checkpoint={checkpoint}", processes=2, restarts=1)
+    done = torchrun(crash, *NOISE, f"--checkpoints={folder}", processes=2, restarts=1)
     assert done.returncode == 0, done.stderr
     assert "exitcode: -9" in done.stderr, "it was not killed"
-    found, (expected, output) = weights(checkpoint), undisturbed
+    found, (expected, output) = weights(folder), undisturbed
     assert found.keys() == expected.keys()
     assert all(torch.equal(found[name], expected[name]) for name in expected)
     # What was shown by the end is what the undisturbed run showed; nothing was trained twice
@@ -166,6 +182,10 @@ def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbe
     first, second = output.splitlines()
     between = first if "checkpoint" in death else "goes on after epoch 1 of 2"
     assert done.stdout.splitlines() == [first, between, second]
+    # A damaged one is refused by its name, once, and the one before it is used.
+    refused = re.findall(r"(step-\d{8})\S* is damaged.*; (step-\d{8})\S* is used", done.stderr)
+    damaged = [] if "checkpoint" in death else [("step-00000006", "step-00000005")]
+    assert refused == damaged, done.stderr
 
 
 def test_the_command_for_the_night_survives_a_killed_process(tmp_path):
@@ -206,15 +226,24 @@ def train_ddp(monkeypatch):
      "--augment"],
 )  # fmt: skip
 def test_a_checkpoint_goes_on_with_its_own_settings_only(option, train_ddp, tmp_path):
-    begun = [*SETTINGS, "--num-train=49", f"--checkpoint={tmp_path / 'a.pt'}"]
+    begun = [*SETTINGS, "--num-train=49", f"--checkpoints={tmp_path}"]
     net = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(net.parameters(), LR)
-    train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 2)
+    train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 10, 2)
+    found = train_ddp.checkpoints.newest(tmp_path, net)
     longer = train_ddp.parse_args([*begun, "--epochs=9", "--num-test=5", "--workers=1"])
-    assert train_ddp.resume(longer, net, optimizer) == 2
+    assert train_ddp.resume(longer, found, net, optimizer) == 2
     name = option.strip("-").split("=")[0].replace("-", "_")
     with pytest.raises(SystemExit, match=rf"begun with {name}=\S+\. Give the same, or another"):
-        train_ddp.resume(train_ddp.parse_args([*begun, option]), net, optimizer)
+        train_ddp.resume(train_ddp.parse_args([*begun, option]), found, net, optimizer)
+
+
+def test_a_checkpoint_that_cannot_be_written_is_told_and_ends_nothing(train_ddp, tmp_path, capsys):
+    (tmp_path / "file").touch()
+    net = torch.nn.Linear(1, 1)
+    args = train_ddp.parse_args([f"--checkpoints={tmp_path / 'file'}"])
+    train_ddp.save(args, net, torch.optim.SGD(net.parameters(), LR), 10, 2)
+    assert capsys.readouterr().err.startswith("Step 10 was not saved in ")
 
 
 @pytest.mark.parametrize("option, setting", [([], None), (["--deterministic"], ":4096:8")])
