@@ -17,7 +17,7 @@ from d2lmgpu.records import store
 
 PAGE = CHAPTERS / "clusters" / "many-machines.ipynb"
 CLUSTERS = [(2, 1), (4, 1), (2, 2)]  # hosts, and ranks on each
-REPEATS, LIMIT = 5, 0.20
+REPEATS, LIMIT = 9, 0.20
 
 
 def steps(page):

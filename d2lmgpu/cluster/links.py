@@ -74,9 +74,15 @@ def connect(bridge, network, hosts):
         run("nsenter", "-t", host["pid"], "-n", "ip", "-batch", "-", text=inside)
 
 
+def _burst(rate):
+    """Bytes that pass at once after a pause: those of a millisecond, or a few frames."""
+    number, unit = int(rate[:-4]), {"k": 1e3, "m": 1e6, "g": 1e9}[rate[-4]]
+    return max(16_000, int(number * unit / 8 / 1000))
+
+
 def shape(bridge, hosts, rate):
     """Let ``rate`` (1gbit, 100mbit) through each link, in each direction."""
-    bucket = f"root tbf rate {rate} burst 128kb latency 50ms"
+    bucket = f"root tbf rate {rate} burst {_burst(rate)} latency 50ms"
     for name, host in hosts.items():
         run("tc", "qdisc", "replace", "dev", bridge + name, *bucket.split())
         inside = ["nsenter", "-t", host["pid"], "-n"]
