@@ -98,7 +98,7 @@ test-live: setup  # front ends and launched workers: hundreds of processes
 	$(PYTEST) $(LIVE:%=tests/%)
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work
-	$(PYTEST) tests/cluster -n 3 --dist worksteal
+	$(PYTEST) tests/cluster -n 3 --dist loadfile
 
 test-frameworks: setup  # each framework in a process of its own
 	$(PYTEST) tests/backends --framework torch

@@ -196,7 +196,8 @@ def test_the_command_for_the_night_survives_a_killed_process(tmp_path):
     crash = tmp_path / "crash.py"
     crash.write_text(dying("rank 1 in an update of epoch 2"))
     for told, tried in {"=gpu": "=2", "train_ddp.py": str(crash), "60000": "49",
-                        "10000": str(TEST), "--epochs 20": "--epochs 2"}.items():  # fmt: skip
+                        "10000": str(TEST),  # and batches so small that it dies in a later one
+                        "--epochs 20": f"--epochs 2 --batch-size {BATCH}"}.items():  # fmt: skip
         assert told in command
         command = command.replace(told, tried)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
