@@ -1,4 +1,4 @@
-"""LeNet and the MLP once more, in NumPy and float64: what the page's kernels have to agree with.
+"""The page's networks once more, in NumPy and float64: what its kernels have to agree with.
 
 Parameters are one vector: of every layer the weights, inputs by outputs, then the biases. The
 inputs of a filter are ordered line, column, channel; so are those of LeNet's first dense layer.
@@ -10,6 +10,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 SHAPES = {
     "lenet": [(3, 3, 1, 20), (5, 5, 20, 50), (800, 128), (128, 10)],
     "mlp": [(784, 128), (128, 10)],
+    "softmax": [(784, 10)],
 }
 
 
@@ -62,15 +63,12 @@ def forward(network, vector, X):
     """The scores, and what came before each layer."""
     pairs = layers(network, vector)
     kept, H = [], X.reshape(-1, 28, 28, 1)
-    for W, b in pairs[:-2]:
-        Z = convolve(H, W, b)
+    for W, b in pairs:
+        convolves = W.ndim == 4
+        H = H if convolves else H.reshape(len(X), -1)
+        Z = convolve(H, W, b) if convolves else H @ W + b
         kept.append((H, Z))
-        H = pool(np.maximum(Z, 0))
-    H = H.reshape(len(X), -1)
-    for W, b in pairs[-2:]:
-        Z = H @ W + b
-        kept.append((H, Z))
-        H = np.maximum(Z, 0)
+        H = pool(np.maximum(Z, 0)) if convolves else np.maximum(Z, 0)
     return Z, kept
 
 

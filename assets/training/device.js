@@ -50,12 +50,12 @@ globalThis.TrainingDevice = function (plain) {
 
   /** A replica, the sum of this device's pieces, and a place for what comes in from another one. */
   class Device {
-    constructor({ rank, settings, module, data, ports, lenet }) {
+    constructor({ rank, settings, module, data, ports, layers }) {
       Object.assign(this, { rank, settings, peers: new Peers(ports) });
       this.kernels = load(module);
       const { memory, place_of_data, place_of_gradient, start } = this.kernels;
       new Uint8Array(memory.buffer).set(data, place_of_data());
-      this.size = start(lenet, settings.seed) + 2; // the loss and the right answers ride along
+      this.size = start(layers, settings.seed) + 2; // the loss and the right answers ride along
       this.sum = new Float32Array(memory.buffer, place_of_gradient(0), this.size);
       this.incoming = new Float32Array(memory.buffer, place_of_gradient(1), this.size);
       this.seconds = this.samples = 0;

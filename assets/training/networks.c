@@ -1,4 +1,4 @@
-/* LeNet and an MLP: parameters, forward and backward of a piece of a batch, and evaluation.
+/* LeNet, an MLP and softmax regression: parameters, forward and backward of a piece of a batch, and evaluation.
 
    All memory is here, in arrays of a fixed size: a device needs what the module says, and no more.
    What JavaScript calls is marked by EXPORT. */
@@ -23,6 +23,7 @@ enum {
     LAST = (HIDDEN + 1) * CLASSES,
     LENET = LENET_HEAD + (FEATURES + 1) * HIDDEN + LAST,
     MLP = (PIXELS + 1) * HIDDEN + LAST,
+    SOFTMAX = (PIXELS + 1) * CLASSES,
 };
 
 /* How many images go through the network at once: as many as the caches hold. */
@@ -33,7 +34,7 @@ static struct {
 } data;
 static int order[IMAGES];
 
-static int size; /* LENET or MLP: the number of parameters says which network it is */
+static int size; /* LENET, MLP or SOFTMAX: the number of parameters says which network it is */
 static float parameters[LENET];
 static float gradients[4][LENET + 2]; /* then the summed loss and the number of right answers */
 
@@ -59,17 +60,19 @@ static float *start_layer(float *w, int in, int out)
     return w + out;
 }
 
-/* Draw the parameters (He et al., 2015); the number of them. */
-int EXPORT(start)(int lenet, unsigned seed)
+/* Draw the parameters (He et al., 2015) of softmax regression (1 layer), the MLP (2) or LeNet (4);
+   the number of them. */
+int EXPORT(start)(int layers, unsigned seed)
 {
     float *w = parameters;
     state = seed;
-    if (lenet) {
+    if (layers == 4) {
         w = start_layer(w, WINDOW1, MAPS1);
         w = start_layer(w, WINDOW2, MAPS2);
     }
-    w = start_layer(w, lenet ? FEATURES : PIXELS, HIDDEN);
-    w = start_layer(w, HIDDEN, CLASSES);
+    if (layers > 1)
+        w = start_layer(w, layers == 4 ? FEATURES : PIXELS, HIDDEN);
+    w = start_layer(w, layers > 1 ? HIDDEN : PIXELS, CLASSES);
     for (int i = 0; i < IMAGES; i++)
         order[i] = i;
     return size = w - parameters;
@@ -107,6 +110,10 @@ static void forward(int first, int n)
     for (int i = 0; i < n; i++)
         for (int p = 0; p < PIXELS; p++)
             image[i * PIXELS + p] = grey(order[first + i], p) / 15.0f;
+    if (size == SOFTMAX) {
+        layer(image, n, PIXELS, CLASSES, w, score);
+        return;
+    }
     if (size == LENET) {
         for (int i = 0; i < n; i++)
             windows(image + i * PIXELS, SIDE, 1, KERNEL1, SIDE1,
@@ -132,6 +139,10 @@ static void forward(int first, int n)
 static void backward(int n, float *dw)
 {
     const float *w = parameters;
+    if (size == SOFTMAX) {
+        layer_back(image, n, PIXELS, CLASSES, w, score, dw, 0);
+        return;
+    }
     layer_back(hidden, n, HIDDEN, CLASSES, w + size - LAST, score, dw + size - LAST, d_hidden);
     relu_back(hidden, d_hidden, n * HIDDEN);
     if (size == MLP) {

@@ -16,7 +16,7 @@
         site; nothing leaves your machine.</p>
       <p class="training-buttons">
         <button type="button" class="training-pair"></button>
-        <button type="button" class="training-contrast" hidden>Shorter steps: MLP, batch 64</button>
+        <button type="button" class="training-contrast" hidden>Shorter steps: softmax regression, batch 16</button>
         <button type="submit" class="training-run">Run</button>
         <button type="button" class="training-stop" disabled>Stop</button>
       </p>
@@ -88,7 +88,7 @@
       });
       pair.addEventListener("click", () => this.#compare());
       contrast.addEventListener("click", () => {
-        this.settings.choose({ network: "mlp", batchSize: 64 });
+        this.settings.choose({ network: "softmax", batchSize: 16, epochs: 10 });
         this.#compare();
       });
       stop.addEventListener("click", () => {

@@ -1,7 +1,7 @@
 // What the reader chooses before a run. The element's data-… attributes say what is chosen first.
 class TrainingSettings {
   static DEVICES = [1, 2, 4, 8];
-  static BATCH_SIZES = [64, 128, 256, 512, 1024];
+  static BATCH_SIZES = [16, 64, 128, 256, 512, 1024];
   static SEED = 0; // every run starts from the same parameters
 
   constructor(root, preset) {

@@ -12,15 +12,16 @@ globalThis.Training = (() => {
   const HERE = document.currentScript.src;
   const TRAIN = 6000, TEST = 1000, BYTES = (TRAIN + TEST) * (1 + 28 * 28 / 2);
   const NETWORKS = {
-    lenet: { name: "LeNet", parameters: 129068, defaultLr: 0.1 },
-    mlp: { name: "MLP 784-128-10", parameters: 101770, defaultLr: 0.1 },
+    lenet: { name: "LeNet", layers: 4, parameters: 129068, defaultLr: 0.1 },
+    mlp: { name: "MLP 784-128-10", layers: 2, parameters: 101770, defaultLr: 0.1 },
+    softmax: { name: "Softmax regression", layers: 1, parameters: 7850, defaultLr: 0.1 },
   };
   const whole = (low, high) => (x) => Number.isInteger(x) && x >= low && x <= high;
   const oneOf = (values) => (x) => values.includes(x);
   const ALLOWED = {
-    network: [oneOf(Object.keys(NETWORKS)), "lenet or mlp"],
+    network: [oneOf(Object.keys(NETWORKS)), "lenet, mlp or softmax"],
     devices: [oneOf([1, 2, 4, 8]), "1, 2, 4 or 8"],
-    batchSize: [(x) => whole(64, 1024)(x) && x % 8 === 0, "a multiple of 8 from 64 to 1024"],
+    batchSize: [(x) => whole(16, 1024)(x) && x % 8 === 0, "a multiple of 8 from 16 to 1024"],
     lr: [(x) => Number.isFinite(x) && x > 0, "a number above 0"],
     epochs: [whole(1, 1000), "a whole number from 1 to 1000"],
     algorithm: [oneOf(["tree", "one", "ring"]), "tree, one or ring"],
@@ -132,7 +133,7 @@ globalThis.Training = (() => {
         };
         const begin = {
           kind: "begin", rank, settings: this.settings, module: loaded.module, data: loaded.data,
-          ports: ports[rank], lenet: network === "lenet",
+          ports: ports[rank], layers: NETWORKS[network].layers,
         };
         worker.postMessage(begin, ports[rank].filter(Boolean));
       }

@@ -30,7 +30,7 @@ def parameters(network, seed=0):
 
 
 def pieces(kernels, network, vector, first, n):
-    kernels.start(network == "lenet", 0)
+    kernels.start(len(networks.SHAPES[network]), 0)
     kernels.write(kernels.place_of_parameters(), vector)
     kernels.piece(first, n, 1)
     return kernels.floats(kernels.place_of_gradient(1), len(vector) + 2)
@@ -57,20 +57,20 @@ def test_simd_and_plain_give_the_same_bits(page, network):
 
 @pytest.mark.parametrize("network", networks.SHAPES)
 def test_the_start_is_he_s(kernels, network):
-    size = kernels.start(network == "lenet", 7)
+    size = kernels.start(len(networks.SHAPES[network]), 7)
     vector = kernels.floats(kernels.place_of_parameters(), size)
     for (W, b), shape in zip(networks.layers(network, vector), networks.SHAPES[network]):
         deviation = np.sqrt(2 / networks.fan_in(shape))
         assert W.std() == pytest.approx(deviation, rel=0.15 if W.size < 1000 else 0.03)
         assert abs(W.mean()) < 4 * deviation / np.sqrt(W.size) and not b.any()
     assert len(set(vector)) > 0.9 * len(vector)
-    kernels.start(network == "lenet", 8)
+    kernels.start(len(networks.SHAPES[network]), 8)
     assert (kernels.floats(kernels.place_of_parameters(), size) != vector).sum() > 0.9 * size
 
 
 def test_an_epoch_takes_every_image_once_in_an_order_of_its_own(page):
     kernels = Kernels(page, "simd")
-    kernels.start(False, 0)
+    kernels.start(2, 0)
 
     def right(first, n):
         kernels.piece(first, n, 0)
@@ -86,7 +86,7 @@ def test_an_epoch_takes_every_image_once_in_an_order_of_its_own(page):
 
 def test_the_test_images_are_those_behind_the_training_images(kernels, images):
     vector = parameters("mlp")
-    kernels.start(False, 0)
+    kernels.start(2, 0)
     kernels.write(kernels.place_of_parameters(), vector)
     kernels.shuffle(3, 1)  # of the training images
     X, y = images[0][6500:6625], images[1][6500:6625]
@@ -95,7 +95,7 @@ def test_the_test_images_are_those_behind_the_training_images(kernels, images):
 
 
 def test_an_update_goes_down_the_gradient(kernels):
-    size = kernels.start(False, 0)
+    size = kernels.start(2, 0)
     before = kernels.floats(kernels.place_of_parameters(), size)
     gradient = np.linspace(-1, 1, size).astype(np.float32)
     kernels.write(kernels.place_of_gradient(0), gradient)

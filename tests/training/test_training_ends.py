@@ -69,9 +69,9 @@ def test_one_run_at_a_time(page):
 @pytest.mark.parametrize(
     "wrong, words",
     [
-        ({"network": "resnet"}, 'network="resnet": give lenet or mlp'),
+        ({"network": "resnet"}, 'network="resnet": give lenet, mlp or softmax'),
         ({"devices": 3}, "devices=3: give 1, 2, 4 or 8"),
-        ({"batchSize": 100}, "batchSize=100: give a multiple of 8 from 64 to 1024"),
+        ({"batchSize": 100}, "batchSize=100: give a multiple of 8 from 16 to 1024"),
         ({"batchSize": 2048}, "batchSize=2048: give a multiple of 8"),
         ({"lr": 0}, "lr=0: give a number above 0"),
         ({"lr": "0.1"}, 'lr="0.1": give a number'),
