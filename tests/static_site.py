@@ -30,6 +30,9 @@ class Compressing(Quiet):
         self.send_header("Content-Type", self.guess_type(path))
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
+        self.send_body(data)
+
+    def send_body(self, data):
         self.wfile.write(data)
 
 
