@@ -13,7 +13,7 @@ import json
 import socket
 import subprocess
 
-from d2lmgpu.cluster.state import ClusterError
+from d2lmgpu.cluster.state import RATE, ClusterError
 
 MANY = 200  # hosts that have an address
 
@@ -76,8 +76,9 @@ def connect(bridge, network, hosts):
 
 def _burst(rate):
     """Bytes that pass at once after a pause: those of a millisecond, or a few frames."""
-    number, unit = int(rate[:-4]), {"k": 1e3, "m": 1e6, "g": 1e9}[rate[-4]]
-    return max(16_000, int(number * unit / 8 / 1000))
+    number, unit = RATE.fullmatch(rate).groups()
+    bits_per_second = int(number) * {"k": 1e3, "m": 1e6, "g": 1e9}[unit]
+    return max(16_000, int(bits_per_second / 8 / 1000))
 
 
 def shape(bridge, hosts, rate):

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 VARIABLE = "D2LMGPU_CLUSTER"
+RATE = re.compile(r"([1-9]\d{0,5})([kmg])bit")
 HERE = Path(__file__).with_name("here.sh")
 # What stands before the command of a tree of processes of a cluster's own; it ends with its first.
 UNSHARE = ["unshare", "--uts", "--mount", "--pid", "--fork", "--mount-proc"]
@@ -63,6 +64,6 @@ def slurm_command() -> list[str]:
 
 def check_rate(rate) -> str:
     """``rate`` if it is one, as in 1gbit or 100mbit; else ClusterError."""
-    if not (isinstance(rate, str) and re.fullmatch(r"[1-9]\d{0,5}[kmg]bit", rate)):
+    if not (isinstance(rate, str) and RATE.fullmatch(rate)):
         raise ClusterError(f"rate {rate!r}: give a number and a unit, as in 100mbit or 1gbit.")
     return rate

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import lab_page
 import pytest
 from servers import SECONDS, jupyterlab
 from training_page import ASSETS, write_page, write_site
@@ -50,6 +51,18 @@ def show_offline(quiet, tmp_path):
         return quiet
 
     return show
+
+
+@pytest.fixture
+def draw(show_offline):
+    """Opens a page with the lab over the numbers of ``lab_page``, some of them others."""
+
+    def draw(**others):
+        page = show_offline(lab_page.html(**others))
+        page.evaluate(lab_page.FRAME)
+        return page
+
+    return draw
 
 
 def local(url):

@@ -5,6 +5,7 @@ from math import exp
 
 from d2lmgpu.lab import scripts
 
+FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 SOURCE = """
 class Source {
     constructor(numbers) {
@@ -141,3 +142,10 @@ def html(**others):
         f"<style>{scripts.styles()}</style><div id='place'></div><script>{code}\n{SOURCE}"
         f"const source = new Source({given});\n{start}</script>"
     )
+
+
+def sent(page):
+    return [
+        {name: value for name, value in message.items() if name != "token"}
+        for message in page.evaluate("source.sent")
+    ]

@@ -1,9 +1,10 @@
-"""What the lab draws of numbers that a test has made, and what it tells the kernel."""
+"""What the lab draws of numbers that a test has made."""
 
 import re
 
 import lab_page
 import pytest
+from lab_page import FRAME, sent
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#b5588f")  # of the first runs, in a light page
 COUNT = """([selector, colour]) => {
@@ -19,32 +20,12 @@ COUNT = """([selector, colour]) => {
             count += 1;
     return count;
 }"""
-FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
-
-
-@pytest.fixture
-def draw(show_offline):
-    """Opens a page with the lab over the numbers of ``lab_page``, some of them others."""
-
-    def draw(**others):
-        page = show_offline(lab_page.html(**others))
-        page.evaluate(FRAME)
-        return page
-
-    return draw
 
 
 def painted(page, chart=".lab-curves"):
     """How many points of each colour there are in a chart."""
     page.evaluate(FRAME)
     return [page.evaluate(COUNT, [chart, colour]) for colour in COLOURS]
-
-
-def sent(page):
-    return [
-        {name: value for name, value in message.items() if name != "token"}
-        for message in page.evaluate("source.sent")
-    ]
 
 
 def said(page, chart="curves"):
@@ -152,79 +133,6 @@ def test_over_two_devices_the_ideal_is_another_line(draw):
     assert ideal[0] == [1, 0.5] and forecast[1] == [2, 1]
 
 
-def test_what_the_reader_chooses_is_sent(draw):
-    page = draw()
-    page.get_by_label("LeNet, MXNet").check()
-    page.locator(".lab-devices").get_by_label("8").check()
-    page.get_by_label("Number").fill("3")
-    page.get_by_label("Number").press("Enter")
-    page.locator(".lab-batch-size input[type=range]").press("ArrowRight")
-    page.locator(".lab-lr input[type=number]").fill("0.123")
-    page.locator(".lab-lr input[type=number]").press("Tab")
-    page.get_by_label("scale with batch").check()
-    page.get_by_role("spinbutton", name="Epochs").fill("")
-    page.get_by_role("spinbutton", name="Epochs").press("Enter")
-    page.get_by_label("row 2").check()
-    for name in ("Run", "Reset", "Measure this machine (30 s)"):
-        page.get_by_role("button", name=name, exact=True).click()
-    assert sent(page) == [
-        *(
-            {"do": "set", "settings": settings}
-            for settings in (
-                {"train": "LeNet, MXNet"}, {"num_gpus": 8}, {"num_gpus": 3}, {"batch_size": 512},
-                {"lr": 0.123}, {"scale_lr": True}, {"num_epochs": None},
-            )
-        ),
-        {"do": "baseline", "row": 2}, {"do": "run"}, {"do": "reset"}, {"do": "measure"},
-    ]  # fmt: skip
-
-
-def test_a_setting_that_is_none_is_said_and_not_sent(draw):
-    page = draw()
-    page.locator(".lab-batch-size input[type=number]").fill("12.5")
-    page.locator(".lab-batch-size input[type=number]").press("Enter")
-    assert "a whole number" in page.locator(".lab-batch-size [role=alert]").inner_text()
-    assert sent(page) == []
-
-
-def test_an_older_answer_of_the_kernel_does_not_undo_a_choice(draw):
-    page = draw()
-    page.locator(".lab-batch-size input[type=range]").press("ArrowRight")
-    older = lab_page.SETTINGS | {"lr": 0.7}
-    page.evaluate("settings => source.set({ settings, heard: 'another' })", older)
-    page.evaluate(FRAME)
-    field = page.locator(".lab-batch-size input[type=number]")
-    assert field.input_value() == "512"
-    page.evaluate("settings => source.set({ settings, heard: source.sent[0].token })", older)
-    page.evaluate(FRAME)
-    assert field.input_value() == "256"
-
-
-def test_while_a_run_goes_on_each_device_has_a_lane(draw):
-    state = lab_page.STATE | {"status": "running", "message": "Training."}
-    page = draw(live=lab_page.LIVE, state=state)
-    assert page.locator(".lab-lanes .lab-lane").count() == 2
-    assert page.locator(".lab-lanes .lab-lane .lab-what-exchanging").count() == 2
-    assert "epoch 2 of 4, 5,500 samples/s (measured), about 12 s left" in said_live(page)
-    assert page.locator(".lab-run").is_disabled() and page.locator(".lab-stop").is_enabled()
-    page.evaluate("state => source.set({ live: null, state })", lab_page.STATE)
-    page.locator(".lab-live").wait_for(state="hidden")
-
-
-def said_live(page):
-    return page.locator(".lab-live .lab-said").inner_text()
-
-
-def test_the_focus_goes_on_where_a_button_cannot_be_pressed_any_more(draw):
-    page = draw()
-    page.locator(".lab-run").press("Enter")
-    page.evaluate("state => source.set({ state })", lab_page.STATE | {"status": "running"})
-    page.locator(".lab-stop:focus").press("Enter")
-    page.evaluate("state => source.set({ state })", lab_page.STATE)
-    page.locator(".lab-run:focus").wait_for()
-    assert [message["do"] for message in sent(page)] == ["run", "stop"]
-
-
 def test_where_the_time_went_is_one_bar_a_run_on_one_scale(draw):
     page = draw()
     bars = page.locator(".lab-where .lab-lane")
@@ -258,44 +166,3 @@ def test_no_page_is_too_narrow(draw, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate(FRAME)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-def test_every_control_has_a_name_and_its_own_group(draw):
-    page = draw(live=lab_page.LIVE)
-    tree = page.locator(".lab-root").aria_snapshot()
-    for one in ('group "Devices"', 'radio "2" [checked]', 'slider "Batch size"', 'group "Over"',
-                'spinbutton "Learning rate"', 'button "Run"', 'progressbar "Progress of the run"',
-                'region "Table of runs"'):  # fmt: skip
-        assert one in tree, one
-
-
-LOCKED = {"value": 1.5, "time": "2026-01-31T09:30:00+01:00"}
-
-
-def test_a_prediction_is_locked_before_the_run_and_stands_beside_what_happened(draw):
-    page = draw(prediction=lab_page.PREDICTION)
-    field = page.get_by_label("How many times as fast")
-    field.fill("1.5")
-    page.evaluate("source.set({ state: source.get('state') })")
-    page.evaluate(FRAME)
-    assert field.input_value() == "1.5", "what is typed stays while other things change"
-    field.press("Enter")
-    assert sent(page) == [{"do": "predict", "value": 1.5}]
-    show = "entry => source.set({ prediction: { ...source.get('prediction'), ...entry } })"
-    page.evaluate(show, {"predicted": LOCKED})
-    page.evaluate(FRAME)
-    assert page.locator(".lab-prediction input").count() == 0
-    assert page.locator(".prediction-picture").count() == 0
-    page.evaluate(show, {"happened": {"value": 1.9, "source": "measured", "time": LOCKED["time"]}})
-    page.evaluate(FRAME)
-    outcome = page.locator(".prediction-picture").get_attribute("aria-label")
-    assert "predicted 1.5" in outcome and "measured 1.9" in outcome
-
-
-def test_where_no_speedup_will_be_told_nothing_is_asked(draw):
-    page = draw(prediction=None)
-    assert not page.locator(".lab-prediction").is_visible()
-    late = lab_page.PREDICTION | {"happened": LOCKED | {"source": "measured"}}
-    page.evaluate("prediction => source.set({ prediction })", late)
-    page.evaluate(FRAME)
-    assert not page.get_by_label("How many times as fast").is_visible(), "too late to predict"

@@ -74,7 +74,7 @@ class Cluster(inside.Hosts):
 
     def files(self, host):
         """What lies in the host's own folder for temporary files."""
-        return list(Path(f"/proc/{self.first_process(host).pid}/root/run").glob("d2lmgpu-*"))
+        return list(Path(f"/proc/{self.first(host)}/root/run").glob("d2lmgpu-*"))
 
     def left(self):
         """What is left of runs on the hosts that are alive: processes and files."""

@@ -4,7 +4,6 @@ It cannot go on: nobody in it takes a worker off the count.
 """
 
 import os
-import random
 import signal
 import time
 from pathlib import Path
@@ -20,7 +19,10 @@ ROLES = {"worker": (1, 0, "Worker 0 of 4, on n2"), "server": (2, 2, "Server 1 of
 
 
 def pushes(killer, place, delay, killed):
-    """Push and pull for ever; after a while the worker ``killer`` kills a process of its host."""
+    """Push and pull for ever; after a while the worker ``killer`` kills a process of its host.
+
+    It raises where ``place`` is None. The moment of the kill goes to the file ``killed``.
+    """
     import mxnet as mx
 
     kv = mx.kv.create("dist_sync")
@@ -33,15 +35,17 @@ def pushes(killer, place, delay, killed):
         out.wait_to_read()
         begun = begun or time.monotonic()
         if kv.rank == killer and time.monotonic() > begun + delay:
+            if place is None:
+                raise ValueError("my shard is empty")
             siblings = sorted(psutil.Process(os.getppid()).children(), key=lambda p: p.pid)
             Path(killed).write_text(str(time.time()))
             siblings[place].send_signal(signal.SIGKILL)
 
 
-def ends(cluster, folder, role, seed):
-    """Kill the process of ``role`` at a moment drawn with ``seed``; what ``launch`` then says."""
+def ends(cluster, folder, role, delay=0):
+    """Kill the process of ``role`` so many seconds after the first push; what ``launch`` says."""
     killer, place, told = ROLES[role]
-    killed, delay = folder / "killed", 2 * random.Random(seed).random()
+    killed = folder / "killed"
     said = "nothing"
     try:
         launch(pushes, killer, place, delay, str(killed),

@@ -1,41 +1,36 @@
 """Job files on a Slurm that loses a node: ``pytest -s tests/cluster/soak_jobs.py``, as root.
 
-What is killed is a whole host, with its slurmd. A job with ``--no-kill`` goes on on the one that is
-left; one with ``--requeue`` waits until its node is back, and goes on from its checkpoint.
+What is killed is a whole host, with its slurmd. The job file with ``--no-kill`` goes on on the node
+that is left; the one with ``--requeue`` is put back and goes on from its checkpoint on others.
 """
 
 import json
-import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from box_traces import SlurmCluster, standing
-from elastic_run import seen
-from test_slurm_jobs import course  # noqa: F401
+from elastic_run import NUM_TRAIN, seen
+from test_slurm_jobs import course, running, submit  # noqa: F401
 
 from d2lmgpu.cluster import state
 
-NUM_TRAIN, EPOCHS = 610, 60
+EPOCHS = 60
 
 
 @pytest.fixture
 def own(tmp_path, monkeypatch):
-    """A Slurm of two nodes that a test may break."""
+    """A Slurm of three nodes that a test may break; a job takes two."""
     folder = tmp_path / "cluster"
-    with standing(folder, "--hosts", 2, "--slurm"):
+    with standing(folder, "--hosts", 3, "--slurm"):
         monkeypatch.setenv(state.VARIABLE, str(folder))
-        monkeypatch.setenv("SLURM_CONF", str(folder / "slurm.conf"))
         yield SlurmCluster(folder)
-
-
-def submit(*words):
-    return subprocess.check_output(["sbatch", "--parsable", *words], text=True).strip()
 
 
 def until(thing, slurm, job):
     """Wait for ``thing()``, as long as the job is there."""
     while not (found := thing()):
-        assert any(line.startswith(job) for line in slurm.jobs()), "the job has ended"
+        assert job in running(slurm), "the job has ended"
         time.sleep(0.1)
     return found
 
@@ -46,14 +41,14 @@ def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
         told = [json.loads(line) for f in files for line in f.read_text().splitlines()]
         return [one for one in told if one["what"] == what and one["world_size"] == world_size]
 
-    job = submit("clusters/jobs/elastic.sbatch", f"--num-train={NUM_TRAIN}", "--checkpoints=saved",
-                 f"--epochs={EPOCHS}", "--timeline=timeline")  # fmt: skip
+    job = submit(own, "clusters/jobs/elastic.sbatch", f"--num-train={NUM_TRAIN}",
+                 "--checkpoints=saved", f"--epochs={EPOCHS}", "--timeline=timeline")  # fmt: skip
     until(lambda: lines("saved", 2), own, job)
     start = time.time()
     own.first_process("n2").kill()
     until(lambda: lines("step", 1), own, job)
     again = lines("step", 1)[0]["time"]
-    while any(line.startswith(job) for line in own.jobs()):
+    while job in running(own):
         time.sleep(0.2)
     said = (course / f"elastic-{job}.out").read_text()
     assert lines("ends", 1), said
@@ -61,3 +56,15 @@ def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
     assert sorted(found) == list(range(EPOCHS))
     assert all(sorted(images) == list(range(NUM_TRAIN)) for images in found.values())
     print(f"\nwithout its second node the job trained again after {again - start:.1f} s")
+
+
+def test_after_the_loss_of_a_node_a_job_is_put_back_and_goes_on_from_its_checkpoint(own, course):  # noqa: F811
+    job = submit(own, "clusters/jobs/torchrun.sbatch", "--num-train", "242", "--num-test", "100",
+                 "--batch-size", "120", "--epochs", EPOCHS, "--checkpoints", "saved")  # fmt: skip
+    saved = until(lambda: list(Path("saved").glob("step-*")), own, job)
+    start = time.time()
+    own.first_process("n2").kill()
+    while job in running(own):
+        time.sleep(0.2)
+    said = (course / f"torchrun-{job}.out").read_text()
+    print(said, saved, time.time() - start)
