@@ -112,6 +112,7 @@ soak: setup  ## the checked cells, the browser and drawn arguments twenty times,
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
 	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
+	$(PYTEST) -q -m soak tests --ignore tests/backends --ignore tests/hub
 	$(PYTHON) tests/course/exercise_mutants.py
 	$(PYTEST) -q -s tests/course/class_of_thirty.py
 	$(PYTEST) -q -s tests/process/soak.py

@@ -100,7 +100,7 @@ def test_the_page_s_worker_trains_on_two_hosts_and_reports_to_its_lab(
     monkeypatch.delenv("RANK", raising=False)
     capfd.readouterr()
     accuracies, seconds = launch(
-        worker, resnet18(10, width=4), train_iter, test_iter, 0.1, 2, hosts=HOSTS, num_processes=1
+        worker, resnet18(10, width=8), train_iter, test_iter, 0.1, 2, hosts=HOSTS, num_processes=1
     )[1]
     assert len(accuracies) == len(seconds) == 2
     printed = capfd.readouterr().out.splitlines()

@@ -123,7 +123,10 @@ def mend(slurm):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize("harm", WORDS)
+@pytest.mark.parametrize(
+    "harm",
+    [kill_worker, cancel, pytest.param(kill_slurmd, marks=pytest.mark.soak), interrupt],
+)
 def test_the_end_is_told_in_time_and_the_job_is_gone(slurm, caller, harm):
     caller.until("ready")
     harm(slurm, caller)

@@ -2,15 +2,13 @@
 death of any of them is told by role and host."""
 
 import os
-import signal
 
 import numpy as np
 import psutil
 import pytest
+from mxnet_ends import HOSTS, ends, pushes
 
 from d2lmgpu.launch import LaunchError, launch
-
-HOSTS = ["n1", "n2"]  # MXNet begins with the last address
 
 
 def updates(start, batches, lr):
@@ -95,35 +93,13 @@ def test_kv_s_ranks_are_launch_s_and_nothing_listens_outside(cluster, capfd):
     assert cluster.left_at_last() == []
 
 
-def dies(way):
-    """Workers that push and pull for ever; one of them kills a process of its host, or raises."""
-    import mxnet as mx
-
-    kv = mx.kv.create("dist_sync")
-    kv.init(0, mx.nd.zeros(1000))
-    for step in range(1_000_000):
-        if step == 3 and kv.rank == way["rank"]:
-            if "kills" not in way:
-                raise ValueError("my shard is empty")
-            siblings = sorted(psutil.Process(os.getppid()).children(), key=lambda p: p.pid)
-            siblings[way["kills"]].send_signal(signal.SIGKILL)
-        kv.push(0, mx.nd.ones(1000))
-        out = mx.nd.zeros(1000)
-        kv.pull(0, out=out)
-        out.wait_to_read()
-
-
-@pytest.mark.parametrize(
-    ("way", "said"),
-    [
-        ({"rank": 3}, "Worker 3 of 4, on n1, raised ValueError: my shard is empty"),
-        ({"rank": 1, "kills": 0}, "Worker 0 of 4, on n2, was killed by SIGKILL"),
-        ({"rank": 2, "kills": 2}, "Server 1 of 2, on n1, was killed by SIGKILL"),
-        ({"rank": 0, "kills": 3}, "The scheduler, on n2, was killed by SIGKILL"),
-    ],
-)
-def test_when_one_dies_all_end_and_the_cause_is_told(cluster, way, said):
+def test_when_a_worker_raises_all_end_and_the_cause_is_told(cluster):
     with pytest.raises(LaunchError) as caught:
-        launch(dies, way, hosts=HOSTS, num_processes=2, num_servers=2)
-    assert str(caught.value).startswith(said)
+        launch(pushes, 3, None, 0, "", hosts=HOSTS, num_processes=2, num_servers=2)
+    assert str(caught.value).startswith("Worker 3 of 4, on n1, raised ValueError: my shard is empt")
     assert cluster.left_at_last() == []
+
+
+def test_when_a_worker_is_killed_all_end_and_it_is_told(cluster, tmp_path):
+    """The other roles are in ``soak_failures.py``."""
+    ends(cluster, tmp_path, "worker")

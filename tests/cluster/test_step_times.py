@@ -1,4 +1,4 @@
-"""A step on shaped links takes what the page's model says, with the page's own code."""
+"""A step on shaped links takes what the page's model says, with the page's own code, at rest."""
 
 from pathlib import Path
 
@@ -8,6 +8,8 @@ from box_traces import cluster_command
 
 from d2lmgpu.course import chapters
 from d2lmgpu.launch import launch
+
+pytestmark = pytest.mark.soak  # what is timed wants a machine without other work
 
 PAGE = Path(__file__).parents[2] / "chapters" / "clusters" / "many-machines.ipynb"
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import nbformat
 import psutil
+import pytest
 from exercise_parts import PARTS, ROOT, solved
 
 PART = "foundations"
@@ -58,6 +59,7 @@ def test_a_class_of_three_is_graded(made, tmp_path):
     assert left_running() == []
 
 
+@pytest.mark.soak
 def test_one_that_takes_too_long_is_ended_with_all_that_it_started(made, tmp_path):
     submit(tmp_path, "endless", SOLUTIONS, LEAVES, "while True:\n    pass")
     rows = grades(tmp_path, made, "--notebook-seconds", "12")

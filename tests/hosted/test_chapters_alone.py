@@ -9,7 +9,6 @@ from free_host import read
 NAMES = [
     "foundations/data-parallelism",
     "scratch/pytorch",  # a lab, and a record
-    "concise/torchrun",  # a script beside it
     "lab/training-lab",  # other chapters
     "clusters/when-a-machine-dies",  # job files
 ]

@@ -21,7 +21,7 @@ def little_data(monkeypatch):
 @pytest.mark.parametrize("chapter, modules", [
     ("scratch/pytorch", ("torch",)),
     ("scratch/mxnet", ("mxnet",)),
-    ("concise/pytorch", ("torch", "launch")),
+    pytest.param("concise/pytorch", ("torch", "launch"), marks=pytest.mark.soak),
 ])  # fmt: skip
 def test_a_chapter_trains_in_the_lab(recorder, chapter, modules):
     train = ChapterTrain(CHAPTERS / f"{chapter}.ipynb")

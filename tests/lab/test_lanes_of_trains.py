@@ -24,7 +24,13 @@ TOLD = {  # chapter -> which parts of its steps can be told apart on two CPU dev
 }
 
 
-@pytest.mark.parametrize("chapter", TOLD)
+SOAK = {"scratch/pytorch", "concise/mxnet"}  # the others have more in them
+
+
+@pytest.mark.parametrize(
+    "chapter",
+    [pytest.param(one, marks=[pytest.mark.soak] if one in SOAK else []) for one in TOLD],
+)
 def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeypatch, chapter):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
