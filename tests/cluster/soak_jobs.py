@@ -5,6 +5,7 @@ that is left; the one with ``--requeue`` is put back and goes on from its checkp
 """
 
 import json
+import re
 import time
 from pathlib import Path
 
@@ -61,10 +62,15 @@ def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
 def test_after_the_loss_of_a_node_a_job_is_put_back_and_goes_on_from_its_checkpoint(own, course):  # noqa: F811
     job = submit(own, "clusters/jobs/torchrun.sbatch", "--num-train", "242", "--num-test", "100",
                  "--batch-size", "120", "--epochs", EPOCHS, "--checkpoints", "saved")  # fmt: skip
-    saved = until(lambda: list(Path("saved").glob("step-*")), own, job)
+    until(lambda: list(Path("saved").glob("step-*")), own, job)
     start = time.time()
     own.first_process("n2").kill()
+    until(lambda: "Restarts=1" in own.ask("scontrol", "show", "job", job), own, job)
+    back = time.time()
     while job in running(own):
         time.sleep(0.2)
     said = (course / f"torchrun-{job}.out").read_text()
-    print(said, saved, time.time() - start)
+    told = [int(number) for number in re.findall(r"^epoch (\d+): loss", said, flags=re.MULTILINE)]
+    assert sorted(set(told)) == list(range(1, EPOCHS + 1)), said
+    assert len(told) <= EPOCHS + 1, "one was told, and not saved yet"
+    print(f"\nwithout its second node the job was put back after {back - start:.1f} s")
