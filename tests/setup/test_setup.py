@@ -74,7 +74,8 @@ class Machine:
         """Runs the set-up: ``(exit status, lines that it wrote, commands that it called)``."""
         self.log.write_text("")
         environment = {"PATH": str(self.bin), "HOME": str(self.home), "LOG": str(self.log),
-                       "POLICY_RC_D": str(self.log.with_name("policy"))}  # fmt: skip
+                       "POLICY_RC_D": str(self.log.with_name("policy")),
+                       "SYSTEM_PYTHON": str(self.bin / "system-python")}  # fmt: skip
         result = subprocess.run(
             [self.checkout / "tools" / "setup.sh"],
             env=environment | settings,
@@ -114,6 +115,11 @@ def test_second_run_makes_nothing_again(machine):
     status, _, called = machine.set_up()
     assert status == 0
     assert "venv --clear" not in called and "npm" not in called
+
+
+def test_the_system_s_python_comes_first(machine):
+    machine.has("system-python", PYTHON.replace("3.11.9", "3.11.2"))
+    assert "set-up: making .venv with Python 3.11.2" in machine.set_up()[1]
 
 
 def test_python_is_found_with_pyenv(machine):
