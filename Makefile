@@ -85,7 +85,7 @@ test: setup  ## everything, two things at a time
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
 	$(MAKE) book
-	$(PYTEST) tests/book -n 3 --dist loadfile  # pytest-xdist: browsers mostly wait
+	$(PYTEST) tests/book -n 3 --dist worksteal  # pytest-xdist: the longest files are the last
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub

@@ -6,8 +6,9 @@
 import pytest
 from test_axe import faults
 from test_firefox import fox  # noqa: F401
-from test_look import CUT, faint
-from test_pages import EVERY_PAGE, PAGES, visit
+from test_look import faint
+from test_pages import CUT, EVERY_PAGE, PAGES, visit
+from test_transfer import address, too_large  # noqa: F401
 
 WIDTHS, SCHEMES = (360, 768, 1280, 1440), ("light", "dark")
 FITS = f"""() => {{
@@ -51,6 +52,10 @@ def test_axe(browser, built, page, scheme):
 def test_outputs(browser, built, scheme):
     count, hardly = faint(browser, scheme, PAGES)
     assert count > 1000 and hardly == {}
+
+
+def test_transfers(browser, address):  # noqa: F811
+    assert too_large(browser, address, PAGES) == {}
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -1,6 +1,7 @@
 """The built pages: complete, readable on a telephone, and asking no other host for anything."""
 
 import functools
+import itertools
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,16 @@ HTML = ROOT / "_build" / "html"
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text())
 PAGES = [TOC["root"]] + [page["file"] for part in TOC["parts"] for page in part["chapters"]]
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES)
+# From a server and as a file in turns; each page both ways in ``every_mode.py``.
+EITHER_WAY = pytest.mark.parametrize(
+    "page, site", list(zip(PAGES, itertools.cycle(["http", "file"]))), indirect=["site"]
+)
+CUT = """() => {
+    for (const folded of document.querySelectorAll("details")) folded.open = true;
+    return [...document.querySelectorAll("article pre")]
+        .filter(block => block.scrollWidth > block.clientWidth)
+        .map(block => block.textContent.slice(0, 60));
+}"""
 
 
 @functools.cache  # many tests read a page, and none may change it
@@ -50,7 +61,7 @@ def visit(browser, site, path, width):
     return page, troubles
 
 
-@EVERY_PAGE
+@EITHER_WAY
 def test_page_is_self_contained_and_fits(browser, site, page):
     opened, troubles = visit(browser, site, f"{page}.html", width=360)
     narrow = opened.evaluate("document.documentElement.scrollWidth")
@@ -59,14 +70,16 @@ def test_page_is_self_contained_and_fits(browser, site, page):
         ".map(m => m.textContent)"
     )
     wider = {}
-    for width in (768, 1280, 1440):
+    for width in (768, 1440, 1280):
         opened.set_viewport_size({"width": width, "height": 800})
         wider[width] = opened.evaluate("document.documentElement.scrollWidth")
+    cut = opened.evaluate(CUT)
     opened.context.close()
     assert troubles == []
     assert narrow <= 360, "the page scrolls sideways"
     assert all(seen <= width for width, seen in wider.items()), wider
     assert raw == [], "formulas that are shown as raw TeX"
+    assert cut == [], "lines of code that are cut"
 
 
 def test_search_finds_a_page(browser, site):

@@ -13,9 +13,11 @@ PLACES = [
     "chapters/scaling/allreduce",
 ]
 WIDTHS = [320, 390, 600, 1280]
-HEIGHT = "document.querySelector('.training').getBoundingClientRect().height"
+# Two frames later, when what follows the width by a script has followed it.
+HEIGHT = """() => new Promise(resolve => requestAnimationFrame(() => requestAnimationFrame(
+    () => resolve(document.querySelector(".training").getBoundingClientRect().height))))"""
 # On a screen of 800 pixels that is a layout shift of 0.05, a third of what counts as a good page.
-JUMP, HOLE = 45, 100
+JUMP = 45
 
 
 @pytest.mark.parametrize("page", PLACES)
@@ -38,10 +40,7 @@ def test_nothing_jumps_when_the_panel_comes(browser, built, page):
         held[0].continue_()
         opened.locator(".training[data-ready]").wait_for()
         after = list(heights())
-        opened.add_style_tag(content=".training { min-height: 0 !important }")
-        needed = list(heights())
     assert all(a - b <= JUMP for a, b in zip(after, before)), (before, after)
-    assert all(a - n <= HOLE for a, n in zip(after, needed)), (after, needed)
 
 
 def test_no_other_page_loads_it(browser, built):

@@ -119,7 +119,7 @@ def test_device_names_do_not_kill():
 
 
 def test_pages_notice_a_sample_of_mistakes():
-    """A few of many hundred; `make mutants` tries them all."""
+    """One of many hundred; `make mutants` tries them all."""
     names = [name for name in NAMES if mutants.all_mutants(name)]
-    chosen = mutants.sample({name: mutants.all_mutants(name) for name in names}, 2, seed=1)
+    chosen = mutants.sample({name: mutants.all_mutants(name) for name in names}, 1, seed=1)
     assert {outcome.fate for outcome in mutants.carry_out(chosen)} <= {"killed", "equivalent"}

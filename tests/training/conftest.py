@@ -11,6 +11,7 @@ PAGE = '<!doctype html><meta charset="utf-8">{head}<title>x</title>{script}'
 SCRIPT = '<script src="training.js"></script>'
 # What a strict host may send, and what a worker must be allowed.
 POLICY = '<meta http-equiv="Content-Security-Policy" content="{}">'
+BUILDS = ["simd", "plain"]
 POLICIES = {
     "no-workers.html": "default-src 'self' 'wasm-unsafe-eval'",
     "no-wasm.html": "default-src 'self'; worker-src blob:",
@@ -57,9 +58,19 @@ def page(blank, folder):
     return blank
 
 
-@pytest.fixture(params=["simd", "plain"])
-def kernels(page, request):
-    return Kernels(page, request.param)
+@pytest.fixture(scope="module")
+def builds(browser, folder):
+    """The exported functions of both builds, each in a page that the tests of a file share."""
+    with browser.new_context() as context:
+        pages = {build: context.new_page() for build in BUILDS}
+        for page in pages.values():
+            page.goto((folder / "index.html").as_uri())
+        yield {build: Kernels(page, build) for build, page in pages.items()}
+
+
+@pytest.fixture(params=BUILDS)
+def kernels(builds, request):
+    return builds[request.param]
 
 
 @pytest.fixture(scope="session")

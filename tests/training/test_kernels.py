@@ -9,7 +9,7 @@ import subprocess
 import numpy as np
 import numpy_networks as networks
 import pytest
-from in_page import TRAINING, Kernels
+from in_page import TRAINING
 
 N = 13  # not a multiple of what goes through a network at once
 CODE = ["training.js", "device.js", "code.js"]
@@ -49,9 +49,9 @@ def test_gradients_are_those_of_float64(kernels, images, network):
 
 
 @pytest.mark.parametrize("network", networks.SHAPES)
-def test_simd_and_plain_give_the_same_bits(page, network):
+def test_simd_and_plain_give_the_same_bits(builds, network):
     vector = parameters(network)
-    simd, plain = (pieces(Kernels(page, b), network, vector, 40, N) for b in ("simd", "plain"))
+    simd, plain = (pieces(kernels, network, vector, 40, N) for kernels in builds.values())
     assert simd.tobytes() == plain.tobytes()
 
 
@@ -68,8 +68,8 @@ def test_the_start_is_he_s(kernels, network):
     assert (kernels.floats(kernels.place_of_parameters(), size) != vector).sum() > 0.9 * size
 
 
-def test_an_epoch_takes_every_image_once_in_an_order_of_its_own(page):
-    kernels = Kernels(page, "simd")
+def test_an_epoch_takes_every_image_once_in_an_order_of_its_own(builds):
+    kernels = builds["simd"]
     kernels.start(2, 0)
 
     def right(first, n):
