@@ -28,8 +28,11 @@ CACHES := PIP_CACHE_DIR NPM_CONFIG_CACHE XDG_%_HOME IPYTHONDIR JUPYTER_%_DIR MPL
 SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
+# Front ends and launched workers: hundreds of processes.
+LIVE := test-process test-browser test-hosted
+
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package test-live test-frameworks test-cluster test-chapters soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) test-frameworks test-cluster test-chapters soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -81,21 +84,20 @@ run: setup  ## run one chapter and store the outputs of its checked cells: make 
 
 test: setup  ## everything, two things at a time
 	$(PYTHON) -m ruff check .
-	$(MAKE) -j2 -Oline test-hub test-package test-live test-frameworks
+	$(MAKE) -j2 -Oline test-hub test-package $(LIVE) test-frameworks
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
-	$(MAKE) book
+	$(PYTHON) tools/book.py --tested
 	$(PYTEST) tests/book -n 3 --dist worksteal  # pytest-xdist: the longest files are the last
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
-LIVE := browser hosted process
 test-package: setup
-	$(PYTEST) tests $(foreach room,backends book cluster hub $(LIVE),--ignore tests/$(room))
+	$(PYTEST) tests $(foreach room,backends book cluster hub $(LIVE:test-%=%),--ignore tests/$(room))
 
-test-live: setup  # front ends and launched workers: hundreds of processes
-	$(PYTEST) $(LIVE:%=tests/%)
+$(LIVE): test-%: setup
+	$(PYTEST) tests/$*
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work
 	$(PYTEST) tests/cluster -n 3 --dist loadfile
@@ -104,8 +106,8 @@ test-frameworks: setup  # each framework in a process of its own
 	$(PYTEST) tests/backends --framework torch
 	$(PYTEST) tests/backends --framework mxnet
 
-test-chapters: setup  # as the book shows them, which then need not run them: they want all cores
-	$(PYTEST) --nbval --executed chapters
+test-chapters: setup  # on little data; the tests' book is made of what they put out
+	$(PYTEST) --nbval --executed chapters -n 2 --dist loadfile
 
 soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills, the verdicts of check and explain, ten learners, and every page in every mode
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done

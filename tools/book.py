@@ -2,7 +2,8 @@
 
 Executed chapters are kept in ``_build``, where they are found again by the notebook's text alone.
 They depend on more than that: ``_build`` is dropped when anything else that they use has changed.
-`make test` lets nbval run them, which puts them there, too (``executed.py``).
+`make test` lets nbval run them on little data, and what they put out is kept there, too
+(``executed.py``), unless ``make book`` has run them. ``--tested`` builds the book of either.
 """
 
 import hashlib
@@ -31,17 +32,32 @@ def key() -> str:
     return digest.hexdigest()
 
 
-def drop_stale_build() -> None:
+def is_kept() -> bool:
+    """Whether the chapters in ``_build`` were executed with all of this as it is."""
     stamp = BUILD / "key"
-    if not stamp.exists() or stamp.read_text() != key():
+    return stamp.exists() and stamp.read_text() == key()
+
+
+def turn_to_little_data() -> bool:
+    """Choose the tests' profile, unless `make book` has run the chapters in its own; whether so."""
+    little = os.environ.get("D2LMGPU_PROFILE") == "test" or not is_kept()
+    if little:
+        os.environ["D2LMGPU_PROFILE"] = "test"
+    return little
+
+
+def drop_stale_build() -> None:
+    if not is_kept():
         shutil.rmtree(BUILD, ignore_errors=True)
         BUILD.mkdir()
-        stamp.write_text(key())
+        (BUILD / "key").write_text(key())
 
 
 def main() -> int:
     for tool in ("page_images.py", "first_cells.py"):
         subprocess.run([sys.executable, Path(__file__).with_name(tool)], cwd=ROOT, check=True)
+    if "--tested" in sys.argv:
+        turn_to_little_data()
     drop_stale_build()
     # This page shows the seconds of all others, so it is made anew with any of them.
     (BUILD / ".doctrees" / "chapters" / "reference" / "status.doctree").unlink(missing_ok=True)

@@ -91,3 +91,22 @@ def test_changes_of_what_chapters_use_drop_the_build(book, monkeypatch):
     monkeypatch.setattr(book.platform, "python_version", lambda: "3.11.0")
     assert dropped()
     assert not dropped()
+
+
+def test_the_tests_show_little_data_unless_the_book_has_been_made(book, monkeypatch):
+    profile = "D2LMGPU_PROFILE"
+    chapter(
+        book,
+        v4.new_markdown_cell("# One"),
+        v4.new_code_cell(f"import os\nprint('data:', os.environ['{profile}'])"),
+    )
+
+    monkeypatch.setenv(profile, "quick")
+    monkeypatch.setattr(book.sys, "argv", ["book.py", "--tested"])
+    assert book.main() == 0
+    assert "data: test" in (book.BUILD / "html" / "one.html").read_text()
+    monkeypatch.setenv(profile, "quick")
+    assert book.turn_to_little_data() and os.environ[profile] == "test"
+    monkeypatch.setenv(profile, "quick")
+    book.drop_stale_build()  # as `make book` begins
+    assert not book.turn_to_little_data() and os.environ[profile] == "quick"
