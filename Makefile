@@ -32,7 +32,7 @@ PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytes
 LIVE := test-process test-browser test-hosted
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) test-frameworks test-cluster test-chapters soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) test-frameworks test-cluster test-chapters test-book soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -87,8 +87,7 @@ test: setup  ## everything, two things at a time
 	$(MAKE) -j2 -Oline test-hub test-package $(LIVE) test-frameworks
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
-	$(PYTHON) tools/book.py --tested
-	$(PYTEST) tests/book -n 3 --dist worksteal  # pytest-xdist: the longest files are the last
+	$(MAKE) test-book
 
 test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
@@ -108,6 +107,10 @@ test-frameworks: setup  # each framework in a process of its own
 
 test-chapters: setup  # on little data; the tests' book is made of what they put out
 	$(PYTEST) --nbval --executed chapters -n 2 --dist loadfile
+
+test-book: setup  # pytest-xdist: the longest files are the last
+	$(PYTHON) tools/book.py --tested
+	$(PYTEST) tests/book -n 3 --dist worksteal
 
 soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills, the verdicts of check and explain, ten learners, and every page in every mode
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done

@@ -1,6 +1,6 @@
 """Chapters as tests: ``pytest --nbval chapters/...``, on little data, device names ignored.
 
-With ``--executed`` the book is made of what they put out, unless ``make book`` has executed them.
+With ``--executed`` the book is made of what they put out; what ``make book`` has run is compared.
 """
 
 import os
@@ -18,9 +18,11 @@ def pytest_configure(config):
     if config.option.executed:
         from programs import program
 
-        book = program("book")
+        book, executed = program("book"), program("executed")
         if book.turn_to_little_data():
             book.drop_stale_build()
-            config.pluginmanager.register(program("executed").Executed(book.KEPT))
+            config.pluginmanager.register(executed.Executed(book.KEPT))
+        else:
+            config.pluginmanager.register(executed.Kept(book.KEPT))
         os.environ.update(book.IN_THE_BOOK)
     os.environ.setdefault("D2LMGPU_PROFILE", "test")

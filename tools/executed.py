@@ -1,11 +1,14 @@
-"""What nbval has run, kept for the book, so that `make test` runs every chapter once.
+"""Every chapter is run once for nbval and for the book, whichever comes first.
 
 nbval runs a cell and compares it. Here nbclient makes the notebook's outputs of the same messages
 of the kernel, as it does when the book runs a chapter; the book looks first into jupyter-cache.
+What the book has run, nbval finds there, and only compares.
 """
 
 import time
 from contextlib import suppress
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 import nbformat
@@ -68,3 +71,30 @@ class Executed:
                 seconds = {"execution_seconds": time.monotonic() - run.began}
                 chapter = CacheBundleIn(run.nb, item.path, data=seconds)
                 self._cache.cache_notebook_bundle(chapter, check_validity=False, overwrite=True)
+
+
+def compare(item, output):
+    """nbval's comparison of a cell, without its run."""
+    if item.options["check"] and not item.compare_outputs(output, item.cell.outputs):
+        item.raise_cell_error("Cell outputs differ", "\n".join(item.comparison_traceback))
+
+
+class Kept:
+    """A pytest plugin: cells of chapters in the cache in ``folder`` are compared and not run."""
+
+    def __init__(self, folder: Path):
+        self._cache = get_cache(folder)
+
+    def pytest_report_header(self):
+        return "chapters: what `make book` has run is compared, and not run again"
+
+    def pytest_collection_modifyitems(self, items):
+        for file, cells in groupby(items, lambda item: item.parent):
+            try:
+                _, kept = self._cache.merge_match_into_notebook(file.nb)
+            except KeyError:
+                continue  # it was not in the book, or has been changed since
+            code = [cell for cell in kept.cells if cell.cell_type == "code"]
+            file.setup = file.setup_sanitize_files
+            for item in cells:
+                item.runtest = partial(compare, item, code[item.cell_num].outputs)

@@ -11,6 +11,7 @@ import sys
 
 import pytest
 from jupyter_cache import get_cache
+from jupyter_cache.base import CacheBundleIn
 from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
@@ -19,11 +20,11 @@ CONFTEST = """
 import sys
 
 sys.path.insert(0, {tools!r})
-from executed import Executed
+import executed
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(Executed({folder!r}))
+    config.pluginmanager.register(executed.{plugin}({folder!r}))
 """
 
 
@@ -91,13 +92,18 @@ def outputs(notebook):
     return [[{**one, "execution_count": None} for one in cell] for cell in found]
 
 
+def use(plugin, folder):
+    """Have nbval, beside ``folder``, use a plugin of ``tools/executed.py``."""
+    text = CONFTEST.format(tools=str(ROOT / "tools"), plugin=plugin, folder=str(folder))
+    (folder.parent / "conftest.py").write_text(text)
+
+
 @pytest.mark.parametrize("wrong", [False, True])
 def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, wrong):
     cells = [v4.new_code_cell(source) for source in PUTS_OUT]
     cells += [v4.new_markdown_cell("Text."), checked_cell("print(2)", "3\n" if wrong else "2\n")]
     folder = tmp_path / "kept"
-    text = CONFTEST.format(tools=str(ROOT / "tools"), folder=str(folder))
-    (tmp_path / "conftest.py").write_text(text)
+    use("Executed", folder)
     notebook = v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
     for cell in cells[:-2]:
         cell.metadata["tags"] = ["nbval-ignore-output"]
@@ -112,3 +118,24 @@ def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, wro
     assert outputs(kept) == outputs(by_nbclient)
     assert kept.metadata.language_info == by_nbclient.metadata.language_info
     assert cache.get_cache_record(found).data["execution_seconds"] > 1
+
+
+def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path):
+    """Its kept outputs count, not those of another run; a cell that has changed is run."""
+    runs = "open('runs', 'a').write('.')\n"
+    cells = [checked_cell(f"{runs}print({i})", f"{i}\n") for i in range(2)]
+    notebook = v4.new_notebook(cells=[v4.new_markdown_cell("Text."), *cells])
+    notebook.metadata["kernelspec"] = KERNEL
+    cells[0].outputs[0].text = "put out by the book\n"
+    get_cache(tmp_path / "kept").cache_notebook_bundle(
+        CacheBundleIn(notebook, "one.ipynb"), check_validity=False
+    )
+    use("Kept", tmp_path / "kept")
+    path = tmp_path / "one.ipynb"
+    assert nbval(notebook, path, "--confcutdir", tmp_path) == ["PASSED", "PASSED"]
+    cells[0].outputs[0].text = "0\n"
+    assert nbval(notebook, path, "--confcutdir", tmp_path) == ["FAILED", "PASSED"]
+    assert not (tmp_path / "runs").exists()
+    cells[1].source += "  # changed"
+    assert nbval(notebook, path, "--confcutdir", tmp_path) == ["PASSED", "PASSED"]
+    assert (tmp_path / "runs").read_text() == ".."
