@@ -6,6 +6,10 @@ With ``--executed`` the book is made of what they put out; what ``make book`` ha
 import os
 from pathlib import Path
 
+import pytest
+
+LITTLE_DATA = pytest.StashKey[bool]()
+
 
 def pytest_addoption(parser):
     parser.addoption("--executed", action="store_true", help="run chapters once for nbval and book")
@@ -19,10 +23,19 @@ def pytest_configure(config):
         from programs import program
 
         book, executed = program("book"), program("executed")
-        if book.turn_to_little_data():
-            book.drop_stale_build()
-            config.pluginmanager.register(executed.Executed(book.KEPT))
+        if hasattr(config, "workerinput"):
+            little = config.workerinput["little_data"]
         else:
-            config.pluginmanager.register(executed.Kept(book.KEPT))
+            little = config.stash[LITTLE_DATA] = book.turn_to_little_data()
+            if little:
+                book.drop_stale_build()
+        plugin = executed.Executed if little else executed.Kept
+        config.pluginmanager.register(plugin(book.KEPT))
         os.environ.update(book.IN_THE_BOOK)
     os.environ.setdefault("D2LMGPU_PROFILE", "test")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node):
+    """A worker of pytest-xdist inherits this profile, by which it would decide anew."""
+    node.workerinput["little_data"] = node.config.stash.get(LITTLE_DATA, True)

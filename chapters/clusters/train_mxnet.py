@@ -44,17 +44,32 @@ def lenet():
     return net
 
 
-def step(net, trainer, X, y, rows, rank, num_workers):
+def begin_alike(kv, params):
+    """Give all workers the weights of worker 0.
+
+    This waits until they are here. A ``Trainer`` with a ``dist_sync`` store asks for them in its
+    first step and does not wait: a worker may push gradients before, and then gets their sum,
+    which the servers keep under the same key, as its weights.
+    """
+    for i, p in enumerate(params):
+        kv.broadcast(i, p.list_data()[0], out=p.list_data())
+    npx.waitall()
+
+
+def step(net, trainer, kv, X, y, rows):
     """One update for the global batch ``rows``, of which this worker takes its share."""
-    device = next(iter(net.collect_params().values())).list_ctx()[0]
-    mine = rows[rank::num_workers]
+    params = list(net.collect_params().values())
+    device = params[0].list_ctx()[0]
+    mine = rows[kv.rank :: kv.num_workers]
     counts = len(mine) > 0  # of a small last batch somebody gets nothing: an example that counts 0
     mine = mine if counts else rows[:1]
     X, y = (np.array(data[mine], ctx=device) for data in (X, y))
     with autograd.record():
         loss = gluon.loss.SoftmaxCrossEntropyLoss()(net(X), y).sum() * counts
     loss.backward()
-    trainer.step(len(rows))  # in here the servers add up, and the sum is divided
+    for i, p in enumerate(params):  # the servers add up; the last layer's gradient is there first
+        kv.pushpull(i, p.list_grad(), priority=-i)
+    trainer.update(len(rows))  # divides the sum
 
 
 def accuracy(net, X, y):
@@ -73,17 +88,17 @@ def main(args):
     net = lenet()
     net.initialize(init.Xavier(), ctx=device)
     net(np.array(images.X_train[:1], ctx=device))  # the layers learn their shapes
+    begin_alike(kv, net.collect_params().values())
     # The servers add up and no more: the last batch of an epoch is divided by another number, of
-    # which a server that updates would not hear. All begin with the weights of worker 0.
+    # which a server that updates would not hear. So the trainer has no store.
     trainer = gluon.Trainer(
-        net.collect_params(), "sgd", {"learning_rate": args.lr, "momentum": 0.9},
-        kvstore=kv, update_on_kvstore=False,
-    )  # fmt: skip
+        net.collect_params(), "sgd", {"learning_rate": args.lr, "momentum": 0.9}, kvstore=None
+    )
     for epoch in range(args.epochs):
         order = numpy.random.RandomState(args.seed + epoch).permutation(args.num_train)
         for i in range(0, len(order), args.batch_size):
             rows = order[i : i + args.batch_size]
-            step(net, trainer, images.X_train, images.y_train, rows, kv.rank, kv.num_workers)
+            step(net, trainer, kv, images.X_train, images.y_train, rows)
         if kv.rank == 0:
             right = accuracy(net, images.X_test, images.y_test)
             print(f"epoch {epoch + 1}: test accuracy {right:.3f}", flush=True)

@@ -8,7 +8,7 @@ import threading
 import types
 
 from d2lmgpu.machine.checks import Need, is_count, is_real
-from d2lmgpu.process.sending import functions_of, pickled
+from d2lmgpu.process.sending import functions_of, pickled, rooms_of
 from d2lmgpu.process.settings import settings
 
 TITLES = {"torch": "PyTorch", "mxnet": "MXNet"}
@@ -64,12 +64,7 @@ def modules_of(fn):
     """Those of 'torch', 'mxnet' and 'launch' that the notebook of ``fn`` uses of this package."""
     if isinstance(fn, KnownTrain):
         return fn.modules
-    rooms = set()
-    for function in functions_of(fn):
-        for value in function.__globals__.values():
-            is_module = isinstance(value, types.ModuleType)
-            name = value.__name__ if is_module else getattr(value, "__module__", None)
-            rooms.add(".".join(str(name).split(".")[:2]))
+    rooms = rooms_of(fn)
     return tuple(name for name in (*TITLES, "launch") if f"d2lmgpu.{name}" in rooms)
 
 

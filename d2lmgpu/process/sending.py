@@ -67,3 +67,14 @@ def functions_of(fn):
             queue.append(type(value).__call__)
         queue += getattr(value, "__dict__", {}).values()
     return functions
+
+
+def rooms_of(fn):
+    """The rooms of this package, as "d2lmgpu.torch", of which the notebook of ``fn`` has names."""
+    rooms = set()
+    for function in functions_of(fn):
+        for value in function.__globals__.values():
+            is_module = isinstance(value, types.ModuleType)
+            name = value.__name__ if is_module else getattr(value, "__module__", None)
+            rooms.add(".".join(str(name).split(".")[:2]))
+    return rooms

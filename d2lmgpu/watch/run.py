@@ -54,7 +54,7 @@ class Watched:
     - ``steps``, ``backwards``: how many updates and backward passes there were;
     - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
     - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
-      was started by the script itself; ``torch``: whether PyTorch was imported;
+      was started by the script itself; ``imported``: whether the framework was;
     - ``error``: of what was raised, ``text`` and ``where`` ("file:line" of the script, or None);
       ``code`` of an exit;
     - what the observer added.
@@ -81,7 +81,7 @@ class Watched:
         trained = any(report["steps"] for report in self.reports)
         if not trained and self.reports[0]["end"] == "wall":
             return "The script was stopped at its time limit and had not trained by then."
-        if not any(report["torch"] for report in self.reports):
+        if not any(report["imported"] for report in self.reports):
             return "The script never imported PyTorch, and only what PyTorch does is watched."
         if not trained:
             return "The script ended and never trained: no backward pass, no update."
@@ -102,8 +102,8 @@ class Watched:
         return lines[-1].strip() if lines else "it printed nothing."
 
 
-def check_script(script) -> Path:
-    """The script's path. WatchError unless it is a Python file that is there, and PyTorch is."""
+def check_script(script, framework="torch") -> Path:
+    """The script's path. WatchError unless it is a Python file, and the framework is installed."""
     path = Path(script)
     if not path.is_file():
         raise WatchError(f"{script}: there is no such file. Give the path of your Python script.")
@@ -112,8 +112,11 @@ def check_script(script) -> Path:
         compile(source, str(path), "exec")
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise WatchError(f"{script} is no Python script: {error}.") from None
-    if version_of("torch") is None:
-        raise WatchError("PyTorch is not installed in this environment: pip install d2lmgpu[torch]")
+    if version_of(framework) is None:
+        name = {"torch": "PyTorch", "mxnet": "MXNet"}[framework]
+        raise WatchError(
+            f"{name} is not installed in this environment: pip install d2lmgpu[{framework}]"
+        )
     return path.resolve()
 
 
@@ -129,14 +132,15 @@ def check_devices(devices) -> int:
 
 
 def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None,
-        own=None):  # fmt: skip
+        own=None, framework="torch"):  # fmt: skip
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.
     environ: added to the environment. own: a file of the reader's code, if it is not the script;
-    lines of it and of its folder are named. Raises WatchError for a script that is not there.
+    lines of it and of its folder are named. framework: that whose import starts the watch. Raises
+    WatchError for a script that is not there.
     """
-    script = check_script(script)
+    script = check_script(script, framework)
     need.whole("processes", processes)
     child = Child(ranks.COMMAND, [], {})
     output = bytearray()
@@ -146,7 +150,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
         del output[:-TAIL]
 
     settings = {"folder": str(child.folder), "observer": observer, "options": options or {},
-                "script": str(script), "own": own or str(script),
+                "script": str(script), "own": own or str(script), "framework": framework,
                 "limits": asdict(limits)}  # fmt: skip
     job = {"command": [str(script), *arguments], "processes": processes, "settings": settings,
            "environ": environ or {}, "cwd": os.getcwd()}  # fmt: skip

@@ -5,6 +5,19 @@ import time
 from functools import wraps
 
 
+class Told:
+    """Steps of a framework whose calls are not watched: ``told()`` is called at each of them."""
+
+    def __init__(self):
+        self.after, self.number, self.backwards, self.optimizers, self.first = [], 0, 0, 0, None
+
+    def told(self):
+        """A step has ended."""
+        self.number, self.first = self.number + 1, self.first or time.monotonic()
+        for function in self.after:
+            function(None)
+
+
 class Steps:
     """Calls ``before(optimizer)`` and ``after(optimizer)``, lists of functions, at each step.
 
@@ -41,6 +54,9 @@ class Steps:
     def number(self):
         """How many steps there were."""
         return self.updates if self.optimizers else max(self.updates, self.backwards)
+
+    def told(self):
+        """Nothing: the steps of PyTorch are seen by its calls."""
 
     def _step(self, optimizer, functions):
         if self.leading is None:

@@ -2,8 +2,8 @@
 
 The settings are in the environment (``ranks.VARIABLE``). What the script writes is diverted from
 its first line on (``files``). When it imports PyTorch, its steps are counted (``steps``) and the
-observer's hooks are put in place, before anything of PyTorch is used. At the end, whichever comes
-first, a report is written and the process ends at once.
+observer's hooks are put in place, before anything of PyTorch is used (of MXNet the observer tells
+the steps). At the end, whichever comes first, a report is written and the process ends at once.
 """
 
 import atexit
@@ -25,7 +25,7 @@ from types import SimpleNamespace
 from d2lmgpu.watch import ranks
 from d2lmgpu.watch.files import divert, divert_torch
 from d2lmgpu.watch.late import once_imported
-from d2lmgpu.watch.steps import Steps
+from d2lmgpu.watch.steps import Steps, Told
 
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
 POLL = 0.02  # seconds from one look to the next
@@ -34,15 +34,14 @@ POLL = 0.02  # seconds from one look to the next
 class Watch:
     """What an observer has of the process: see ``run.observe``.
 
-    ``options``, ``limits`` (its fields as attributes), ``script`` (a path), ``torch`` (the module),
-    ``rank`` and ``world`` (from ``init_process_group``, until then those of the environment), and
-    ``steps``, to whose ``before`` and ``after`` functions may be added; ``set``, see there.
+    ``options``, ``limits`` (its fields as attributes), ``script`` (a path), ``torch`` (the module,
+    None for MXNet), ``rank`` and ``world`` (from ``init_process_group``, before of the environment)
+    and ``steps``, to whose ``before`` and ``after`` functions may be added; ``set``, see there.
     """
 
     def __init__(self, settings, spawned):
         self.torch, self.steps, self.spawned = None, None, spawned
-        self.options, self.script = settings["options"], settings["script"]
-        self.own = settings["own"]
+        self.options, self.script, self.own = (settings[n] for n in ("options", "script", "own"))
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
                                  (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
@@ -55,13 +54,16 @@ class Watch:
         self._diverted = divert(self.folder)
         threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
 
-    def use(self, torch):
-        """PyTorch is imported now: count the steps, divert what it writes."""
-        self.torch, self.steps = torch, Steps(torch)
-        self.note_line(torch, "set_num_threads", lambda *_: "threads")
+    def use(self, framework):
+        """The framework is imported now: count the steps, divert what PyTorch writes."""
+        if framework.__name__ == "mxnet":
+            self.steps = Told()
+        else:
+            self.torch, self.steps = framework, Steps(framework)
+            self.note_line(framework, "set_num_threads", lambda *_: "threads")
+            divert_torch(framework, self._diverted)
+            self._note_the_group()
         self.steps.after.append(self._look)
-        divert_torch(torch, self._diverted)
-        self._note_the_group()
 
     def note_line(self, owner, name, what):
         """From now on keep in ``set[what(*args)]`` the line that calls ``owner.name(*args)``."""
@@ -123,7 +125,7 @@ class Watch:
                   "backwards": self.steps.backwards if self.steps else 0,
                   "optimizer": bool(self.steps and self.steps.optimizers),
                   "distributed": self.distributed, "spawned": self.spawned,
-                  "torch": self.torch is not None, **fields}  # fmt: skip
+                  "imported": self.steps is not None, **fields}  # fmt: skip
         for function in self._at_end:
             report |= function() or {}
         for stream in (sys.stdout, sys.stderr):
@@ -143,9 +145,7 @@ class Watch:
     def _wait_for_peers(self):
         """Wait until all ranks have reported: a late one must not find a closed connection."""
         until = time.monotonic() + (PEERS if self.distributed else 0)
-        while time.monotonic() < until:
-            if len(list(self.folder.glob("report-*.json"))) >= self.world:
-                break
+        while time.monotonic() < until and len([*self.folder.glob("report-*.json")]) < self.world:
             time.sleep(POLL)
 
     def _look(self, optimizer):
@@ -187,11 +187,11 @@ def watch(spawned=False):
     _watch_what_is_spawned()
     watch = Watch(settings, spawned)
 
-    def begin(torch):
-        watch.use(torch)
+    def begin(framework):
+        watch.use(framework)
         importlib.import_module(settings["observer"]).observe(watch)
 
-    once_imported("torch", begin)
+    once_imported(settings["framework"], begin)
     return watch
 
 
@@ -203,9 +203,8 @@ def _watch_what_is_spawned():
     def watched(**kwargs):
         line = real(**kwargs)
         if "-c" in line:
-            line[line.index("-c") + 1] = (
-                f"from d2lmgpu.watch import worker; worker.spawned(); {line[line.index('-c') + 1]}"
-            )
+            code = line.index("-c") + 1
+            line[code] = f"from d2lmgpu.watch import worker; worker.spawned(); {line[code]}"
         return line
 
     multiprocessing.spawn.get_command_line = watched

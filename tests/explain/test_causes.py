@@ -7,14 +7,14 @@ import pytest
 from d2lmgpu.costmodel.measure import Calibration
 from d2lmgpu.watch.explain import predict
 from d2lmgpu.watch.explain.answer import answer
-from d2lmgpu.watch.explain.page import chrome_trace, lanes
+from d2lmgpu.watch.explain.page import chrome_trace, timelines
 from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
 from d2lmgpu.watch.explain.words import MENDS, SENTENCES
 
 FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, "calls": [],
          "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,
-         "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
+         "framework": "torch", "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
          "gradient_bytes": 10**6, "loaders": [], "distributed": True,
          "measured": 10, "spans": [], "faults": 0, "set": {}, "environ": {}}  # fmt: skip
 
@@ -83,7 +83,7 @@ def test_waiting_for_a_peer_is_no_exchange():
 def calibrated(monkeypatch):
     slowdown = ((1, 1.0, 1.0), (2, 1.5, 1.0))
     told = Calibration("torch", "processes", "ring", 2, 4e10, 1e-4, 2e9, slowdown, 0.0, 0.0, 1.0)
-    monkeypatch.setattr(predict, "_calibration", lambda: told)
+    monkeypatch.setattr(predict, "_calibration", lambda _: told)
 
 
 def test_a_speedup_that_devices_cannot_give_is_none(calibrated):
@@ -144,4 +144,5 @@ def test_the_trace_is_chrome_s():
     told = [event for event in events if event["ph"] == "X"]
     assert [event["ts"] for event in told] == [0, 5e5] * 2
     assert all(event["dur"] == 5e5 for event in told)
-    assert lanes(run)["rank 1"] == [(0, 500, "forward"), (500, 1000, "backward")]
+    drawn = timelines(run)._repr_html_()
+    assert "rank 1: forward from 0 to 500 ms, backward from 500 to 1e+03 ms" in drawn

@@ -54,7 +54,8 @@ def test_devices_in_threads_are_seen(monkeypatch):
     shares = told.run.shares()
     assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0
     assert "2 devices in one process" in str(told)
-    assert "<pre>" in told._repr_mimebundle_()["text/html"]
+    html = told._repr_mimebundle_()["text/html"]
+    assert "<pre>" in html and "device 1: " in html
 
 
 @pytest.mark.parametrize("train", [alone, launched])

@@ -139,3 +139,26 @@ def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path):
     cells[1].source += "  # changed"
     assert nbval(notebook, path, "--confcutdir", tmp_path) == ["PASSED", "PASSED"]
     assert (tmp_path / "runs").read_text() == ".."
+
+
+def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
+    """With the chapters' own conftest.py, whose profile they inherit."""
+    for name in ("chapters/conftest.py", "tools/book.py", "tools/executed.py",
+                 "tests/programs.py", "tests/notebooks/sanitize.cfg"):  # fmt: skip
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    notebook = v4.new_notebook(cells=[checked_cell("open('runs', 'w')\nprint(1)", "1\n")])
+    notebook.metadata["kernelspec"] = KERNEL
+    write(notebook, tmp_path / "chapters" / "one.ipynb")
+    env = {name: value for name, value in os.environ.items() if not name.startswith("D2LMGPU_")}
+    env |= {"PYTHONPATH": "tools:tests", "PYTEST_ADDOPTS": ""}
+    options = {"cwd": tmp_path, "env": env, "text": True, "capture_output": True}
+    made = "import book; book.drop_stale_build()"
+    subprocess.run([sys.executable, "-c", made], check=True, **options)
+    get_cache(tmp_path / "_build" / ".jupyter_cache").cache_notebook_bundle(
+        CacheBundleIn(notebook, "one.ipynb"), check_validity=False
+    )
+    command = [sys.executable, "-m", "pytest", "--nbval", "--executed", "chapters", "-n", "2"]
+    done = subprocess.run([*command, "-c", "/dev/null", "--rootdir", "."], **options)
+    assert "1 passed" in done.stdout, done.stdout
+    assert not (tmp_path / "chapters" / "runs").exists()

@@ -11,7 +11,7 @@ def explain(train, num_gpus=2, **arguments):
     each process of a group, as ``launch`` would call it. It trains a few dozen steps at most.
 
     Raises WatchError for a train that cannot be sent or does not train, whose devices are not seen,
-    and for more devices than there are. PyTorch only, on CPU cores.
+    and for more devices than there are. On CPU cores; with MXNet devices that are threads only.
     """
     from d2lmgpu.watch.explain.function import explain_function
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from d2lmgpu.watch import WatchError, line_of_code
+from d2lmgpu.watch.explain.page import timelines
 from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
 from d2lmgpu.watch.explain.summary import Summary, faster, summary
@@ -58,7 +59,8 @@ class Answer:
         return bool(self.one) and (self.run.speedup(self.one) or 0) > MOST * self.run.k / self.one.k
 
     def _repr_mimebundle_(self, **_):
-        return {"text/plain": str(self), "text/html": f"<pre>{escape(str(self))}</pre>"}
+        picture = timelines(self.run)._repr_html_()
+        return {"text/plain": str(self), "text/html": f"<pre>{escape(str(self))}</pre>{picture}"}
 
     def _told(self, cause):
         return {"cause": cause.name, "share": round(cause.share, 3), "where": cause.where}

@@ -2,17 +2,23 @@
 
 A step and its parts are those of ``process.lanes``: making the batch and exchanging are done once
 for all devices; what ``parallel`` runs is computing, of each device in its own thread. There the
-time that a thread neither computes nor queues for a core it waits for Python's lock.
+time that a thread neither computes nor queues for a core it waits for Python's lock. MXNet computes
+in threads of its engine, so there all devices compute for as long as ``parallel`` takes, and that
+lock is not seen.
 """
 
 import threading
+from collections import deque
+
+import numpy as np
 
 from d2lmgpu.machine.timing import Queue
 from d2lmgpu.process import lanes
 from d2lmgpu.watch.explain.observer import WARM, facts
-from d2lmgpu.watch.explain.parts import LOCK, OTHER, faults, now
+from d2lmgpu.watch.explain.parts import LAST, LOCK, OTHER, faults, now
 from d2lmgpu.watch.explain.samples import Samples
 
+PARTS = {"loading": "loading", "computing": "forward", "exchanging": "exchange"}  # of a lane
 _here = threading.local()
 
 
@@ -29,7 +35,15 @@ def since(before):
 
 
 def observe(watch):
-    lanes.listen(steps=lambda *settings: Devices(watch, *settings))
+    def steps(*settings):
+        return Devices(watch, *settings)
+
+    if watch.torch:
+        lanes.listen(steps=steps)
+    else:
+        from d2lmgpu.mxnet.lanes import listen
+
+        listen("cpu", steps)
 
 
 class Devices(lanes.Steps):
@@ -39,6 +53,7 @@ class Devices(lanes.Steps):
         super().__init__(*settings)
         self.watch, self.name, self.ranks, self.seen, self.bytes = watch, OTHER, [], 0, 0
         self.told, self.spent, self.samples, self.exchanges = {}, [], None, 0
+        self.drawn = deque(maxlen=LAST)
         self.mark, real = clock(), lanes.parallel
         lanes.parallel = lambda *args, **kwargs: self.computing(real, *args, **kwargs)
         watch.at_end(self.report)
@@ -67,6 +82,7 @@ class Devices(lanes.Steps):
 
     def settle(self):
         """A part begins or ends."""
+        super().settle()
         if self.name == OTHER:
             self.name, self.mark = "exchange", clock()
 
@@ -77,12 +93,18 @@ class Devices(lanes.Steps):
             own = max(0.0, wall - queued)  # the clocks are read one after another
             self.told[what] = self.told.get(what, 0.0) + own
             self.name, self.exchanges = OTHER, self.exchanges + (what == "exchanging")
+        elif what == "computing" and device is None:
+            self.told[what] = self.told.get(what, 0.0) + end - start
 
     def end(self):
-        timed, self.spans, self.name = self.spans is not None, None, OTHER
-        if not timed or not self.spent or None in self.spent:
+        spans, self.spans, self.name = self.spans, None, OTHER
+        if spans is None or not self.spent or None in self.spent:
             return  # the batch was not for training
+        if self.wait:
+            self.wait()
         self.seen += 1
+        self.drawn.append((self.seen, spans))
+        self.watch.steps.told()
         if self.seen == WARM:
             self.samples, self.faults = Samples(self, self.watch.where), faults()
             self.exchanges, self.set_up = 0, facts(self.watch)
@@ -92,11 +114,13 @@ class Devices(lanes.Steps):
     def keep(self):
         """Write the step down for each device."""
         wall, _, queued = since(self.first)
-        known = sum(self.told.values()) + max(total[0] for total, _ in self.spent)
+        together = self.told.pop("computing", None)
+        known = sum(self.told.values()) + (together or max(total[0] for total, _ in self.spent))
         shared = {"loading": self.told.get("loading", 0.0), OTHER: max(0.0, wall - queued - known)}
         self.ranks = self.ranks or [[] for _ in self.spent]
         for rank, ((total, cpu, waited), own) in zip(self.ranks, self.spent):
-            mine = shared | {"forward": cpu, LOCK: max(0.0, total - cpu - waited)}
+            apart = {"forward": cpu, LOCK: max(0.0, total - cpu - waited)}
+            mine = shared | ({"forward": together} if together else apart)
             parts = {name: [seconds, seconds, 0.0] for name, seconds in mine.items()}
             parts["exchange"] = [self.told.get("exchanging", 0.0), 0.0, 0.0]
             rows, self.bytes = measured(self.watch.torch, own)
@@ -121,17 +145,32 @@ class Devices(lanes.Steps):
             "steps_told": [step[:3] for step in rank], "faults": faults() - self.faults,
             "rows": sum(step[3] for step in rank), "backwards_told": len(rank), "prints": [],
             "lines": lines, "calls": calls if self.exchanges else [], "others": [], "loaders": [],
-            "distributed": True, "data_parallel": None, "gradient_bytes": self.bytes, "spans": [],
+            "distributed": True, "data_parallel": None, "gradient_bytes": self.bytes,
+            "spans": list(self.spans_of(number)),
         } for number, rank in enumerate(self.ranks)]}  # fmt: skip
+
+    def spans_of(self, number):
+        """(step, part, start, end) of one device, as ``parts.Parts`` keeps them."""
+        for step, spans in self.drawn:
+            for device, what, start, end in spans:
+                if what in PARTS and device in (None, number):
+                    yield step, PARTS[what], start, end
 
 
 def measured(torch, own):
-    """(rows, bytes of gradients) of a device's arguments; weights may be in lists or networks."""
+    """(rows, bytes of gradients) of a device's arguments; weights may be in lists or networks.
+
+    torch: that module, None for MXNet.
+    """
     flat = []
     for value in own:
-        if isinstance(value, torch.nn.Module):
+        if hasattr(value, "parameters"):
             value = list(value.parameters())
+        elif hasattr(value, "collect_params"):
+            value = [one.list_data()[0] for one in value.collect_params().values()]
         flat += value if isinstance(value, (list, tuple)) else [value]
-    tensors = [value for value in flat if isinstance(value, torch.Tensor)]
-    rows = next((len(t) for t in tensors if not t.requires_grad and t.dim()), 0)
-    return rows, sum(t.numel() * t.element_size() for t in tensors if t.requires_grad)
+    arrays = [one for one in flat if hasattr(one, "requires_grad" if torch else "attach_grad")]
+    trained = [one.requires_grad if torch else one.grad is not None for one in arrays]
+    rows = next((len(one) for one, ours in zip(arrays, trained) if not ours and one.ndim), 0)
+    sizes = [one.nbytes if torch else one.size * np.dtype(one.dtype).itemsize for one in arrays]
+    return rows, sum(size for size, ours in zip(sizes, trained) if ours)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from d2lmgpu.launch import launch
-from d2lmgpu.process.sending import functions_of, pickled
+from d2lmgpu.process.sending import functions_of, pickled, rooms_of
 from d2lmgpu.process.settings import settings
 from d2lmgpu.watch import WatchError, called
 from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER, answer, compared
@@ -17,8 +17,13 @@ from d2lmgpu.watch.run import check_devices, run
 DEVICES = "d2lmgpu.watch.explain.devices"
 NO_DEVICES = (
     "{name} was called with num_gpus={k}, and its devices were not seen: they are watched where "
-    "d2lmgpu.torch's parallel runs them and its loader makes the batches, where launch starts a "
-    "process for each, and in a train without num_gpus that uses torch.distributed."
+    "the backend's parallel runs them and its loader makes the batches, where launch starts a "
+    "process for each, and in a train without num_gpus that uses torch.distributed. A plain loop "
+    "over devices is one thread: on CPU cores they take turns, and the second one cannot help."
+)
+OF_MXNET = (
+    "{name} uses MXNet, whose devices are watched where they are threads of one process: give a "
+    "train that takes num_gpus and does not call launch."
 )
 
 
@@ -44,6 +49,9 @@ def explain_function(fn, num_gpus, arguments):
     k, name = check_devices(num_gpus), getattr(fn, "__name__", "train")
     counts = "num_gpus" in inspect.signature(fn).parameters
     ranks = not counts or uses_launch(fn, [])
+    framework = "mxnet" if "d2lmgpu.mxnet" in rooms_of(fn) else "torch"
+    if ranks and framework == "mxnet":
+        raise WatchError(OF_MXNET.format(name=name))
     source = functions_of(fn)[0].__code__.co_filename
 
     def summarised(number):
@@ -52,7 +60,8 @@ def explain_function(fn, num_gpus, arguments):
         with tempfile.NamedTemporaryFile(suffix=".job") as file:
             Path(file.name).write_bytes(pickle.dumps(job | settings({})))
             watched = run(called.__file__, [file.name], number if ranks else 1,
-                          OBSERVER if ranks else DEVICES, limits=LIMITS, own=source)  # fmt: skip
+                          OBSERVER if ranks else DEVICES, limits=LIMITS, own=source,
+                          framework=framework)  # fmt: skip
         if watched.trouble:
             raise WatchError(watched.told.replace("The script", name))
         if not ranks:

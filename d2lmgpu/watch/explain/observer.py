@@ -95,6 +95,7 @@ def facts(watch):
     """Threads and cores of this thread, which trains, and what has set them."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
-        "threads": watch.torch.get_num_threads(), "cores": cores, "set": watch.set,
+        "framework": "torch" if watch.torch else "mxnet", "cores": cores, "set": watch.set,
+        "threads": watch.torch.get_num_threads() if watch.torch else 1,
         "environ": {name: os.environ[name] for name in (*THREADS, *CORES) if name in os.environ},
     }  # fmt: skip

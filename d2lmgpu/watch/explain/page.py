@@ -38,21 +38,21 @@ def chrome_trace(run) -> dict:
         for rank, step, part, start, end in told]}  # fmt: skip
 
 
-def lanes(run) -> dict:
-    """The last ``DRAWN`` steps that are told, as ``figures.charts.timeline`` draws them."""
+def timelines(run):
+    """A chart of the last ``DRAWN`` steps that are told."""
     told = spans(run)
     newest = max((step for _, step, *_ in told), default=0)
     drawn = [span for span in told if newest - DRAWN < span[1] <= newest]
     zero = min((start for *_, start, _ in drawn), default=0.0)
-    found = {f"rank {rank['rank']}": [] for rank in run.ranks}
+    name = "device" if run.in_threads else "rank"
+    lanes = {f"{name} {rank['rank']}": [] for rank in run.ranks}
     for rank, _, part, start, end in drawn:
-        found[f"rank {rank}"].append((1000 * (start - zero), 1000 * (end - zero), part))
-    return found
+        lanes[f"{name} {rank}"].append((1000 * (start - zero), 1000 * (end - zero), part))
+    return timeline(lanes, f"The last steps of each {name}", "measured")
 
 
 def page(answer) -> str:
     """HTML of an Answer."""
-    picture = timeline(lanes(answer.run), "The last steps of each rank", "measured")
     trace = base64.b64encode(json.dumps(chrome_trace(answer.run)).encode()).decode()
     title = escape(f"Why so slow? {Path(answer.script).name}")
     return f"""<!doctype html>
@@ -61,7 +61,7 @@ def page(answer) -> str:
 <body><h1>{title}</h1>
 <pre>{escape(str(answer))}</pre>
 <h2>Timelines</h2>
-{picture._repr_html_()}
+{timelines(answer.run)._repr_html_()}
 <p><a download="trace.json" href="data:application/json;base64,{trace}">Save the trace</a>
 of all ranks' last steps, for Perfetto. In it a part lasts as long as the clock says, also while
 other programs had the core.</p>

@@ -11,8 +11,6 @@ from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.settings import version_of
 from d2lmgpu.watch.explain.summary import ISSUE
 
-FRAMEWORK, WORKERS = "torch", "processes"
-
 
 def predicted(one, run) -> float | None:
     """Modelled speedup from ``one`` to ``run``, both Summaries; None where rows are not seen.
@@ -32,18 +30,18 @@ def predicted(one, run) -> float | None:
         load_seconds=loading / one.rows,
         issue_seconds=min(ISSUE * one.ranks[0]["operations"], all_of_it - loading),
     )
-    machine, rows = _calibration().machine, run.rows_like(one)
+    machine, rows = _calibration(one.ranks[0]["framework"]).machine, run.rows_like(one)
     seconds = {k: step(work, machine, k, max(k, round(n))).seconds
                for k, n in ((1, one.rows), (run.k, rows))}  # fmt: skip
     return (rows / seconds[run.k]) / (one.rows / seconds[1])
 
 
-def _calibration():
-    """This machine's, measured once for a version of PyTorch and a number of cores."""
-    kept = cache() / f"calibrated-{FRAMEWORK}-{version_of(FRAMEWORK)}-{num_cores()}.json"
+def _calibration(framework):
+    """This machine's, measured once for a version of the framework and a number of cores."""
+    kept = cache() / f"calibrated-{framework}-{version_of(framework)}-{num_cores()}.json"
     try:
         return Calibration(**json.loads(kept.read_text()))
     except (OSError, ValueError, TypeError):  # none yet, or another version's
-        measured = calibrate(FRAMEWORK, WORKERS)
+        measured = calibrate(framework, "processes" if framework == "torch" else "threads")
         save(kept, json.dumps(asdict(measured)).encode())
         return measured

@@ -1,0 +1,52 @@
+"""`explain(train, …)` sees MXNet's devices, which are threads of one process."""
+
+import pytest
+from lenet_start import start
+
+from d2lmgpu import mxnet as d2l  # first: it sets the threads of MXNet
+from d2lmgpu.launch import launch
+from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.explain import explain
+
+from mxnet import np  # isort: skip
+
+
+def train(num_gpus, batch_size):
+    devices = [d2l.try_gpu(i) for i in range(num_gpus)]
+    params = [d2l.get_params([np.array(p) for p in start("float32")], d) for d in devices]
+    for _ in range(20):
+        for X, y in d2l.load_data_fashion_mnist(batch_size)[0]:
+            d2l.train_batch(X, y, params, devices, 0.1)
+
+
+def launched(num_gpus, batch_size):
+    launch(train, 1, batch_size, num_processes=num_gpus)
+
+
+@pytest.fixture(scope="module")
+def told():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("D2LMGPU_DEVICES", "cpu")
+        yield explain(train, num_gpus=2, batch_size=128)
+
+
+def test_all_devices_and_rows_are_seen(told):
+    assert told.run.in_threads and (told.one.k, told.run.k) == (1, 2)
+    assert told.one.rows == told.run.rows == 128 and len(told.run.steps) > 40
+    assert {rank["framework"] for rank in told.run.ranks} == {"mxnet"}
+    assert told.run.ranks[0]["gradient_bytes"] == sum(p.nbytes for p in start("float32"))
+    assert told.predicted > 0
+
+
+def test_the_parts_of_a_step_are_told_and_drawn(told):
+    shares = told.run.shares()
+    assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0
+    assert sum(shares.values()) == pytest.approx(1)
+    assert "<svg" in told._repr_mimebundle_()["text/html"]
+    drawn = {part for rank in told.run.ranks for _, part, *_ in rank["spans"]}
+    assert drawn == {"loading", "forward", "exchange"}
+
+
+def test_processes_are_refused_in_words():
+    with pytest.raises(WatchError, match="uses MXNet, whose devices"):
+        explain(launched, num_gpus=2, batch_size=8)
