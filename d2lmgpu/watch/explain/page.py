@@ -38,8 +38,8 @@ def chrome_trace(run) -> dict:
         for rank, step, part, start, end in told]}  # fmt: skip
 
 
-def timelines(run):
-    """A chart of the last ``DRAWN`` steps that are told."""
+def timelines(run) -> str:
+    """A chart of the last ``DRAWN`` steps that are told, as HTML; empty where a rank told none."""
     told = spans(run)
     newest = max((step for _, step, *_ in told), default=0)
     drawn = [span for span in told if newest - DRAWN < span[1] <= newest]
@@ -48,7 +48,9 @@ def timelines(run):
     lanes = {f"{name} {rank['rank']}": [] for rank in run.ranks}
     for rank, _, part, start, end in drawn:
         lanes[f"{name} {rank}"].append((1000 * (start - zero), 1000 * (end - zero), part))
-    return timeline(lanes, f"The last steps of each {name}", "measured")
+    if not all(lanes.values()):
+        return ""
+    return timeline(lanes, f"The last steps of each {name}", "measured")._repr_html_()
 
 
 def page(answer) -> str:
@@ -61,7 +63,7 @@ def page(answer) -> str:
 <body><h1>{title}</h1>
 <pre>{escape(str(answer))}</pre>
 <h2>Timelines</h2>
-{timelines(answer.run)._repr_html_()}
+{timelines(answer.run)}
 <p><a download="trace.json" href="data:application/json;base64,{trace}">Save the trace</a>
 of all ranks' last steps, for Perfetto. In it a part lasts as long as the clock says, also while
 other programs had the core.</p>
