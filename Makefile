@@ -30,9 +30,13 @@ PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytes
 
 # Front ends and launched workers: hundreds of processes.
 LIVE := test-process test-browser test-hosted
+# Each framework in a process of its own.
+FRAMEWORKS := test-torch test-mxnet
+# Of the tests on hosts, a worker each at once.
+LONGEST := $(foreach name,failures slurm_jobs on_slurm,tests/cluster/test_$(name).py)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) test-frameworks test-cluster test-chapters test-book soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -82,9 +86,9 @@ hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/notebook.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
-test: setup  ## everything, two things at a time
+test: setup  ## everything, two things at a time, the longest first
 	$(PYTHON) -m ruff check .
-	$(MAKE) -j2 -Oline test-hub test-package $(LIVE) test-frameworks
+	$(MAKE) -j2 -Oline test-package test-process test-hub test-browser test-hosted $(FRAMEWORKS)
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
 	$(MAKE) test-book
@@ -99,11 +103,10 @@ $(LIVE): test-%: setup
 	$(PYTEST) tests/$*
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work
-	$(PYTEST) tests/cluster -n 3 --dist loadfile
+	$(PYTEST) $(LONGEST) tests/cluster -n 3 --dist loadfile --no-loadscope-reorder
 
-test-frameworks: setup  # each framework in a process of its own
-	$(PYTEST) tests/backends --framework torch
-	$(PYTEST) tests/backends --framework mxnet
+$(FRAMEWORKS): test-%: setup
+	$(PYTEST) tests/backends --framework $*
 
 test-chapters: setup  # on little data; the tests' book is made of what they put out
 	$(PYTEST) --nbval --executed chapters -n 2 --dist loadfile

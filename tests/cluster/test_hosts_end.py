@@ -116,7 +116,10 @@ WORDS = {
 }
 
 
-@pytest.mark.parametrize("harm", WORDS)
+HARMS = [pytest.param(harm, marks=pytest.mark.soak if harm is kill_ssh else ()) for harm in WORDS]
+
+
+@pytest.mark.parametrize("harm", HARMS)
 def test_the_end_is_told_in_time_and_nothing_is_left(two_hosts, caller, harm):
     caller.until("ready")
     harm(two_hosts, caller)
@@ -134,7 +137,7 @@ def test_a_killed_caller_ends_all_hosts(two_hosts, caller):
     gone(two_hosts, caller, start)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(s, marks=pytest.mark.soak) for s in (2, 3))])
 def test_an_interrupt_or_a_kill_while_it_starts(two_hosts, caller, seed):
     chance = random.Random(seed)
     time.sleep(4 * chance.random())

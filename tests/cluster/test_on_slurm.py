@@ -50,7 +50,11 @@ def test_a_held_job_is_used_and_kept(slurm):
     ("way", "said"),
     [
         ({"rank": 3}, "Worker 3 of 4, on n2, raised ValueError: my shard is empty"),
-        ({"rank": 1, "signal": signal.SIGSEGV}, "Worker 1 of 4, on n1, was killed by SIGSEGV"),
+        pytest.param(
+            {"rank": 1, "signal": signal.SIGSEGV},
+            "Worker 1 of 4, on n1, was killed by SIGSEGV",
+            marks=pytest.mark.soak,
+        ),
     ],
 )
 def test_the_cause_is_told_by_rank_and_host(slurm, way, said):
@@ -125,7 +129,12 @@ def mend(slurm):
 
 @pytest.mark.parametrize(
     "harm",
-    [kill_worker, cancel, pytest.param(kill_slurmd, marks=pytest.mark.soak), interrupt],
+    [
+        cancel,
+        interrupt,
+        pytest.param(kill_worker, marks=pytest.mark.soak),
+        pytest.param(kill_slurmd, marks=pytest.mark.soak),
+    ],
 )
 def test_the_end_is_told_in_time_and_the_job_is_gone(slurm, caller, harm):
     caller.until("ready")

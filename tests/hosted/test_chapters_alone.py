@@ -8,8 +8,7 @@ from free_host import read
 
 NAMES = [
     "foundations/data-parallelism",
-    "scratch/pytorch",  # a lab, and a record
-    "lab/training-lab",  # other chapters
+    "lab/training-lab",  # other chapters, a lab, and records
     "clusters/when-a-machine-dies",  # job files
 ]
 

@@ -91,7 +91,7 @@ def test_a_rank_too_many_is_refused_with_the_way_to_share(gpus):
 
 
 @pytest.mark.parametrize("choice, k", [
-    ("gpu:2", 2), ("gpu:4", 4), ("gpu:1,cpu:2", 3),
+    ("gpu:2", 2), pytest.param("gpu:4", 4, marks=pytest.mark.soak), ("gpu:1,cpu:2", 3),
 ])  # fmt: skip
 def test_three_updates_of_ddp_are_those_of_one_device(gpus, choice, k):
     gpus(1, choice)

@@ -36,7 +36,7 @@ def test_the_same_holds_for_lenet(page):
         assert losses(page, network="lenet", steps=8, devices=devices) == alone
 
 
-@pytest.mark.parametrize("network", SIZES)
+@pytest.mark.parametrize("network", ["mlp", pytest.param("lenet", marks=pytest.mark.soak)])
 def test_other_orders_of_adding_differ_by_rounding(page, network):
     alone = losses(page, network=network, steps=5)
     for algorithm, devices in itertools.product(["one", "ring"], DEVICES[1:]):

@@ -59,8 +59,8 @@ class Answer:
         return bool(self.one) and (self.run.speedup(self.one) or 0) > MOST * self.run.k / self.one.k
 
     def _repr_mimebundle_(self, **_):
-        html = f"<pre>{escape(str(self))}</pre>{timelines(self.run)}"
-        return {"text/plain": str(self), "text/html": html}
+        words = f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
+        return {"text/plain": str(self), "text/html": words + timelines(self.run)}
 
     def _told(self, cause):
         return {"cause": cause.name, "share": round(cause.share, 3), "where": cause.where}

@@ -93,7 +93,7 @@ class Devices(lanes.Steps):
             own = max(0.0, wall - queued)  # the clocks are read one after another
             self.told[what] = self.told.get(what, 0.0) + own
             self.name, self.exchanges = OTHER, self.exchanges + (what == "exchanging")
-        elif what == "computing" and device is None:
+        elif what == "computing" and self.wait:  # nobody knows which device had to wait
             self.told[what] = self.told.get(what, 0.0) + end - start
 
     def end(self):
