@@ -155,7 +155,9 @@ def test_a_killed_caller_ends_its_job(slurm, caller):
     gone(slurm, caller, start)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.soak)]
+)
 def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, number):
     before = slurm.ask("sbatch", "--parsable", "--nodes=2", "--exclusive", "--wrap=sleep 60",
                        "--output=/dev/null")  # fmt: skip

@@ -15,7 +15,8 @@ from elastic_run import weights
 from safetensors import safe_open
 
 ROOT = Path(__file__).parents[2]
-SMALL = ["--num-train", "242", "--num-test", "100", "--batch-size", "120", "--epochs", "1"]
+FEW = ["--num-train", "242", "--num-test", "100", "--batch-size", "120"]
+SMALL = [*FEW, "--epochs", "1"]
 
 
 @pytest.fixture
@@ -55,7 +56,7 @@ def apart(one, other):
 def ssh_script(slurm, *words):
     ssh = f"ssh -F {slurm.folder}/ssh_config"
     return subprocess.Popen(
-        ["clusters/jobs/torchrun-ssh.sh", "n1 n2", "2", *words], env=os.environ | {"SSH": ssh},
+        ["clusters/jobs/torchrun-ssh.sh", "n1 n2", "1", *words], env=os.environ | {"SSH": ssh},
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
     )  # fmt: skip
 
@@ -131,7 +132,7 @@ def test_an_array_runs_one_job_a_learning_rate(slurm, course):
 
 def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):
     monkeypatch.setenv("PYTHON", f"PYTHONPATH={ROOT} {sys.executable}")
-    with ssh_script(slurm, "--epochs", "1000") as process:
+    with ssh_script(slurm, *FEW, "--epochs", "1000") as process:
         for line in process.stdout:
             if line.startswith("epoch 1:"):
                 break
