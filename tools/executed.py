@@ -17,6 +17,7 @@ from jupyter_cache import get_cache
 from jupyter_cache.base import CacheBundleIn
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionComplete
+from nbval.plugin import coalesce_streams
 
 
 class Run:
@@ -74,8 +75,9 @@ class Executed:
 
 
 def compare(item, output):
-    """nbval's comparison of a cell, without its run."""
-    if item.options["check"] and not item.compare_outputs(output, item.cell.outputs):
+    """nbval's comparison of a cell, without its run. What is printed may have come in pieces."""
+    stored, output = coalesce_streams(item.cell.outputs), coalesce_streams(output)
+    if item.options["check"] and not item.compare_outputs(output, stored):
         item.raise_cell_error("Cell outputs differ", "\n".join(item.comparison_traceback))
 
 

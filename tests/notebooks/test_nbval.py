@@ -142,14 +142,15 @@ def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path):
 
 
 def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
-    """With the chapters' own conftest.py, whose profile they inherit."""
+    """With the chapters' own conftest.py, whose profile they inherit, and output in two pieces."""
     for name in ("chapters/conftest.py", "tools/book.py", "tools/executed.py",
                  "tests/programs.py", "tests/notebooks/sanitize.cfg"):  # fmt: skip
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
-    notebook = v4.new_notebook(cells=[checked_cell("open('runs', 'w')\nprint(1)", "1\n")])
+    notebook = v4.new_notebook(cells=[checked_cell("open('runs', 'w')\nprint(12)", "12\n")])
     notebook.metadata["kernelspec"] = KERNEL
     write(notebook, tmp_path / "chapters" / "one.ipynb")
+    notebook.cells[0].outputs = [v4.new_output("stream", text=text) for text in ("1", "2\n")]
     env = {name: value for name, value in os.environ.items() if not name.startswith("D2LMGPU_")}
     env |= {"PYTHONPATH": "tools:tests", "PYTEST_ADDOPTS": ""}
     options = {"cwd": tmp_path, "env": env, "text": True, "capture_output": True}
