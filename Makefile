@@ -33,7 +33,7 @@ LIVE := test-process test-browser test-hosted
 # Each framework in a process of its own.
 FRAMEWORKS := test-torch test-mxnet
 # Of the tests on hosts, a worker each at once.
-LONGEST := $(foreach name,failures slurm_jobs on_slurm,tests/cluster/test_$(name).py)
+LONGEST := $(foreach name,failures slurm_jobs other_ranks,tests/cluster/test_$(name).py)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean

@@ -8,8 +8,7 @@ from statistics import median
 
 import pytest
 from mxnet_ends import ROLES, ends
-from rounds import SAVE_EVERY, other_ranks, same_ranks
-from test_failures import cheap
+from rounds import SAVE_EVERY, cheap, other_ranks, same_ranks
 
 from d2lmgpu.records import store
 

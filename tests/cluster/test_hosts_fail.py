@@ -44,7 +44,11 @@ def fails(way):
             "Worker 0 of 4, on n1, raised ValueError: my shard is empty",
             marks=pytest.mark.soak,
         ),
-        ({"rank": 2, "wait": True}, "Worker 2 of 4, on n2, raised ValueError: my shard is empty"),
+        pytest.param(
+            {"rank": 2, "wait": True},
+            "Worker 2 of 4, on n2, raised ValueError: my shard is empty",
+            marks=pytest.mark.soak,
+        ),
         ({"rank": 2, "signal": signal.SIGKILL}, "Worker 2 of 4, on n2, was killed by SIGKILL"),
         pytest.param(
             {"rank": 1, "signal": signal.SIGSEGV},

@@ -93,6 +93,7 @@ def test_kv_s_ranks_are_launch_s_and_nothing_listens_outside(cluster, capfd):
     assert cluster.left_at_last() == []
 
 
+@pytest.mark.soak
 def test_when_a_worker_raises_all_end_and_the_cause_is_told(cluster):
     with pytest.raises(LaunchError) as caught:
         launch(pushes, 3, None, 0, "", hosts=HOSTS, num_processes=2, num_servers=2)

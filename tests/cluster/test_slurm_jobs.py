@@ -120,6 +120,7 @@ def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(s
     assert slurm.left_at_last() == []
 
 
+@pytest.mark.soak
 def test_an_array_runs_one_job_a_learning_rate(slurm, course):
     number = submitted(slurm, "--array=0,3", "clusters/jobs/sweep.sbatch", *SMALL)
     for i, lr in ((0, 0.01), (3, 0.1)):

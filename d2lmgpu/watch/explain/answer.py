@@ -59,7 +59,7 @@ class Answer:
         return bool(self.one) and (self.run.speedup(self.one) or 0) > MOST * self.run.k / self.one.k
 
     def _repr_mimebundle_(self, **_):
-        words = f'<pre style="white-space: pre-wrap">{escape(str(self))}</pre>'
+        words = f'<pre style="white-space: pre-wrap; text-align: left">{escape(str(self))}</pre>'
         return {"text/plain": str(self), "text/html": words + timelines(self.run)}
 
     def _told(self, cause):
