@@ -16,7 +16,7 @@ from d2lmgpu.course.breaking import training
 from d2lmgpu.course.breaking.training import LIMIT, PAGE
 
 HERE = Path(__file__).parent
-NUM_TRAIN, BATCH = 610, 120  # the last batch of an epoch has 10 images
+NUM_TRAIN, BATCH = 310, 60  # the last batch of an epoch has 10 images
 SETTINGS = [f"--num-train={NUM_TRAIN}", f"--batch-size={BATCH}"]
 
 

@@ -114,7 +114,7 @@ class Round:
 
 def same_ranks(cluster, folder, seed=None):
     """What the harms cost after which the same number of ranks trains."""
-    one = Round(cluster, folder, 40 if seed is None else 50, seed, "--dropout=0.2")
+    one = Round(cluster, folder, 40 if seed is None else 70, seed, "--dropout=0.2")
     with one.training as training:
         training.until(lambda: training.lines("saved"))
         begun = len(training.lines("begins"))
@@ -129,7 +129,7 @@ def same_ranks(cluster, folder, seed=None):
 
 def other_ranks(cluster, folder, seed=None):
     """What the harms cost after which fewer or more ranks train."""
-    one = Round(cluster, folder, 60 if seed is None else 100, seed)
+    one = Round(cluster, folder, 60 if seed is None else 140, seed)
     with one.training as training:
         training.until(lambda: training.lines("saved"))
         for name, (harm, ranks) in OTHER_RANKS.items():

@@ -7,6 +7,7 @@ import random
 from statistics import median
 
 import pytest
+from elastic_run import BATCH, NUM_TRAIN
 from mxnet_ends import ROLES, ends
 from rounds import SAVE_EVERY, cheap, other_ranks, same_ranks
 
@@ -21,7 +22,8 @@ def record():
     """What all rounds have found."""
     same, other = FOUND[same_ranks], FOUND[other_ranks]
     return store.provenance("pytest -s tests/cluster/soak_failures.py") | {
-        "data": "610 images of Fashion-MNIST, a batch of 120 over three hosts, links of 100 Mbit/s",
+        "data": f"{NUM_TRAIN} images of Fashion-MNIST, a batch of {BATCH} over three hosts, "
+        "links of 100 Mbit/s",
         "save_every": SAVE_EVERY,
         "rows": [row for found in same + other for row in found["rows"]],
         "apart": {"same ranks": max(found["apart"] for found in same),

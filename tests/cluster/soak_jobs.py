@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from box_traces import SlurmCluster, standing
-from elastic_run import NUM_TRAIN, seen
+from elastic_run import seen
 from test_slurm_jobs import course, running, submit  # noqa: F401
 
 from d2lmgpu.cluster import state
 
-EPOCHS = 60
+NUM_TRAIN, EPOCHS = 610, 60
 
 
 @pytest.fixture
