@@ -8,7 +8,7 @@ from d2lmgpu.launch import launch
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.explain import explain
 
-from mxnet import np  # isort: skip
+from mxnet import autograd, np  # isort: skip
 
 
 def train(num_gpus, batch_size):
@@ -17,6 +17,16 @@ def train(num_gpus, batch_size):
     for _ in range(20):
         for X, y in d2l.load_data_fashion_mnist(batch_size)[0]:
             d2l.train_batch(X, y, params, devices, 0.1)
+
+
+def plain_loop(num_gpus, batch_size):
+    devices = [d2l.try_gpu(i) for i in range(num_gpus)]
+    params = [d2l.get_params([np.array(p) for p in start("float32")], d) for d in devices]
+    for X, y in d2l.load_data_fashion_mnist(batch_size)[0]:
+        for shard, own in zip(d2l.split_batch(X, y, devices)[0], params):
+            with autograd.record():
+                error = d2l.lenet(shard, own).sum()
+            error.backward()
 
 
 def launched(num_gpus, batch_size):
@@ -45,6 +55,11 @@ def test_the_parts_of_a_step_are_told_and_drawn(told):
     assert "<svg" in told._repr_mimebundle_()["text/html"]
     drawn = {part for rank in told.run.ranks for _, part, *_ in rank["spans"]}
     assert drawn == {"loading", "forward", "exchange"}
+
+
+def test_devices_in_a_plain_loop_are_not_seen_and_that_is_told():
+    with pytest.raises(WatchError, match=r"devices were not seen.*A plain loop"):
+        explain(plain_loop, num_gpus=2, batch_size=64)
 
 
 def test_processes_are_refused_in_words():

@@ -98,13 +98,15 @@ class Devices(lanes.Steps):
 
     def end(self):
         spans, self.spans, self.name = self.spans, None, OTHER
-        if spans is None or not self.spent or None in self.spent:
-            return  # the batch was not for training
+        if spans is None:
+            return
         if self.wait:
             self.wait()
+        self.watch.steps.told()
+        if not self.spent or None in self.spent:
+            return  # no devices that can be told apart, or the batch was not for training
         self.seen += 1
         self.drawn.append((self.seen, spans))
-        self.watch.steps.told()
         if self.seen == WARM:
             self.samples, self.faults = Samples(self, self.watch.where), faults()
             self.exchanges, self.set_up = 0, facts(self.watch)
