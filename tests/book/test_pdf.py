@@ -90,3 +90,18 @@ def test_no_line_of_code_is_cut(texts):
         for line in block.get_text().splitlines()
     ]
     assert len(lines) > 100 and [line for line in lines if line not in whole] == []
+
+
+def test_the_charts_of_a_lab_fit_between_the_margins(browser, built):
+    tool = program("pdf")
+    source = built.parent / "pdf" / "lab.html"
+    source.parent.mkdir(exist_ok=True)
+    source.write_text(str(tool.whole(built, [("", ["chapters/scratch/pytorch"])])))
+    page = tool.opened(browser, source)
+    page.locator(".uplot").first.wait_for()
+    ends = page.evaluate(
+        "[...document.querySelectorAll('.uplot')].map((c) => c.getBoundingClientRect().right)"
+    )
+    page.close()
+    source.unlink()
+    assert len(ends) >= 2 and max(ends) <= tool.WIDTH
