@@ -21,8 +21,9 @@ class Animator:
     def __init__(self, xlabel=None, ylabel=None, legend=None, xlim=None, ylim=None,
                  xscale="linear", yscale="linear", fmts=("-", "--", "-.", ":"),
                  nrows=1, ncols=1, figsize=(4.5, 2.8)):  # fmt: skip
-        if xlim is not None and xlim[0] == xlim[1]:
-            xlim = None  # a run of one epoch: the one point says where the axis is
+        self.only = None
+        if xlim is not None and xlim[0] == xlim[1]:  # a run of one epoch
+            self.only, xlim = xlim[0], None
         settings = dict(
             xlabel=xlabel, ylabel=ylabel, xlim=xlim, ylim=ylim, xscale=xscale, yscale=yscale
         )
@@ -68,6 +69,8 @@ class Animator:
                 told = [(a, b, f"{self._xlabel()} {number(a)}", number(b)) for a, b in zip(x, y)]
                 self.chart.tell(name, drawn, told)
             self.axes.set(**self.settings)
+            if self.only is not None:  # room for whole numbers on the axis
+                self.axes.set_xlim(self.only - 1, self.only + 1)
             if self.settings.get("xlabel") == "epoch":
                 self.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
             if self.legend:

@@ -102,7 +102,10 @@ def test_a_run_of_one_epoch_has_no_limits_to_expand(notebook):
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        Animator("epoch", xlim=[1, 1]).add(1, 0.5)
+        curve = Animator("epoch", xlim=[1, 1])
+        curve.add(1, 0.5)
+    assert "xlim" not in curve.settings and curve.axes.get_xlim() == (0, 2)
+    assert [tick for tick in curve.axes.get_xticks() if 0 <= tick <= 2] == [0, 1, 2]
 
 
 def test_epochs_are_whole_numbers_on_the_axis(notebook):
