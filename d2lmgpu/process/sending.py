@@ -2,9 +2,32 @@
 
 import functools
 import inspect
+import io
 import types
+from collections import ChainMap
 
 import cloudpickle
+
+NO_FILE = "<dynamic-code>"  # what cloudpickle 3.1.3 and later has for the file of a function
+
+
+def _code(code):
+    """As cloudpickle has it, but with its file: by that an error or a cause names its line."""
+    make, parts = cloudpickle.Pickler.dispatch_table[types.CodeType](code)
+    return make, tuple(code.co_filename if part == NO_FILE else part for part in parts)
+
+
+_TABLE = ChainMap({types.CodeType: _code}, cloudpickle.Pickler.dispatch_table)
+
+
+class _Pickler(cloudpickle.Pickler):
+    dispatch_table = _TABLE
+
+
+def _dumps(value):
+    file = io.BytesIO()
+    _Pickler(file).dump(value)
+    return file.getvalue()
 
 
 def pickled(fn, arguments, error=TypeError):
@@ -13,7 +36,7 @@ def pickled(fn, arguments, error=TypeError):
     Raises ``error`` that names what cannot be sent: an argument, or a global that ``fn`` uses.
     """
     try:
-        return cloudpickle.dumps((fn, arguments))
+        return _dumps((fn, arguments))
     except Exception as reason:
         given = fn.keywords | arguments if isinstance(fn, functools.partial) else arguments
         things = {f"The argument {name!r}": value for name, value in given.items()}

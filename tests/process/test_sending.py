@@ -1,0 +1,25 @@
+"""A function on its way: an error in it still names its file, whatever cloudpickle makes of it."""
+
+import pickle
+import types
+
+import cloudpickle
+import pytest
+
+from d2lmgpu.process.sending import NO_FILE, pickled
+
+
+@pytest.mark.parametrize("newer", [False, True])
+def test_a_function_keeps_its_file(monkeypatch, newer):
+    table, given = cloudpickle.Pickler.dispatch_table, {"__name__": "__main__"}
+    real = table[types.CodeType]
+
+    def without_file(code):
+        make, parts = real(code)
+        return make, tuple(NO_FILE if part == code.co_filename else part for part in parts)
+
+    if newer:  # as 3.1.3 does
+        monkeypatch.setitem(table, types.CodeType, without_file)
+    exec(compile("def train(lr):\n    return 2 * lr", "cell.py", "exec"), given)
+    fn, arguments = pickle.loads(pickled(given["train"], {"lr": 3}))
+    assert fn(**arguments) == 6 and fn.__code__.co_filename == "cell.py"
