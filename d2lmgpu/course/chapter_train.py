@@ -5,8 +5,9 @@ from pathlib import Path
 
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.course import chapters
-from d2lmgpu.lab.functions import TITLES, KnownTrain
+from d2lmgpu.lab.functions import KnownTrain
 from d2lmgpu.process import lanes
+from d2lmgpu.process.settings import TITLES
 
 
 class ChapterTrain(KnownTrain):

@@ -15,12 +15,12 @@ from d2lmgpu import __version__
 from d2lmgpu.backend import INSTALL
 from d2lmgpu.data.datasets import describe
 from d2lmgpu.data.files import DATA_SETS, DataError, locate, read
-from d2lmgpu.lab.functions import TITLES
 from d2lmgpu.machine import devices, profiles
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.devices import DeviceError, num_cores
 from d2lmgpu.machine.hardware import installed_gpus
 from d2lmgpu.machine.profiles import ProfileError
+from d2lmgpu.process.settings import TITLES
 from d2lmgpu.records.run import counted
 
 SECONDS = 60  # after which a framework that is being imported counts as hung

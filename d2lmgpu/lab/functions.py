@@ -9,9 +9,8 @@ import types
 
 from d2lmgpu.machine.checks import Need, is_count, is_real
 from d2lmgpu.process.sending import functions_of, pickled, rooms_of
-from d2lmgpu.process.settings import settings
+from d2lmgpu.process.settings import TITLES, settings
 
-TITLES = {"torch": "PyTorch", "mxnet": "MXNet"}
 NEEDED = ("num_gpus", "batch_size", "lr")
 CONTROLS = (*NEEDED, "num_epochs")
 LATER = (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)

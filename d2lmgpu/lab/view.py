@@ -10,9 +10,10 @@ from traitlets import Dict, List, TraitError, Unicode
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.figures.site import BOOK
 from d2lmgpu.lab import numbers, predicting, scripts, why
-from d2lmgpu.lab.functions import CONTROLS, TITLES, framework_of, need
+from d2lmgpu.lab.functions import CONTROLS, framework_of, need
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.predicted import PredictionError
+from d2lmgpu.process.settings import TITLES
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")

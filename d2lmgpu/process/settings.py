@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 VERSION = ".".join(map(str, sys.version_info[:2]))
+TITLES = {"torch": "PyTorch", "mxnet": "MXNet"}
 PACKAGES = {"torch": ("torch",), "mxnet": ("mxnet", "mxnet-cu112")}  # one of which has it
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 from d2lmgpu.machine.checks import Need
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.child import Child, end_in_words
-from d2lmgpu.process.settings import version_of
+from d2lmgpu.process.settings import TITLES, version_of
 from d2lmgpu.watch import WatchError, ranks
 
 TAIL = 20_000  # bytes of the script's output that are kept
@@ -113,9 +113,9 @@ def check_script(script, framework="torch") -> Path:
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise WatchError(f"{script} is no Python script: {error}.") from None
     if version_of(framework) is None:
-        name = {"torch": "PyTorch", "mxnet": "MXNet"}[framework]
+        title = TITLES[framework]
         raise WatchError(
-            f"{name} is not installed in this environment: pip install d2lmgpu[{framework}]"
+            f"{title} is not installed in this environment: pip install d2lmgpu[{framework}]"
         )
     return path.resolve()
 

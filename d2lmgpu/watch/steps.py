@@ -55,9 +55,6 @@ class Steps:
         """How many steps there were."""
         return self.updates if self.optimizers else max(self.updates, self.backwards)
 
-    def told(self):
-        """Nothing: the steps of PyTorch are seen by its calls."""
-
     def _step(self, optimizer, functions):
         if self.leading is None:
             self.leading = optimizer

@@ -100,9 +100,9 @@ class Devices(lanes.Steps):
         spans, self.spans, self.name = self.spans, None, OTHER
         if spans is None:
             return
-        if self.wait:
+        if self.wait:  # MXNet, of which nobody else sees a step
             self.wait()
-        self.watch.steps.told()
+            self.watch.steps.told()
         if not self.spent or None in self.spent:
             return  # no devices that can be told apart, or the batch was not for training
         self.seen += 1
