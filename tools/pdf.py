@@ -22,7 +22,6 @@ ROOT = Path(__file__).resolve().parent.parent
 HTML = ROOT / "_build" / "html"
 STYLE = Path(__file__).with_name("pdf.css")
 REFERENCES = ("for", "aria-labelledby", "aria-describedby", "aria-controls", "headers", "list")
-WIDTH = 658  # pixels between the margins of A4: 174 mm at 96 to the inch
 MINUTES = 10  # the formulas of all pages are set at once: longer is a hang
 NUMBER = (
     '<div style="width: 100%; text-align: center; font: 8pt sans-serif">'
@@ -102,22 +101,14 @@ def whole(html, parts):
     return soup
 
 
-def opened(browser, source):
-    """The file as it is printed: all that is folded is open, formulas and charts are there."""
-    # A script draws a lab's charts for the window: as wide as what is printed, and sharp.
-    window = {"width": WIDTH, "height": 900}
-    page = browser.new_page(viewport=window, device_scale_factor=3)
+def print_pages(browser, source, target, pages):
+    """Print a file twice: the first time tells on which page of the PDF each article starts."""
+    page = browser.new_page()
     page.set_default_timeout(MINUTES * 60_000)
     page.goto(source.as_uri(), wait_until="load")
     page.evaluate("() => document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.wait_for_load_state("networkidle")
-    return page
-
-
-def print_pages(browser, source, target, pages):
-    """Print a file twice: the first time tells on which page of the PDF each article starts."""
-    page = opened(browser, source)
     options = {"format": "A4", "print_background": True, "outline": True, "tagged": True}
     options |= {
         "display_header_footer": True,

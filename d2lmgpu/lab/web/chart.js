@@ -15,6 +15,8 @@ class LabChart {
     this.pointed = pointed;
     this.watcher = new ResizeObserver(() => this.#fit());
     this.watcher.observe(place);
+    this.paper = () => this.#print();
+    addEventListener("beforeprint", this.paper);
   }
 
   draw(picture) {
@@ -37,6 +39,7 @@ class LabChart {
   }
 
   end() {
+    removeEventListener("beforeprint", this.paper);
     this.watcher.disconnect();
     this.plot?.destroy();
   }
@@ -108,8 +111,8 @@ class LabChart {
     ctx.save();
     ctx.font = `bold ${12 * scale}px system-ui, sans-serif`;
     ctx.textAlign = "left";
-    const tags = LabChart.#tags(this.picture).map((end) => ({ ...end, at: at(end.y, "y") }));
-    for (const { x, at: height, tag, colour } of LabChart.#apart(tags, 12 * scale)) {
+    const tags = LabChart.tags(this.picture, (y) => at(y, "y"), 12 * scale);
+    for (const { x, at: height, tag, colour } of tags) {
       ctx.fillStyle = this.colour(colour);
       ctx.fillText(tag, at(x, "x") + 6 * scale, height + 4 * scale);
     }
@@ -126,15 +129,16 @@ class LabChart {
     ctx.restore();
   }
 
-  /** The ends of the lines that have a tag, from the top down. */
-  static #tags({ lines, y }) {
-    return lines
+  /** The ends of the lines that have a tag, from the top down, `gap` apart; `up(y)` is their `at`. */
+  static tags({ lines, y }, up, gap) {
+    const ends = lines
       .filter(({ tag, points }) => tag && points.length)
       .map(({ tag, points, colour }) => {
         return { tag, colour, x: points.at(-1)[0], y: Math.min(points.at(-1)[1], y.range[1]) };
       })
       .filter((end) => Number.isFinite(end.y))
       .sort((one, other) => other.y - one.y);
+    return LabChart.#apart(ends.map((end) => ({ ...end, at: up(end.y) })), gap);
   }
 
   /** Neighbours that would cover each other give way, one up and one down. */
@@ -162,6 +166,13 @@ class LabChart {
       }
     });
     return this.pointed(values);
+  }
+
+  /** On paper a canvas is a picture of dots: a drawing takes its place there, its lines named. */
+  #print() {
+    this.printed ??= this.place.appendChild(document.createElement("div"));
+    this.printed.className = "lab-printed";
+    this.printed.innerHTML = this.picture ? LabSvg.text(this.picture, (of) => this.colour(of)) : "";
   }
 
   #width() {

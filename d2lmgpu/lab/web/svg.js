@@ -5,25 +5,26 @@ class LabSvg {
   static WIDTH = 640;
   static HEIGHT = 360;
   static LEFT = 60;
-  static RIGHT = 470;
+  static RIGHT = 450;
+  static KEY = 484;
   static TOP = 16;
   static FLOOR = 310;
 
   /** `colour(name)` is what the style sheet calls --lab-name. */
   static text(picture, colour) {
-    const { LEFT, RIGHT, TOP, FLOOR } = LabSvg;
+    const { LEFT, RIGHT, TOP, FLOOR, KEY } = LabSvg;
     const across = LabSvg.#scale(picture.x.range, LEFT, RIGHT);
     const up = LabSvg.#scale(picture.y.range, FLOOR, TOP);
     const [width, height] = [RIGHT - LEFT, FLOOR - TOP];
     const box = `${LEFT} ${TOP} ${width} ${height}`; // what leaves the axes is cut off
     const parts = [
       `<rect width="100%" height="100%" fill="${colour("ground")}"/>`,
-      ...LabSvg.#ticks(picture.x.range).map((tick) => {
+      ...LabSvg.#ticks(picture.x).map((tick) => {
         const at = across(tick);
         return `<path d="M${at} ${TOP}V${FLOOR}" stroke="${colour("line")}"/>
           <text x="${at}" y="${FLOOR + 16}" text-anchor="middle">${LabWords.number(tick)}</text>`;
       }),
-      ...LabSvg.#ticks(picture.y.range).map((tick) => {
+      ...LabSvg.#ticks(picture.y).map((tick) => {
         const at = up(tick);
         return `<path d="M${LEFT} ${at}H${RIGHT}" stroke="${colour("line")}"/>
           <text x="${LEFT - 6}" y="${at + 4}" text-anchor="end">${LabWords.number(tick)}</text>`;
@@ -35,11 +36,19 @@ class LabSvg {
       `<svg x="${LEFT}" y="${TOP}" width="${width}" height="${height}" viewBox="${box}">`,
       ...picture.lines.map((line) => LabSvg.#line(line, across, up, colour(line.colour))),
       "</svg>",
+      ...LabChart.tags(picture, up, 12).map(({ x, at, tag, colour: of }) => {
+        const place = `x="${across(x) + 6}" y="${at + 4}"`;
+        return `<text ${place} font-weight="bold" fill="${colour(of)}">${LabWords.html(tag)}</text>`;
+      }),
       ...picture.lines.map((line, index) => {
         const at = TOP + 12 + 18 * index;
-        const look = LabSvg.#look(line, colour(line.colour), 3);
-        return `<path d="M${RIGHT + 12} ${at - 4}h18" ${look}/>
-          <text x="${RIGHT + 36}" y="${at}">${LabWords.html(line.name)}</text>`;
+        const stroke = colour(line.colour);
+        const name = line.tag ? `${line.tag}: ${line.name}` : line.name;
+        const mark = line.width === 0
+          ? `<circle cx="${KEY + 9}" cy="${at - 4}" r="4" fill="${stroke}"/>`
+          : `<path d="M${KEY} ${at - 4}h18" ${LabSvg.#look(line, stroke, line.width ?? 2)}/>`;
+        return `${mark}
+          <text x="${KEY + 24}" y="${at}">${LabWords.html(name)}</text>`;
       }),
     ];
     const size = `viewBox="0 0 ${LabSvg.WIDTH} ${LabSvg.HEIGHT}"`;
@@ -74,8 +83,9 @@ class LabSvg {
     return (value) => Math.round(10 * (from + ((value - low) / (high - low)) * (to - from))) / 10;
   }
 
-  static #ticks([low, high]) {
-    const step = LabWords.roundUp((high - low) / 6);
+  static #ticks({ range: [low, high], whole }) {
+    const round = LabWords.roundUp((high - low) / 6);
+    const step = whole ? Math.ceil(round) : round;
     const first = Math.ceil(low / step - 1e-9);
     const count = Math.floor(high / step + 1e-9) - first + 1;
     return Array.from({ length: count }, (_, index) => Number(((first + index) * step).toFixed(9)));
