@@ -12,8 +12,8 @@ from statistics import median
 
 from jupyter_client.manager import start_new_kernel
 
-from d2lmgpu.cluster import box, state
-from d2lmgpu.hosts import jobs
+from d2lmgpu.process.cluster import box, state
+from d2lmgpu.process.hosts import jobs
 
 REPEATS, LIMIT, IDLE_LIMIT = 5, 6, 10  # times, seconds
 FIRST = """

@@ -9,10 +9,10 @@ import sys
 from statistics import median
 
 from benchmarks.measure import installed
-from d2lmgpu.cluster import box
 from d2lmgpu.course import chapters
 from d2lmgpu.launch import launch
 from d2lmgpu.machine.files import CHAPTERS
+from d2lmgpu.process.cluster import box
 from d2lmgpu.records import store
 
 PAGE = CHAPTERS / "clusters" / "many-machines.ipynb"

@@ -95,7 +95,7 @@ def numbers(text):
 
 
 def cluster_up(options):
-    from d2lmgpu.cluster import box, state
+    from d2lmgpu.process.cluster import box, state
 
     cluster = box.up(options.hosts, options.rate, options.slurm)
     for name, host in cluster["hosts"].items():
@@ -107,13 +107,13 @@ def cluster_up(options):
 
 
 def cluster_rate(options):
-    from d2lmgpu.cluster import box
+    from d2lmgpu.process.cluster import box
 
     box.rate(options.rate)
 
 
 def cluster_down(options):
-    from d2lmgpu.cluster import box
+    from d2lmgpu.process.cluster import box
 
     box.down()
 

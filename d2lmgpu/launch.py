@@ -10,14 +10,14 @@ import codecs
 import os
 import pickle
 
-from d2lmgpu.hosts.group import Hosts
-from d2lmgpu.hosts.slurm import Slurm
-from d2lmgpu.hosts.ssh import Ssh
 from d2lmgpu.machine.checks import is_count, is_list
 from d2lmgpu.process import roles
 from d2lmgpu.process.child import check_forks, start_ranks
 from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
+from d2lmgpu.process.hosts.group import Hosts
+from d2lmgpu.process.hosts.slurm import Slurm
+from d2lmgpu.process.hosts.ssh import Ssh
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
 

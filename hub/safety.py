@@ -10,7 +10,7 @@ from jupyterhub.auth import Authenticator, DummyAuthenticator
 from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
 from traitlets.utils.importstring import import_item
 
-from d2lmgpu.cluster import state
+from d2lmgpu.process.cluster import state
 
 OPEN = (DummyAuthenticator, SharedPasswordAuthenticator)  # the login is no proof of who it is
 # The instructor makes these accounts or admits them; elsewhere anybody may get one. By name, since

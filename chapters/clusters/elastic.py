@@ -15,9 +15,9 @@ import sys
 import tempfile
 import time
 
-from d2lmgpu.cluster.state import ssh_options
-from d2lmgpu.hosts.ssh import PACKAGE
-from d2lmgpu.hosts.store import hold_store
+from d2lmgpu.process.cluster.state import ssh_options
+from d2lmgpu.process.hosts.ssh import PACKAGE
+from d2lmgpu.process.hosts.store import hold_store
 
 TRIES, LONG = 3, 300  # torchruns that fail one after another, none of which lasted so many seconds
 ALONE = 60  # seconds in which no host could be reached

@@ -23,7 +23,7 @@ from torch.nn import functional as F
 from torch.nn.utils import parameters_to_vector, vector_to_parameters
 
 from d2lmgpu.data.datasets import fashion_mnist
-from d2lmgpu import checkpoints
+from d2lmgpu.process import checkpoints
 
 START = timedelta(seconds=60)  # in which all ranks find each other
 SILENCE = timedelta(seconds=5)  # who then says nothing for so long is taken for dead

@@ -17,8 +17,8 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset
 
-from d2lmgpu import checkpoints
 from d2lmgpu.data.datasets import fashion_mnist
+from d2lmgpu.process import checkpoints
 
 
 def parse_args(argv=None):

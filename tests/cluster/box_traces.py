@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from d2lmgpu.cluster import box, inside, state
+from d2lmgpu.process.cluster import box, inside, state
 
 SECONDS = 10  # in which nothing of a run may be left
 
@@ -70,7 +70,8 @@ class Cluster(inside.Hosts):
 
     def agents(self, host):
         words = self.commands(host)  # those of a process that has just ended cannot be asked for
-        return [p for p in self.processes(host) if "d2lmgpu.hosts.agent" in words.get(p.pid, ())]
+        agent = "d2lmgpu.process.hosts.agent"
+        return [p for p in self.processes(host) if agent in words.get(p.pid, ())]
 
     def files(self, host):
         """What lies in the host's own folder for temporary files."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from box_traces import Cluster, SlurmCluster, standing
 
-from d2lmgpu.cluster import box, state
+from d2lmgpu.process.cluster import box, state
 
 
 def pytest_collection_modifyitems(items):

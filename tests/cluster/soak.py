@@ -13,7 +13,7 @@ from box_traces import Cluster, SlurmCluster, traces_of
 from test_hosts_end import Caller, cut, gone, kill_agent, kill_host, kill_ssh, kill_worker
 from test_on_slurm import cancel, kill_slurmd
 
-from d2lmgpu.cluster import box, state
+from d2lmgpu.process.cluster import box, state
 
 HARMS = [kill_worker, kill_host, cut, kill_agent, kill_ssh, signal.SIGINT, signal.SIGKILL]
 SLURM_HARMS = [kill_worker, cancel, kill_slurmd, signal.SIGINT, signal.SIGKILL]

@@ -14,7 +14,7 @@ from box_traces import SlurmCluster, standing
 from elastic_run import seen
 from test_slurm_jobs import course, running, submit  # noqa: F401
 
-from d2lmgpu.cluster import state
+from d2lmgpu.process.cluster import state
 
 NUM_TRAIN, EPOCHS = 610, 60
 

@@ -13,7 +13,7 @@ import psutil
 import pytest
 from box_traces import Cluster, cluster_command, traces_of
 
-from d2lmgpu.cluster import box, state
+from d2lmgpu.process.cluster import box, state
 
 SEND = (
     "import socket, sys; s = socket.create_connection(({!r}, {})); s.sendall(bytes({})); s.recv(1)"

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from box_traces import SlurmCluster, cluster_command, traces_of
 
-from d2lmgpu.cluster import box
-from d2lmgpu.cluster import slurm as slurm_of_a_box
+from d2lmgpu.process.cluster import box
+from d2lmgpu.process.cluster import slurm as slurm_of_a_box
 
 
 def test_it_is_idle_in_ten_seconds_and_gone_without_a_trace(tmp_path):

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from d2lmgpu.hosts import frames
+from d2lmgpu.process.hosts import frames
 
 
 @pytest.fixture

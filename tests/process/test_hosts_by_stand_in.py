@@ -11,8 +11,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from d2lmgpu.hosts.greeting import check_addresses
 from d2lmgpu.launch import LaunchError, launch
+from d2lmgpu.process.hosts.greeting import check_addresses
 
 SSH = f"""#!{sys.executable}
 import os, sys

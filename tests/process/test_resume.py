@@ -11,8 +11,8 @@ import torch
 from torch import distributed as dist
 from torch import nn
 
-from d2lmgpu import checkpoints
 from d2lmgpu.launch import LaunchError, launch
+from d2lmgpu.process import checkpoints
 
 
 def worker(folder, dies_at):

@@ -16,10 +16,10 @@ import threading
 import time
 from pathlib import Path
 
-from d2lmgpu.cluster import box, inside, state
 from d2lmgpu.course.breaking import harms, predicted
 from d2lmgpu.course.breaking.account import AFTER, BEFORE, Account, Harm
 from d2lmgpu.course.breaking.training import LIMIT, Training
+from d2lmgpu.process.cluster import box, inside, state
 
 COMMAND = ["unshare", "--kill-child", "--pid", "--mount", "--net", "--uts", "--fork",
            "--mount-proc", sys.executable, "-m", "d2lmgpu.course.breaking.keeper"]  # fmt: skip

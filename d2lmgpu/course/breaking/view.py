@@ -8,10 +8,10 @@ import threading
 import anywidget
 from traitlets import Bool, Dict, List, Unicode
 
-from d2lmgpu.cluster import box
 from d2lmgpu.course.breaking import keeper, record
 from d2lmgpu.figures.site import BOOK
 from d2lmgpu.machine.files import PACKAGE
+from d2lmgpu.process.cluster import box
 
 
 def BreakIt(num_hosts=3):

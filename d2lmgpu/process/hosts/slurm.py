@@ -17,10 +17,10 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from d2lmgpu.hosts import jobs
-from d2lmgpu.hosts.ssh import agent
 from d2lmgpu.machine.checks import Need, is_whole
 from d2lmgpu.process.failures import LaunchError
+from d2lmgpu.process.hosts import jobs
+from d2lmgpu.process.hosts.ssh import agent
 
 WITH_PARENT = [sys.executable, "-S", "-E", str(Path(__file__).with_name("with_parent.py"))]
 FIRST_LOOK, LOOK = 1, 60  # seconds until a waiting job is looked up, and at most between looks

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import time
 
-from d2lmgpu.cluster.state import slurm_command
+from d2lmgpu.process.cluster.state import slurm_command
 from d2lmgpu.process.failures import LaunchError
 
 COMPLETE = 3  # seconds that an ended job may take to leave its nodes

@@ -1,4 +1,4 @@
-"""What ssh or srun starts on a host: ``python -u -m d2lmgpu.hosts.agent FRAMEWORK``.
+"""What ssh or srun starts on a host: ``python -u -m d2lmgpu.process.hosts.agent FRAMEWORK``.
 
 It starts a supervisor of workers there, as ``launch`` does on the caller's own machine, and carries
 messages between that and the caller: see ``frames``. It ends when its standard input does, or when
@@ -16,8 +16,8 @@ import sys
 import threading
 import time
 
-from d2lmgpu.hosts import frames
 from d2lmgpu.process.child import start_ranks
+from d2lmgpu.process.hosts import frames
 from d2lmgpu.process.roles import free_ports
 from d2lmgpu.process.settings import versions
 

@@ -6,7 +6,7 @@ import os
 import signal
 from pathlib import Path
 
-from d2lmgpu.cluster import links
+from d2lmgpu.process.cluster import links
 
 
 class Hosts:

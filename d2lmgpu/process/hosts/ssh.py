@@ -6,11 +6,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from d2lmgpu.cluster.state import ssh_options
+from d2lmgpu.process.cluster.state import ssh_options
 from d2lmgpu.process.failures import LaunchError
 
 CONNECT = 5  # seconds in which a host answers
-PACKAGE = Path(__file__).parents[2]
+PACKAGE = Path(__file__).parents[3]
 SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
        "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
 
@@ -34,5 +34,5 @@ class Ssh:
 def agent(framework):
     """What a shell runs on a host: the same Python, in the same folder, with the same package."""
     path = shlex.quote(f"PYTHONPATH={PACKAGE}")  # env: the login shell there may be no Bourne shell
-    python = f"exec env {path} {shlex.quote(sys.executable)}"
-    return f"cd {shlex.quote(os.getcwd())} && {python} -u -m d2lmgpu.hosts.agent {framework}"
+    python = f"{shlex.quote(sys.executable)} -u -m d2lmgpu.process.hosts.agent"
+    return f"cd {shlex.quote(os.getcwd())} && exec env {path} {python} {framework}"

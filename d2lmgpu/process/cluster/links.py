@@ -13,7 +13,7 @@ import json
 import socket
 import subprocess
 
-from d2lmgpu.cluster.state import RATE, ClusterError
+from d2lmgpu.process.cluster.state import RATE, ClusterError
 
 MANY = 200  # hosts that have an address
 

@@ -10,7 +10,7 @@ import secrets
 import subprocess
 from pathlib import Path
 
-from d2lmgpu.cluster import state
+from d2lmgpu.process.cluster import state
 
 HEAD = Path(__file__).with_name("head.sh")
 CONF = Path(__file__).with_name("slurm.conf")

@@ -14,12 +14,12 @@ import tempfile
 import threading
 import time
 
-from d2lmgpu.hosts import frames
-from d2lmgpu.hosts.greeting import check_addresses, check_versions
-from d2lmgpu.hosts.store import hold_store
 from d2lmgpu.process import roles
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
+from d2lmgpu.process.hosts import frames
+from d2lmgpu.process.hosts.greeting import check_addresses, check_versions
+from d2lmgpu.process.hosts.store import hold_store
 from d2lmgpu.process.settings import versions
 
 BEGIN = 30  # seconds in which Python starts on a host

@@ -16,9 +16,9 @@ import sys
 import time
 from pathlib import Path
 
-from d2lmgpu.cluster import links, slurm, state
-from d2lmgpu.cluster.state import ClusterError, check_rate
 from d2lmgpu.machine.checks import is_whole
+from d2lmgpu.process.cluster import links, slurm, state
+from d2lmgpu.process.cluster.state import ClusterError, check_rate
 
 HOST = Path(__file__).with_name("host.sh")
 UNSHARE = [*state.UNSHARE, "--net"]

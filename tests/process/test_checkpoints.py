@@ -18,8 +18,8 @@ import pytest
 import torch
 from torch import nn
 
-from d2lmgpu import checkpoints
-from d2lmgpu.checkpoints import CheckpointError
+from d2lmgpu.process import checkpoints
+from d2lmgpu.process.checkpoints import CheckpointError
 
 
 def network(width=3):
@@ -244,7 +244,7 @@ def test_killed_while_it_writes_leaves_what_was_there(three, moment, tmp_path):
     code = f"""if True:
         import os, signal, sys
         from torch import nn
-        from d2lmgpu import checkpoints
+        from d2lmgpu.process import checkpoints
         {moment} = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
         checkpoints.save(sys.argv[1], 40, nn.Linear(4, 2))
         """
