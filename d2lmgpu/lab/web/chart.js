@@ -129,7 +129,7 @@ class LabChart {
     ctx.restore();
   }
 
-  /** The ends of the lines that have a tag, from the top down, `gap` apart; `up(y)` is their `at`. */
+  /** The ends of lines with a tag, from the top down, `gap` apart: `at`, where `up(y)` is. */
   static tags({ lines, y }, up, gap) {
     const ends = lines
       .filter(({ tag, points }) => tag && points.length)

@@ -37,16 +37,17 @@ class LabSvg {
       ...picture.lines.map((line) => LabSvg.#line(line, across, up, colour(line.colour))),
       "</svg>",
       ...LabChart.tags(picture, up, 12).map(({ x, at, tag, colour: of }) => {
-        const place = `x="${across(x) + 6}" y="${at + 4}"`;
-        return `<text ${place} font-weight="bold" fill="${colour(of)}">${LabWords.html(tag)}</text>`;
+        const look = `font-weight="bold" fill="${colour(of)}"`;
+        return `<text x="${across(x) + 6}" y="${at + 4}" ${look}>${LabWords.html(tag)}</text>`;
       }),
       ...picture.lines.map((line, index) => {
         const at = TOP + 12 + 18 * index;
         const stroke = colour(line.colour);
         const name = line.tag ? `${line.tag}: ${line.name}` : line.name;
+        const look = LabSvg.#look(line, stroke, line.width ?? 2);
         const mark = line.width === 0
           ? `<circle cx="${KEY + 9}" cy="${at - 4}" r="4" fill="${stroke}"/>`
-          : `<path d="M${KEY} ${at - 4}h18" ${LabSvg.#look(line, stroke, line.width ?? 2)}/>`;
+          : `<path d="M${KEY} ${at - 4}h18" ${look}/>`;
         return `${mark}
           <text x="${KEY + 24}" y="${at}">${LabWords.html(name)}</text>`;
       }),
