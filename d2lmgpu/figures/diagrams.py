@@ -86,7 +86,7 @@ def holdings(schedule) -> Chart:
     chart = Chart(" ".join(facts), min(9.5, 1.35 * len(pictures)), 1.9)
     panels = chart.subplots(1, len(pictures), sharey=True, squeeze=False)[0]
     for i, (axes, held) in enumerate(zip(panels, pictures, strict=True)):
-        axes.imshow(held, cmap=TINTS, vmin=0, vmax=k, aspect="auto")
+        _tint(axes, held, k)
         for node, part in np.ndindex(held.shape):
             _write(axes, node, part, held[node, part])
         axes.grid(False)
@@ -121,7 +121,8 @@ def traffic(schedules) -> Chart:
         for link, size in sizes.items():
             matrix[link] = size
             _write(axes, *link, f"{size / 1000:g}", fontsize=8)
-        axes.imshow(matrix, cmap=TINTS, vmin=0, vmax=max(busiest))
+        _tint(axes, matrix, max(busiest))
+        axes.set_aspect("equal")
         names = [*range(schedule.num_devices), *["host"] * (schedule.algorithm == "host")]
         axes.set_xticks(range(len(names)), names)
         axes.set_yticks(range(len(names)), names)
@@ -132,6 +133,14 @@ def traffic(schedules) -> Chart:
 
 def _is_drawn(schedule) -> bool:
     return isinstance(schedule, Schedule) and schedule.size > 0
+
+
+def _tint(axes, matrix, most) -> None:
+    """The cells of a matrix as drawn rectangles (``imshow`` makes dots of them)."""
+    rows, columns = matrix.shape
+    edges = np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5
+    axes.pcolormesh(*edges, matrix, cmap=TINTS, vmin=0, vmax=most)
+    axes.set_ylim(rows - 0.5, -0.5)
 
 
 def _write(axes, row, column, text, **look) -> None:

@@ -13,7 +13,7 @@ from test_pages import HTML, TOC, parsed
 LAB = "chapters/lab/gluon-mnist"
 PAGES = [
     TOC["root"], "chapters/foundations/data-parallelism", "chapters/scaling/overlap",
-    LAB, "chapters/reference/bibliography",
+    "chapters/scaling/allreduce", LAB, "chapters/reference/bibliography",
 ]  # fmt: skip
 
 
