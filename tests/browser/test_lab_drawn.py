@@ -160,6 +160,21 @@ def test_files_charts_and_the_cell_can_be_taken_along(draw):
     assert page.locator("svg text", has_text="8 devices, batch 256").count() == 1
 
 
+def test_the_drawing_has_room_for_long_names(draw):
+    page = draw()
+    ends = page.evaluate(
+        """() => {
+          const lines = [{ name: "4 devices, batch 1,024, lr 0.05, warm", tag: "12", points: [] }];
+          const axis = { label: "", range: [0, 1] };
+          const at = document.body.appendChild(document.createElement("div"));
+          at.innerHTML = LabSvg.text({ x: axis, y: axis, lines }, () => "gray");
+          return ["svg", "svg > text:last-of-type"].map(
+            (found) => at.querySelector(found).getBoundingClientRect().right);
+        }"""
+    )
+    assert ends[1] < ends[0]
+
+
 @pytest.mark.parametrize("width", [360, 768, 1440])
 def test_no_page_is_too_narrow(draw, width):
     page = draw(live=lab_page.LIVE)

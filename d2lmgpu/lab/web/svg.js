@@ -2,7 +2,8 @@
 "use strict";
 
 class LabSvg {
-  static WIDTH = 640;
+  static WIDTH = 640; // or more, if a name is long
+  static LETTER = 6.5; // the width of a letter on the average, at most
   static HEIGHT = 360;
   static LEFT = 60;
   static RIGHT = 450;
@@ -17,6 +18,8 @@ class LabSvg {
     const up = LabSvg.#scale(picture.y.range, FLOOR, TOP);
     const [width, height] = [RIGHT - LEFT, FLOOR - TOP];
     const box = `${LEFT} ${TOP} ${width} ${height}`; // what leaves the axes is cut off
+    const names = picture.lines.map(({ tag, name }) => (tag ? `${tag}: ${name}` : name));
+    const longest = Math.max(0, ...names.map((name) => name.length));
     const parts = [
       `<rect width="100%" height="100%" fill="${colour("ground")}"/>`,
       ...LabSvg.#ticks(picture.x).map((tick) => {
@@ -43,16 +46,16 @@ class LabSvg {
       ...picture.lines.map((line, index) => {
         const at = TOP + 12 + 18 * index;
         const stroke = colour(line.colour);
-        const name = line.tag ? `${line.tag}: ${line.name}` : line.name;
         const look = LabSvg.#look(line, stroke, line.width ?? 2);
         const mark = line.width === 0
           ? `<circle cx="${KEY + 9}" cy="${at - 4}" r="4" fill="${stroke}"/>`
           : `<path d="M${KEY} ${at - 4}h18" ${look}/>`;
         return `${mark}
-          <text x="${KEY + 24}" y="${at}">${LabWords.html(name)}</text>`;
+          <text x="${KEY + 24}" y="${at}">${LabWords.html(names[index])}</text>`;
       }),
     ];
-    const size = `viewBox="0 0 ${LabSvg.WIDTH} ${LabSvg.HEIGHT}"`;
+    const whole = Math.max(LabSvg.WIDTH, KEY + 30 + LabSvg.LETTER * longest);
+    const size = `viewBox="0 0 ${whole} ${LabSvg.HEIGHT}"`;
     const holder = document.createElement("div"); // its parser knows the namespace
     const font = `font-family="sans-serif" font-size="12" fill="${colour("ink")}"`;
     holder.innerHTML = `<svg ${size} ${font}>${parts.join("")}</svg>`;
