@@ -40,7 +40,9 @@ def test_next_leads_along_the_framework_to_the_last_page(browser, site, framewor
         said = link[0].locator(".prev-next-title").text_content()
         page.goto(link[0].evaluate("a => a.href"), wait_until="domcontentloaded")
         assert page.locator("article h1").text_content() == f"{said}#"
-        assert ends(page)[0] == seen[-1].removeprefix("chapters/")
+        # Failed once on a machine under load, for no cause that was found: what it would tell then.
+        state = page.evaluate("[document.readyState, document.documentElement.dataset.framework]")
+        assert ends(page)[0] == seen[-1].removeprefix("chapters/"), (state, troubles)
         seen.append(page.evaluate("DOCUMENTATION_OPTIONS.pagename"))
     chosen = page.locator(IN_SIDE_BAR).get_by_label(framework)
     assert seen == way(framework) and chosen.is_checked()
