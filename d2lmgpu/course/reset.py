@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from d2lmgpu.data.download import save
+from d2lmgpu.machine.saving import save
 
 
 class ResetError(ValueError):

@@ -1,4 +1,4 @@
-"""Fetch a file over HTTP from several mirrors; write a file so that it is there whole or not.
+"""Fetch a file over HTTP from several mirrors.
 
 Why not a library: pooch and torch.hub start again from zero when a connection breaks and know one
 address per file, so neither goes on at a second mirror from where the first one stopped.
@@ -6,9 +6,6 @@ address per file, so neither goes on at a second mirror from where the first one
 The files of this course fit in memory (26 MB at most), so nothing is written until all is checked.
 """
 
-import contextlib
-import os
-import secrets
 import sys
 import urllib.request
 from collections import deque
@@ -86,21 +83,3 @@ class _Transfer:
         if line != self.shown:
             print(line, end="", file=sys.stderr, flush=True)
             self.shown = line
-
-
-def save(path: Path, content: bytes):
-    """Write ``content`` at ``path``: whoever looks sees all of it or no file. OSError if it cannot.
-
-    Each of several processes writes under a name of its own, then renames.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        with contextlib.suppress(OSError):  # renamed, or never made
-            temporary.unlink()

@@ -11,7 +11,8 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from d2lmgpu.data.download import download, save
+from d2lmgpu.data.download import download
+from d2lmgpu.machine.saving import save
 
 SYSTEM = Path("/usr/share/datasets")  # of Debian's package dataset-fashion-mnist
 FILES = (

@@ -11,9 +11,9 @@ import secrets
 from datetime import datetime
 from urllib.parse import quote, unquote
 
-from d2lmgpu.data.download import save
 from d2lmgpu.machine.cache import predictions
 from d2lmgpu.machine.checks import Need, is_real
+from d2lmgpu.machine.saving import save
 
 SOURCES = ("measured", "simulated", "modelled", "counted")
 LONGEST = 200  # characters of a name as part of a file's

@@ -10,7 +10,6 @@ runs no code. (torch.distributed.checkpoint unpickles its index, which may.)
 import contextlib
 import hashlib
 import json
-import os
 import random
 import re
 import struct
@@ -22,6 +21,7 @@ import numpy as np
 import safetensors.torch
 import torch
 
+from d2lmgpu.machine import saving
 from d2lmgpu.machine.checks import Need
 
 FORMAT = 1  # of what the header says; one that is newer is refused
@@ -61,8 +61,9 @@ def save(folder, step, net, **rest) -> Path:
     data = safetensors.torch.save(tensors, {KEY: json.dumps(about)})
     path = folder / f"step-{step:08}-{_digits(data)}.safetensors"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        _write(path, data)
+        for left in folder.glob(".step-*"):  # by one that was killed while it wrote
+            left.unlink(missing_ok=True)
+        saving.save(path, data)
     except OSError as error:
         raise CheckpointError(
             f"Step {step} was not saved in {folder}: {error.strerror}. "
@@ -112,29 +113,6 @@ def set_random_states(states):
     np.random.set_state(states["numpy"])
     torch.set_rng_state(states["torch"])
     torch.cuda.set_rng_state_all(states["cuda"])
-
-
-def _write(path, data):
-    """``data`` as ``path``, there whole or not at all, even if the machine stops now."""
-    for left in path.parent.glob("step-*.part"):  # by one that was killed
-        left.unlink(missing_ok=True)
-    part = path.with_suffix(".part")
-    try:
-        with open(part, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(part, path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
-    if os.name == "posix":  # the new name, too, is on the disk
-        directory = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
 
 
 def _read(file, net):

@@ -22,6 +22,7 @@ from functools import wraps
 from pathlib import Path
 from types import SimpleNamespace
 
+from d2lmgpu.machine.saving import save
 from d2lmgpu.watch import ranks
 from d2lmgpu.watch.files import divert, divert_torch
 from d2lmgpu.watch.late import once_imported
@@ -136,11 +137,8 @@ class Watch:
         os._exit(0)
 
     def _write(self, report):
-        path = self.folder / f"report-{os.getpid()}.json"
-        unfinished = path.with_suffix(".part")
-        with open(unfinished, "w") as file:
-            json.dump(report, file, default=_plain)
-        os.replace(unfinished, path)
+        content = json.dumps(report, default=_plain).encode()
+        save(self.folder / f"report-{os.getpid()}.json", content)
 
     def _wait_for_peers(self):
         """Wait until all ranks have reported: a late one must not find a closed connection."""

@@ -6,6 +6,8 @@ import os
 import re
 from pathlib import Path
 
+from d2lmgpu.machine.saving import save
+
 VARIABLE = "D2LMGPU_CLUSTER"
 RATE = re.compile(r"([1-9]\d{0,5})([kmg])bit")
 HERE = Path(__file__).with_name("here.sh")
@@ -35,9 +37,7 @@ def read() -> dict:
 
 
 def write(state: dict):
-    unfinished = folder() / "state.json.part"
-    unfinished.write_text(json.dumps(state, indent=1))
-    unfinished.rename(folder() / "state.json")
+    save(folder() / "state.json", json.dumps(state, indent=1).encode())
 
 
 def ssh_options(hosts) -> list[str]:

@@ -5,9 +5,9 @@ from dataclasses import asdict
 
 from d2lmgpu.costmodel.measure import Calibration, calibrate
 from d2lmgpu.costmodel.model import Work, step
-from d2lmgpu.data.download import save
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.hardware import num_cores
+from d2lmgpu.machine.saving import save
 from d2lmgpu.process.settings import version_of
 from d2lmgpu.watch.explain.summary import ISSUE
 
