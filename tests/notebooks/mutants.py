@@ -22,7 +22,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -170,14 +170,18 @@ def outcomes(name, chosen):
 
 
 def carry_out(chosen):
-    """The outcomes of ``{page: [(number, mutant)]}``, two pages at a time, as the pages end."""
+    """The outcomes of ``{page: [(number, mutant)]}``, two pages at a time, as the pages end.
+
+    Pages with most mutants come first, so that no long one is left alone at the end.
+    """
     os.environ["D2LMGPU_PROFILE"] = "test"
     os.environ["OMP_NUM_THREADS"] = "1"  # a forked child has no other threads, and waits for them
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=spawned, max_tasks_per_child=1) as pool:
-        jobs = [pool.submit(outcomes, name, some) for name, some in chosen.items() if some]
-        for job in jobs:
-            yield from job.result()
+        most_first = sorted(chosen.items(), key=lambda page: -len(page[1]))
+        jobs = [pool.submit(outcomes, name, some) for name, some in most_first if some]
+        for job in as_completed(jobs):
+            yield job.result()
 
 
 def sample(chosen, size, seed):
@@ -185,6 +189,11 @@ def sample(chosen, size, seed):
     every = [(name, one) for name, some in chosen.items() for one in some]
     picked = random.Random(seed).sample(every, min(size, len(every)))
     return {name: [one for page, one in picked if page == name] for name in chosen}
+
+
+def told(fates):
+    """``{fate: how many}`` in words."""
+    return ", ".join(f"{count} {fate}" for fate, count in fates.items())
 
 
 def main():
@@ -196,12 +205,15 @@ def main():
     chosen = {name: all_mutants(name) for name in options.pages}
     if options.sample:
         chosen = sample(chosen, options.sample, options.seed)
-    begin = time.perf_counter()
-    counts = Counter(outcome.fate for outcome in carry_out(chosen))
+    begin, counts = time.perf_counter(), Counter()
+    for made in carry_out(chosen):
+        fates = Counter(outcome.fate for outcome in made)
+        seconds = time.perf_counter() - begin
+        print(f"{seconds:5.0f} s  {made[0].page}: {told(fates)}", flush=True)
+        counts += fates
     share = 1 - counts["survived"] / max(1, counts.total() - counts["equivalent"])
     minutes = (time.perf_counter() - begin) / 60
-    each = ", ".join(f"{count} {fate}" for fate, count in counts.items())
-    print(f"{counts.total()} mutants in {minutes:.1f} minutes, {share:.1%} die: {each}")
+    print(f"{counts.total()} mutants in {minutes:.1f} minutes, {share:.1%} die: {told(counts)}")
     return int(share < DIE or counts["wrongly listed"] > 0)
 
 
