@@ -35,8 +35,11 @@ FRAMEWORKS := test-torch test-mxnet
 # Of the tests on hosts, a worker each at once.
 LONGEST := $(foreach name,failures slurm_jobs other_ranks,tests/cluster/test_$(name).py)
 
+# What takes hours, in this order.
+SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted)
+
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -115,24 +118,47 @@ test-book: setup  # pytest-xdist: the longest files are the last
 	$(PYTHON) tools/book.py --tested
 	$(PYTEST) tests/book -n 3 --dist worksteal
 
-soak: setup  ## the checked cells, the browser and drawn arguments twenty times, then mutants of solutions, a class of thirty, interruptions, kills, the verdicts of check and explain, ten learners, and every page in every mode
+soak: $(SOAKS)  ## what CI has no time for, hours of it; each part by its name: `make soak-chapters`, `make soak-explain` ...
+
+soak-chapters: setup  # the checked cells, twenty times
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
+
+soak-browser: setup  # twenty times, then fifty interruptions, then the lab of every chapter
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
+	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
+
+soak-hub: setup  # from the rocket to Stop, twenty times, then ten learners at once
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done
+	$(PYTEST) -q -s tests/hub/ten_learners.py
+
+soak-arguments: setup  # drawn anew, twenty times
 	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
+
+soak-marked: setup  # the tests that are marked so
 	$(PYTEST) -q -m soak tests --ignore tests/backends --ignore tests/hub
+
+soak-exercises: setup  # wrong solutions, and a class of thirty
 	$(PYTHON) tests/course/exercise_mutants.py
 	$(PYTEST) -q -s tests/course/class_of_thirty.py
+
+soak-process: setup  # interruptions and kills
 	$(PYTEST) -q -s tests/process/soak.py
+
+soak-cluster: setup  # the same between hosts, job files, and five of each harm
 	$(PYTEST) -q -s tests/cluster/soak.py
 	$(PYTEST) -q -s tests/cluster/soak_jobs.py
 	$(PYTEST) -q -s tests/cluster/soak_failures.py
+
+soak-check: setup  # its table, five times
 	$(PYTEST) -q -s tests/check/table.py
+
+soak-explain: setup  # every cause, five times
 	$(PYTEST) -q -s tests/explain/every_cause.py
-	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
-	$(PYTEST) -q -s tests/hub/ten_learners.py
-	$(MAKE) book
+
+soak-pages: book  # every page in every mode
 	$(PYTEST) -q tests/book/every_mode.py
+
+soak-hosted: setup  # every page on each Python, without a checkout
 	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py
 
 mutants: setup  ## one mistake at a time in the code of each page: does the page notice?

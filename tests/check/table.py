@@ -1,6 +1,6 @@
 """All scripts, five times each, and the table of verdicts.
 
-pytest -q -s tests/check/table.py                          all of it, for `make soak`
+pytest -q -s tests/check/table.py                          all of it, for `make soak-check`
 CHECK_ONLY=sampler,right CHECK_RUNS=1 pytest -q -s …       some defects, once
 """
 

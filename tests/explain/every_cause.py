@@ -1,6 +1,6 @@
 """All scripts and their healthy twins, five times: the table of verdicts, and what watching costs.
 
-    pytest -q -s tests/explain/every_cause.py                    all of it, for `make soak`
+    pytest -q -s tests/explain/every_cause.py                    all of it, for `make soak-explain`
     EXPLAIN_ONLY=loader,sync EXPLAIN_RUNS=1 pytest -q -s …       some causes, once
 
 The table is written to .cache/explain.md. A verdict is the one given most often; a script is stable
