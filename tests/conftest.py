@@ -11,7 +11,8 @@ import hypothesis
 import pytest
 from programs import program
 
-# The same examples in every run, so that what fails is what was changed; `make soak-arguments` draws others.
+# The same examples in every run, so that what fails is what was changed.
+# `make soak-arguments` draws others.
 hypothesis.settings.register_profile("same", derandomize=True, database=None, deadline=None)
 hypothesis.settings.register_profile("other", deadline=None)
 hypothesis.settings.load_profile("same")

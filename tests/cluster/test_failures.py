@@ -1,7 +1,7 @@
 """A training on three hosts goes on after each harm, with the weights that it would have had.
 
-One of each harm; ``make soak-cluster`` has five of each, at random moments. Those after which fewer or more
-ranks train are in ``test_other_ranks.py``, which runs beside this.
+One of each harm; ``make soak-cluster`` has five of each, at random moments. Those after which fewer
+or more ranks train are in ``test_other_ranks.py``, which runs beside this.
 """
 
 import importlib.util

@@ -1,6 +1,7 @@
 """Chapters on a free host: the notebook alone, run there from top to bottom.
 
-Those of ``NAMES`` in each test; `make soak-hosted` runs every one, on each Python: ``all_chapters.py``.
+Those of ``NAMES`` in each test; `make soak-hosted` runs every one, on each Python, by
+``all_chapters.py``.
 """
 
 import pytest
