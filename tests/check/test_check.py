@@ -43,6 +43,12 @@ def test_no_set_epoch_leaves_the_weights_equal_and_is_found():
     assert "shuffle=True" in screen and "set_epoch" in screen and len(screen.splitlines()) <= 24
 
 
+def test_data_that_each_rank_cuts_elsewhere():
+    verdict = check(FOLDER / "sampler_4.py")
+    assert verdict.equal and verdict.defect == "sampler"
+    assert "random_split" in line_of(verdict.where)
+
+
 @pytest.mark.parametrize("defect", words.MENDS)
 def test_every_defect_has_a_mend_in_a_line_or_two(defect):
     assert math.ceil(len(words.MENDS[defect]) / 100) <= 2

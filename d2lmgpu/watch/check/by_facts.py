@@ -30,6 +30,15 @@ def same_batches(e, one):
     return None
 
 
+def parts(e, one):
+    """Each rank has cut the data into other parts, and they share out what differs."""
+    for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
+        if any(other["part"] != mine["part"] for other in others):
+            detail = "each rank has cut the data elsewhere: what one tests on, another trains on"
+            return "sampler", mine["cut"] or mine["where"], detail
+    return None
+
+
 def growth(e, one):
     """(times that the learning rate grew, times that the batch did) from one process to k."""
     if not one or e.world == 1:

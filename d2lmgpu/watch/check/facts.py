@@ -22,7 +22,7 @@ class Facts:
         self.watch, self.torch = watch, watch.torch
         self.lines, self.names, self.notes = {}, {}, {}
         self.exchanges, self.depth, self.rows, self.batch = 0, 0, None, None
-        self.samplers, self.sampler = {}, None
+        self.samplers, self.sampler, self.parts = {}, None, {}
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
         self._watch_collectives()
@@ -125,12 +125,23 @@ class Facts:
     def _watch_samplers(self):
         sampler = self.torch.utils.data.distributed.DistributedSampler
         make, start, set_epoch = sampler.__init__, sampler.__iter__, sampler.set_epoch
+        part = self.torch.utils.data.Subset
+        cut = part.__init__
+
+        @wraps(cut)
+        def was_cut(instance, dataset, indices):
+            cut(instance, dataset, indices)
+            self.parts[id(instance)] = {"where": self.watch.where(), "kept": instance}
 
         @wraps(make)
         def made(instance, *args, **kwargs):
             make(instance, *args, **kwargs)
             more = instance.total_size - len(instance.dataset)
+            data = instance.dataset
+            indices = data.indices if isinstance(data, part) else None
             self.samplers[id(instance)] = {
+                "part": None if indices is None else hash(tuple(map(int, indices))),
+                "cut": self.parts.get(id(data), {}).get("where"),
                 "where": self.watch.where(), "shuffle": instance.shuffle, "repeated": max(more, 0),
                 "epochs": [], "set": False, "trains": False, "evaluates": False, "kept": instance,
             }  # fmt: skip
@@ -149,6 +160,7 @@ class Facts:
             return set_epoch(instance, epoch)
 
         sampler.__init__, sampler.__iter__, sampler.set_epoch = made, started, epoch_set
+        part.__init__ = was_cut
 
     def other_loader(self):
         """A loader without a DistributedSampler begins."""

@@ -24,8 +24,8 @@ MENDS = {
     "for replicas on one CPU, copy.deepcopy.",
     "optimizer-state": "Give all ranks the same state: load it on each, and average gradients "
     "before step() rather than weights after it.",
-    "sampler": "Give each rank rows of its own: DistributedSampler, set_epoch(epoch) in each "
-    "epoch; in evaluation count no row twice.",
+    "sampler": "Cut the data with one seed on all ranks; give each rows of its own: "
+    "DistributedSampler, set_epoch(epoch) in each epoch; in evaluation count no row twice.",
     "same-seed": "Seed with a number of the rank once the net is made: "
     "torch.manual_seed(seed + rank).",
     "buffers": "Evaluate through the DDP net, or on rank 0 alone, or broadcast the buffers first; "
