@@ -3,21 +3,16 @@
     python tests/notebooks/mutants.py [--sample N] [--seed S] [chapters/….ipynb ...]
 
 A page runs once, in a process of its own, under the test profile. In front of each cell that has
-mutants the process forks: a child runs the mutated cell and what follows, until a cell raises or a
-checked cell prints something else than is stored (then the mutant is dead), until all cells have
-run (it survives), or until it hangs (dead). ``equivalent.yml`` lists the mutants that no assert
-could see, each with its reason. Exits with 1 if fewer than 95 % of the others die.
+mutants the process forks: a child runs the mutated cell and what follows (see ``children``), until
+the mutant is dead or all cells have run: it survives. The first child runs the cells as they stand,
+which tells how long each takes. ``equivalent.yml`` lists the mutants that no assert could see, each
+with its reason. Exits with 1 if fewer than 95 % of the others die.
 """
 
 import argparse
-import contextlib
-import io
 import multiprocessing
 import os
 import random
-import re
-import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -28,14 +23,14 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from nbval.plugin import get_sanitize_patterns
+from children import HANG, limits_of, restored, run, verdict_on
 from notebooks import NAMES, ROOT, code_cells, read, tags
 from operators import Mutant, mutants
 
+from d2lmgpu.process.cluster import state
+
 HERE = Path(__file__).parent
-LIMIT = 300  # seconds; the slowest page takes some forty on two free cores
 DIE = 0.95
-HANG = f"a hang of {LIMIT} s"
 
 
 @dataclass(frozen=True)
@@ -81,86 +76,30 @@ def equivalent():
     return {key: group["reason"] for group in groups for key in group["mutants"]}
 
 
-class WrongOutput(AssertionError):
-    """A checked cell printed something else than is stored."""
-
-
-def run(cell, source, namespace):
-    """Run ``source`` in place of a cell's own; raises as it does, and WrongOutput."""
-    with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(source, "cell", "exec"), namespace)
-    if "nbval-check-output" in tags(cell):
-        stored = "".join(output.text for output in cell.outputs)
-        if sanitized(out.getvalue()) != sanitized(stored):
-            raise WrongOutput(out.getvalue())
-
-
-def sanitized(text):
-    """``text`` as nbval compares it."""
-    for pattern, replacement in get_sanitize_patterns((HERE / "sanitize.cfg").read_text()):
-        text = re.sub(pattern, replacement, text)
-    return text.strip()
-
-
-def first_failure(cells, source, namespace, verdict):
-    """In a child: run ``source``, which stands for the first cell, and the cells behind it."""
-    os.setpgid(0, 0)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    for number, cell in enumerate(cells):
-        try:
-            run(cell, cell.source if number else source, namespace)
-        except BaseException as error:
-            verdict.send(f"{type(error).__name__} {number} cells on")
-            break
-    else:
-        verdict.send(None)
-    verdict.close()
-    os.killpg(0, signal.SIGKILL)  # with whatever the cells have started
-
-
-@contextlib.contextmanager
-def restored(namespace):
-    """In the end, a page's temporary folders hold again what they held in the beginning."""
-    made = [one for one in namespace.values() if isinstance(one, tempfile.TemporaryDirectory)]
-    with tempfile.TemporaryDirectory() as copies:
-        for number, folder in enumerate(made):
-            shutil.copytree(folder.name, f"{copies}/{number}")
-        yield
-        for number, folder in enumerate(made):
-            shutil.rmtree(folder.name, ignore_errors=True)  # a mutant that survives removes it
-            shutil.copytree(f"{copies}/{number}", folder.name)
-
-
-def verdict_on(cells, source, namespace):
-    """Who kills a mutant: the exception of which cell, or a hang; None if it survives."""
-    forked = multiprocessing.get_context("fork")
-    reader, writer = forked.Pipe(duplex=False)
-    child = forked.Process(target=first_failure, args=(cells, source, namespace, writer))
-    child.start()
-    with contextlib.suppress(ProcessLookupError):
-        os.setpgid(child.pid, child.pid)  # as the child does: it is killed with its group
-    writer.close()
-    try:
-        return reader.recv() if reader.poll(LIMIT) else HANG
-    except EOFError:
-        return "the end of its process"
-    finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        child.join()
-
-
 def outcomes(name, chosen):
     """Run a page and the ``chosen`` of its mutants; one framework a process, so in a fresh one.
 
     Prints the outcomes that somebody should look at as they come.
     """
     os.chdir((ROOT / name).parent)
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ[state.VARIABLE] = f"{folder}/hosts"  # the page beside it has its own
+        return fates(name, chosen)
+
+
+def fates(name, chosen):
+    """The outcomes, in this process."""
     cells, namespace, made = code_cells(read(ROOT / name)), {"__name__": "__main__"}, []
-    for number, cell in enumerate(cells[: max(at for at, _ in chosen) + 1]):
+    first, last = min(at for at, _ in chosen), max(at for at, _ in chosen)
+    for number, cell in enumerate(cells[: last + 1]):
+        if number == first:
+            with restored(namespace):
+                limits = limits_of(cells[first:], namespace)
         for mutant in [mutant for at, mutant in chosen if at == number]:
             with restored(namespace):
-                killed_by = verdict_on(cells[number:], mutant.source, namespace)
+                killed_by = verdict_on(
+                    cells[number:], mutant.source, namespace, limits[number - first :]
+                )
             outcome = Outcome(name, mutant, killed_by)
             if outcome.fate not in ("killed", "equivalent"):
                 print(outcome, flush=True)
@@ -179,8 +118,11 @@ def carry_out(chosen):
     spawned = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(2, mp_context=spawned, max_tasks_per_child=1) as pool:
         most_first = sorted(chosen.items(), key=lambda page: -len(page[1]))
-        jobs = [pool.submit(outcomes, name, some) for name, some in most_first if some]
+        jobs = {pool.submit(outcomes, name, some): name for name, some in most_first if some}
         for job in as_completed(jobs):
+            if job.exception():
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise RuntimeError(f"{jobs[job]} as it stands fails") from job.exception()
             yield job.result()
 
 
@@ -207,10 +149,10 @@ def main():
         chosen = sample(chosen, options.sample, options.seed)
     begin, counts = time.perf_counter(), Counter()
     for made in carry_out(chosen):
-        fates = Counter(outcome.fate for outcome in made)
+        each = Counter(outcome.fate for outcome in made)
         seconds = time.perf_counter() - begin
-        print(f"{seconds:5.0f} s  {made[0].page}: {told(fates)}", flush=True)
-        counts += fates
+        print(f"{seconds:5.0f} s  {made[0].page}: {told(each)}", flush=True)
+        counts += each
     share = 1 - counts["survived"] / max(1, counts.total() - counts["equivalent"])
     minutes = (time.perf_counter() - begin) / 60
     print(f"{counts.total()} mutants in {minutes:.1f} minutes, {share:.1%} die: {told(counts)}")

@@ -4,11 +4,14 @@ import ast
 import tempfile
 from pathlib import Path
 
+import children
 import mutants
 import operators
 import pytest
 from nbformat import v4
 from notebooks import NAMES, ROOT, code_cells, read
+
+from d2lmgpu.process.cluster import box, state
 
 
 def changes(operator, source):
@@ -93,13 +96,22 @@ def page(*sources, text):
 )
 def test_first_failure_kills(source, killed_by):
     cells = page("n = 1 + 1", "assert n < 3", "print(n)", text="2\n")
-    assert mutants.verdict_on(cells, source, {}) == killed_by
+    assert children.verdict_on(cells, source, {}, [60] * 3) == killed_by
 
 
-def test_hang_kills(monkeypatch):
-    monkeypatch.setattr(mutants, "LIMIT", 0)
+def test_hang_kills():
     cells = page("pass", "print(1)", text="1\n")
-    assert "hang" in mutants.verdict_on(cells, "while True: pass", {})
+    assert children.verdict_on(cells, "while True: pass", {}, [0, 60]) == children.HANG
+    assert children.verdict_on(cells, "import time; time.sleep(1)", {}, [60, 60]) is None
+
+
+def test_a_cell_hangs_if_it_takes_far_longer_than_it_does():
+    first, second = children.limits_of(page("n = 1", "print(n)", text="1\n"), {})
+    assert children.LEAST < first < 2 * children.LEAST > second > children.LEAST
+    slow, _ = children.limits_of(page("import time; time.sleep(2)", "print(1)", text="1\n"), {})
+    assert slow > children.LEAST + 2 * children.TIMES
+    with pytest.raises(AssertionError, match="ZeroDivisionError"):
+        children.limits_of(page("n = 1 / 0", "print(1)", text="1\n"), {})
 
 
 @pytest.mark.parametrize("source", ["Path(folder.name, 'made').touch()", "folder.cleanup()"])
@@ -108,14 +120,14 @@ def test_what_a_mutant_does_in_the_folder_of_its_page_is_undone(source):
         folder = tempfile.TemporaryDirectory(dir=name)
         Path(folder.name, "kept").touch()
         namespace = {"folder": folder, "Path": Path}
-        with mutants.restored(namespace):
-            assert mutants.verdict_on(page("print(1)", text="1"), source, namespace) is not None
+        with children.restored(namespace):
+            assert children.verdict_on(page("print(1)", text="1"), source, namespace, [60])
         assert [file.name for file in Path(folder.name).iterdir()] == ["kept"]
 
 
 def test_device_names_do_not_kill():
     cells = page("name = 'cpu:1'", "print(name)", text="cuda:0\n")
-    assert mutants.verdict_on(cells, "name = 'cpu:0'", {}) is None
+    assert children.verdict_on(cells, "name = 'cpu:0'", {}, [60, 60]) is None
 
 
 def test_pages_notice_a_sample_of_mistakes():
@@ -124,3 +136,13 @@ def test_pages_notice_a_sample_of_mistakes():
     chosen = mutants.sample({name: mutants.all_mutants(name) for name in names}, 1, seed=1)
     fates = {outcome.fate for made in mutants.carry_out(chosen) for outcome in made}
     assert fates and fates <= {"killed", "equivalent"}
+
+
+@pytest.mark.skipif(bool(box.missing()), reason="no hosts in this box: " + "; ".join(box.missing()))
+def test_hosts_that_a_mutant_left_are_gone(monkeypatch, tmp_path):
+    monkeypatch.setenv(state.VARIABLE, str(tmp_path / "hosts"))
+    source = "from d2lmgpu.process.cluster import box; box.up(1); 1 / 0"
+    with children.restored({}):
+        assert children.verdict_on(page("pass", text=""), source, {}, [60])
+        assert state.read()["hosts"]
+    assert not state.folder().exists()
