@@ -20,6 +20,7 @@ and what the script wrote to files went to a folder that is removed (see ``files
 
 import json
 import os
+import sys
 import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -154,7 +155,10 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
                 "limits": asdict(limits)}  # fmt: skip
     job = {"command": [str(script), *arguments], "processes": processes, "settings": settings,
            "environ": environ or {}, "cwd": os.getcwd()}  # fmt: skip
-    over = threading.Timer(limits.wall + ranks.GRACE, child.kill)
+    most = limits.wall + ranks.GRACE
+    over = threading.Timer(most, child.kill)
+    number = "1 process" if processes == 1 else f"{processes} processes"
+    _on_a_terminal(f"{Path(own or script).name} runs in {number}, for {most:.0f} s at most …")
     try:
         over.start()
         child.send(json.dumps(job).encode())
@@ -164,6 +168,13 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     finally:
         over.cancel()
         child.close()
+        _on_a_terminal("")
     trained = [report for report in reports if report["steps"] or report["distributed"]]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
     return Watched(reports, output.decode("utf-8", "replace"), end["codes"], files)
+
+
+def _on_a_terminal(words):
+    """A line in place of the last one, for whoever waits at a terminal; elsewhere nothing."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)

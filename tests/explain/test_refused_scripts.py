@@ -4,6 +4,8 @@ None trains for longer than a moment; what they raise is looked at by its kind a
 """
 
 import os
+import re
+import sys
 import textwrap
 from pathlib import Path
 
@@ -81,6 +83,14 @@ def test_a_script_that_does_not_train_is_an_answer(what, folder):
         answer.explain_script(written(folder, text))
     assert all(word in str(error.value) for word in words)
     assert untouched(folder) and not children()
+
+
+def test_whoever_waits_at_a_terminal_sees_what_for(folder, monkeypatch, capsys):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    run(written(folder, "n = 3"), [], 1, answer.OBSERVER)
+    first, last = capsys.readouterr().err.split("\r")[1:]
+    assert "train.py" in first and "1 process" in first
+    assert not re.sub(r"\x1b\[K", "", last)
 
 
 def test_a_script_that_is_not_there(folder):
