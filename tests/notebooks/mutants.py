@@ -4,9 +4,8 @@
 
 A page runs once, in a process of its own, under the test profile. In front of each cell that has
 mutants the process forks: a child runs the mutated cell and what follows (see ``children``), until
-the mutant is dead or all cells have run: it survives. The first child runs the cells as they stand,
-which tells how long each takes. ``equivalent.yml`` lists the mutants that no assert could see, each
-with its reason. Exits with 1 if fewer than 95 % of the others die.
+the mutant is dead or all cells have run: it survives. ``equivalent.yml`` lists the mutants that no
+assert could see, each with its reason. Exits with 1 if fewer than 95 % of the others die.
 """
 
 import argparse
@@ -23,7 +22,7 @@ from functools import cache
 from pathlib import Path
 
 import yaml
-from children import HANG, limits_of, restored, run, verdict_on
+from children import HANG, run, verdict_on
 from notebooks import NAMES, ROOT, code_cells, read, tags
 from operators import Mutant, mutants
 
@@ -90,16 +89,10 @@ def outcomes(name, chosen):
 def fates(name, chosen):
     """The outcomes, in this process."""
     cells, namespace, made = code_cells(read(ROOT / name)), {"__name__": "__main__"}, []
-    first, last = min(at for at, _ in chosen), max(at for at, _ in chosen)
-    for number, cell in enumerate(cells[: last + 1]):
-        if number == first:
-            with restored(namespace):
-                limits = limits_of(cells[first:], namespace)
+    limits = {}
+    for number, cell in enumerate(cells[: max(at for at, _ in chosen) + 1]):
         for mutant in [mutant for at, mutant in chosen if at == number]:
-            with restored(namespace):
-                killed_by = verdict_on(
-                    cells[number:], mutant.source, namespace, limits[number - first :]
-                )
+            killed_by = verdict_on(cells[number:], mutant.source, namespace, limits)
             outcome = Outcome(name, mutant, killed_by)
             if outcome.fate not in ("killed", "equivalent"):
                 print(outcome, flush=True)

@@ -96,13 +96,13 @@ def page(*sources, text):
 )
 def test_first_failure_kills(source, killed_by):
     cells = page("n = 1 + 1", "assert n < 3", "print(n)", text="2\n")
-    assert children.verdict_on(cells, source, {}, [60] * 3) == killed_by
+    assert children.killer(cells, source, {}, [60] * 3) == killed_by
 
 
 def test_hang_kills():
     cells = page("pass", "print(1)", text="1\n")
-    assert children.verdict_on(cells, "while True: pass", {}, [0, 60]) == children.HANG
-    assert children.verdict_on(cells, "import time; time.sleep(1)", {}, [60, 60]) is None
+    assert children.killer(cells, "while True: pass", {}, [0, 60]) == children.HANG
+    assert children.killer(cells, "import time; time.sleep(1)", {}, [60, 60]) is None
 
 
 def test_a_cell_hangs_if_it_takes_far_longer_than_it_does():
@@ -121,13 +121,22 @@ def test_what_a_mutant_does_in_the_folder_of_its_page_is_undone(source):
         Path(folder.name, "kept").touch()
         namespace = {"folder": folder, "Path": Path}
         with children.restored(namespace):
-            assert children.verdict_on(page("print(1)", text="1"), source, namespace, [60])
+            assert children.killer(page("print(1)", text="1"), source, namespace, [60])
         assert [file.name for file in Path(folder.name).iterdir()] == ["kept"]
+
+
+def test_what_takes_long_is_asked_again_by_the_time_of_the_page(monkeypatch):
+    monkeypatch.setattr(children, "LEAST", 0.5)
+    cells = page("import time; time.sleep(1)", "print(1)", text="1\n")
+    limits = {}
+    assert children.verdict_on(cells, "import time; time.sleep(2)", {}, limits) is None
+    assert 5 < limits[cells[0].id] < 20 and limits.keys() == {cell.id for cell in cells}
+    assert children.verdict_on(cells[1:], "while True: pass", {}, limits) == children.HANG
 
 
 def test_device_names_do_not_kill():
     cells = page("name = 'cpu:1'", "print(name)", text="cuda:0\n")
-    assert children.verdict_on(cells, "name = 'cpu:0'", {}, [60, 60]) is None
+    assert children.killer(cells, "name = 'cpu:0'", {}, [60, 60]) is None
 
 
 def test_pages_notice_a_sample_of_mistakes():
@@ -143,6 +152,6 @@ def test_hosts_that_a_mutant_left_are_gone(monkeypatch, tmp_path):
     monkeypatch.setenv(state.VARIABLE, str(tmp_path / "hosts"))
     source = "from d2lmgpu.process.cluster import box; box.up(1); 1 / 0"
     with children.restored({}):
-        assert children.verdict_on(page("pass", text=""), source, {}, [60])
+        assert children.killer(page("pass", text=""), source, {}, [60])
         assert state.read()["hosts"]
     assert not state.folder().exists()
