@@ -32,11 +32,11 @@ TOO_WIDE = """() => {
 
 
 @pytest.fixture(scope="module")
-def printed(browser, site, tmp_path_factory):
+def printed(browser, built, tmp_path_factory):
     """What a dark page was like while it was printed and after it, and the text on the paper."""
     context = browser.new_context(color_scheme="dark")
     page = context.new_page()
-    page.goto(f"{site}/{PAGE}.html", wait_until="load")
+    page.goto(f"{built.as_uri()}/{PAGE}.html", wait_until="load")
     page.locator(".lab-plot .uplot").first.wait_for()
     page.evaluate(LOOK)
     path = tmp_path_factory.mktemp("printed") / "page.pdf"
