@@ -43,7 +43,7 @@ class Hosts:
         return found
 
     def kill(self, host):
-        """Power off: nothing on the host says farewell."""
+        """All of its processes die at once; the system closes their connections."""
         os.kill(self.first(host), signal.SIGKILL)
 
     def link(self, host, upward):
