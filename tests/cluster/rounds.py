@@ -65,7 +65,7 @@ SAME_RANKS = {"worker killed": kill_worker, "killed in an allreduce": die_in("al
               "launcher killed, started again": kill_launcher,
               "SIGTERM, started again": end_and_start}  # fmt: skip
 OTHER_RANKS = {"link cut": (cut, 2), "link healed": (heal, 3), "host killed": (kill_host, 2),
-               "meeting host killed": (kill_meeting_host, 1)}  # fmt: skip
+               "host of rank 0 killed": (kill_meeting_host, 1)}  # fmt: skip
 
 
 def cheap(rows):

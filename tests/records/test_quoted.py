@@ -1,11 +1,11 @@
 """What a page quotes from a record in its text is what the record says."""
 
-import json
 import re
 
 import pytest
 
-from d2lmgpu.machine.files import CHAPTERS, RECORDS
+from d2lmgpu.machine.files import CHAPTERS
+from d2lmgpu.records import store
 
 QUOTED = re.compile(
     r"two cores of an? ([\w ]+), two trained this network ([\d.]+) to ([\d.]+) times"
@@ -16,7 +16,7 @@ QUOTED = re.compile(
 def test_the_speedup_of_two_cores_is_that_of_the_benchmark(page, framework):
     text = (CHAPTERS / "scratch" / f"{page}.ipynb").read_text(encoding="utf-8")
     ((cpu, least, most),) = QUOTED.findall(text)
-    record = json.loads((RECORDS / "cpu-2-cores-bench.json").read_text())
+    record = store.read(store.FOLDER / "cpu-2-cores-bench.json")
     pairs = record["benchmarks"][f"{framework} two_devices"]["pairs"]
     ratios = pairs["LeNet from scratch"]["ratios"]
     assert cpu == record["machine"]["cpu"] and record["machine"]["cores"] == 2

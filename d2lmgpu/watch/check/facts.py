@@ -136,12 +136,11 @@ class Facts:
         @wraps(make)
         def made(instance, *args, **kwargs):
             make(instance, *args, **kwargs)
-            more = instance.total_size - len(instance.dataset)
             data = instance.dataset
-            indices = data.indices if isinstance(data, part) else None
+            more = instance.total_size - len(data)
+            own = hash(tuple(map(int, data.indices))) if isinstance(data, part) else None
             self.samplers[id(instance)] = {
-                "part": None if indices is None else hash(tuple(map(int, indices))),
-                "cut": self.parts.get(id(data), {}).get("where"),
+                "part": own, "cut": self.parts.get(id(data), {}).get("where"),
                 "where": self.watch.where(), "shuffle": instance.shuffle, "repeated": max(more, 0),
                 "epochs": [], "set": False, "trains": False, "evaluates": False, "kept": instance,
             }  # fmt: skip
