@@ -93,7 +93,8 @@ def test_what_is_predicted_is_a_sum_of_the_scripts_own_options():
     parts = {"notice": 5.0, "meet": 2.0, "start": 3.0, "redo": pytest.approx(0.7)}
     assert {name: cost[name] for name in parts} == parts
     assert cost["together"] == pytest.approx(10.7)
-    assert predicted.predict("host", 3, 3, 7, 0.1, STARTS)["notice"] == 3
+    host = predicted.predict("host", 3, 3, 7, 0.1, STARTS)
+    assert host["notice"] == 0.5 and host["meet"] == 1 + 1 + 3, "a sign of life is missed thrice"
     assert predicted.predict("worker", 3, 3, 7, 0.1, STARTS)["notice"] == 0.5
     assert predicted.predict("worker", 2, 3, 7, 0.1, STARTS)["meet"] == 2, "one host is missing"
     heal = predicted.predict("heal", 2, 3, 7, 0.1, STARTS)

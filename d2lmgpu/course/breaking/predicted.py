@@ -48,9 +48,12 @@ def predict(harm, ranks, hosts, lag, update, starts) -> dict:
     look, gone = option("monitor-interval"), option("keep_alive_interval")
     gone *= option("keep_alive_max_attempt")
     again = option("CONNECT") + option("AGAIN") + launch  # the launcher's, until torchrun is there
-    notice = {"worker": look, "host": gone, "cut": max(gone, option("SILENCE")), "launcher": look,
+    # The connections of a killed host are closed, so its neighbours notice as after a worker's end;
+    # but they meet only after its torchrun has given no sign of life. Behind a cut all is silent.
+    notice = {"worker": look, "host": look, "cut": max(gone, option("SILENCE")), "launcher": look,
               "heal": again + look}  # fmt: skip
     meet = POLL + (option("last_call_timeout") if after < hosts else 0)
+    meet += gone if harm == "host" else 0
     if harm in ("launcher", "heal"):
         lag = 0  # torchrun ends, or starts its workers again: it asks them to end, and they save
     if harm == "launcher":
