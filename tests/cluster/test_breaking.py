@@ -62,6 +62,15 @@ def rows(outcome):
     return {label: (predicted, measured) for label, _, predicted, measured in outcome["rows"]}
 
 
+def test_a_slow_link_slows_every_update_until_it_is_fast_again(lab):
+    (said, slow), (_, again) = (
+        rows(harmed(lab, name))["an update afterwards"] for name in ("slow", "quicken")
+    )
+    assert lab.runs, lab.message
+    assert slow > 0.9 * said, "no link is faster than its rate"
+    assert again < slow
+
+
 def test_two_harms_and_the_training_goes_on(lab):
     killed, filled = harmed(lab, "worker"), harmed(lab, "fill")
     cost = rows(killed)

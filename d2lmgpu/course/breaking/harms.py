@@ -44,7 +44,7 @@ def heal(training):
 
 def slow(training, rank=1):
     host = training.host_of(rank)
-    training.hosts.rate(host, f"{SLOW:.0f}bit")
+    training.hosts.rate(host, f"{SLOW / 1e6:.0f}mbit")
     return f"the link of {host}: {SLOW / 1e6:.0f} Mbit/s"
 
 
