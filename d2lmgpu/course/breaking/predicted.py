@@ -53,7 +53,8 @@ def predict(harm, ranks, hosts, lag, update, starts) -> dict:
     notice = {"worker": look, "host": look, "cut": max(gone, option("SILENCE")), "launcher": look,
               "heal": again + look}  # fmt: skip
     meet = POLL + (option("last_call_timeout") if after < hosts else 0)
-    meet += gone if harm == "host" else 0
+    if harm == "host":
+        meet += gone
     if harm in ("launcher", "heal"):
         lag = 0  # torchrun ends, or starts its workers again: it asks them to end, and they save
     if harm == "launcher":
