@@ -2,6 +2,9 @@
 //
 // tools/pages/two_ways.py puts CoursePages into each page: all pages in their order, as
 // { page, title, framework }, framework being null where both ways share a page.
+//
+// Pages that are read as files carry the answer in their links, too: on a busy machine Chromium 156
+// now and then gives a file an empty storage, until it is loaded again.
 (() => {
   "use strict";
   const KEY = "d2lmgpu-framework";
@@ -62,6 +65,7 @@
     root.dataset.framework = name;
     for (const place of document.querySelectorAll("choose-framework")) place.show();
     lead();
+    carry();
   }
 
   /** The links at the page's end: to the nearest page on either side that is not the other way's. */
@@ -81,6 +85,28 @@
     link.querySelector(".prev-next-title").textContent = page.title;
   }
 
+  /** What the link that led here has carried, null if nothing; it is remembered instead. */
+  function carried() {
+    const url = new URL(location);
+    const name = url.searchParams.get("framework");
+    if (!NAMES.includes(name)) return null;
+    remember(name);
+    url.searchParams.delete("framework");
+    history.replaceState(history.state, "", url);
+    return name;
+  }
+
+  /** From one file to the next, the links to pages take the answer along. */
+  function carry() {
+    if (location.protocol !== "file:" || !root.dataset.framework) return;
+    for (const link of document.querySelectorAll(".bd-links a, .prev-next-area a")) {
+      const there = new URL(link.href);
+      if (there.pathname === location.pathname || there.protocol !== "file:") continue;
+      there.searchParams.set("framework", root.dataset.framework);
+      link.href = there.href;
+    }
+  }
+
   /** What the side bar dims: the pages of a framework, whichever the reader's is. */
   function mark() {
     const ways = CoursePages.filter(({ framework }) => framework);
@@ -94,6 +120,7 @@
   function start() {
     mark();
     lead();
+    carry();
     const area = document.querySelector(".prev-next-area");
     const matters = CoursePages.slice(Math.max(0, here())).some(({ framework }) => framework);
     if (area && here() >= 0 && matters && !root.dataset.framework) {
@@ -101,8 +128,8 @@
     }
   }
 
-  const known = remembered();
-  if (known) root.dataset.framework = known;
+  const framework = carried() ?? remembered();
+  if (framework) root.dataset.framework = framework;
   customElements.define("choose-framework", ChooseFramework);
   document.addEventListener("DOMContentLoaded", start);
 })();
