@@ -54,3 +54,7 @@ def test_the_framework_is_remembered(fox, site):
     fox.open(f"{site}/chapters/foundations/data-parallelism.html", 1280)
     following = fox.evaluate("new URL(document.querySelector('.right-next').href).pathname")
     assert following.endswith("/scratch/mxnet.html")
+    fox.open(f"{site}/chapters/foundations/data-parallelism.html?framework=PyTorch", 1280)
+    following = fox.evaluate("new URL(document.querySelector('.right-next').href).pathname")
+    assert following.endswith("/scratch/pytorch.html")
+    assert fox.evaluate("location.search") == "", "it is taken out of the address"

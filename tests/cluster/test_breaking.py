@@ -10,7 +10,9 @@ import psutil
 import pytest
 
 from d2lmgpu.course.breaking import keeper
+from d2lmgpu.course.breaking.training import Training
 from d2lmgpu.course.breaking.view import BreakIt
+from d2lmgpu.process.cluster import inside
 
 LIMIT = 240
 
@@ -89,6 +91,43 @@ def test_two_harms_and_the_training_goes_on(lab):
         assert "starts Python" in spans and all(a <= b for _, a, b in lane)
     assert rows(filled)["updates repeated"] == (0, 0), "a full disk has stopped it"
     assert "free" in until(lab.offered) and "fill" not in lab.offered()
+
+
+def said(process):
+    """The pairs of numbers that it prints."""
+    for line in process.stdout:
+        yield tuple(map(int, line.split()))
+
+
+def test_what_a_worker_starts_is_no_worker(tmp_path):
+    """It has the worker's command until it is another program; a torchrun of this machine."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os, time\n"
+        "os.write(1, b'%d %d\\n' % (os.getpid(), os.fork()))\n"  # by the worker and by its child
+        "time.sleep(600)"
+    )
+
+    class Here(inside.Hosts):
+        def __init__(self):
+            pass
+
+        def commands(self, host):
+            return {p.pid: p.cmdline() for p in psutil.Process().children(recursive=True)}
+
+    there = Training.__new__(Training)
+    there.script, there.hosts = (script,), Here()
+    torchrun = subprocess.Popen(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", script],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    try:
+        worker, child = next(pair for pair in said(torchrun) if pair[1])
+        assert {worker, child, torchrun.pid} == set(there.of_training("here"))
+        assert there.workers("here") == [worker]
+    finally:
+        torchrun.terminate()
+        torchrun.communicate()
 
 
 @pytest.mark.parametrize("whom", ["kernel", "keeper"])

@@ -1,6 +1,5 @@
 """A training on hosts: the chapter's launcher and script, and what its ranks have written down."""
 
-import contextlib
 import json
 import os
 import signal
@@ -80,9 +79,8 @@ class Training:
                  if hosts.alive(host) and host not in hosts.cut}  # fmt: skip
         for host in self.hosts.names:
             for pid in self.workers(host):
-                with contextlib.suppress(OSError), open(f"/proc/{pid}/status") as status:
-                    inside = [line.split()[-1] for line in status if line.startswith("NSpid")]
-                    there[host, int(inside[0])] = host
+                if status := hosts.status(pid):
+                    there[host, int(status["NSpid"].split()[-1])] = host
         now = time.time()
         with self._lock:
             for what, new, old in (("appears", there, self._there), ("goes", self._there, there)):
@@ -120,9 +118,13 @@ class Training:
         return [pid for pid, words in self.hosts.commands(host).items() if script in words]
 
     def workers(self, host):
-        script = str(self.script[0])
-        return [pid for pid, words in self.hosts.commands(host).items()
-                if script in words and "torch.distributed.run" not in words]  # fmt: skip
+        """Torchrun's children there, and not theirs: a process that a worker starts (``import
+        torch`` runs ldconfig) has the worker's command until it becomes another program."""
+        script, hosts = str(self.script[0]), self.hosts
+        ours = {pid: words for pid, words in hosts.commands(host).items() if script in words}
+        torchrun = {pid for pid, words in ours.items() if "torch.distributed.run" in words}
+        parents = {pid: hosts.status(pid).get("PPid", "0") for pid in ours.keys() - torchrun}
+        return [pid for pid, parent in parents.items() if int(parent) in torchrun]
 
     def host_of(self, rank):
         """The host on which the rank of the newest life is; the last rank if there are fewer."""

@@ -42,6 +42,13 @@ class Hosts:
                             found[pid] = [os.fsdecode(word) for word in words[:-1]]
         return found
 
+    def status(self, pid) -> dict:
+        """{name: words} that the system says of a process; nothing of one that has gone."""
+        with contextlib.suppress(OSError):
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            return {name: words.strip() for name, words in (line.split(":", 1) for line in lines)}
+        return {}
+
     def kill(self, host):
         """All of its processes die at once; the system closes their connections."""
         os.kill(self.first(host), signal.SIGKILL)
