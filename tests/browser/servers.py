@@ -94,10 +94,6 @@ class Server:
     def descendants(self):
         return psutil.Process(self.process.pid).children(recursive=True)
 
-    def lab_processes(self):
-        """The supervisors, workers and what they started, under all kernels of this server."""
-        return [p for p in self.descendants() if any("d2lmgpu" in part for part in p.cmdline())]
-
     def _read(self):
         for line in self.process.stderr:
             self.log.append(line)

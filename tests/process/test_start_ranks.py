@@ -81,7 +81,8 @@ def test_no_rank_outlives_its_starter(starter, traces, tmp_path, end):
         starter.wait(20)
         traces.assert_none()
     else:
+        assert until(lambda: [p.name() for p in traces.processes()].count("sleep") == 2)
+        ranks = [p for p in traces.processes() if p.name() != "sleep"]
         starter.kill()
         starter.wait()
-        ranks = [p for p in traces.processes() if "sleep" not in p.cmdline()]
         assert until(lambda: not any(p.is_running() for p in ranks)), "a rank is still there"

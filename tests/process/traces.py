@@ -43,7 +43,7 @@ class Traces:
         def none():
             return not self.folders() and {p.pid for p in self.processes()} <= set(but)
 
-        left = until(none, seconds) or [p.cmdline() for p in self.processes()] + self.folders()
+        left = until(none, seconds) or [*map(str, self.processes()), *self.folders()]
         assert left is True, f"still there after {seconds} s: {left}"
 
 
