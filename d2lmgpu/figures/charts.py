@@ -144,8 +144,8 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
     Spans called "wait" are hatched. The longest of them is marked with its time, or the longest
     pause between two spans of the lane ``gap``, if that is longer.
     """
-    need(is_named(lanes, partial(is_series, is_one=is_span)), "lanes", lanes,
-         "{lane: [(start, end, what), …]} with start up to end")  # fmt: skip
+    good = is_named(lanes, partial(is_series, is_one=is_span)) and len(lanes) > 0
+    need(good, "lanes", lanes, "{lane: [(start, end, what), …]} with start up to end")
     need.choice("kind", kind, KINDS)
     facts = [
         f"{lane}: " + ", ".join(f"{what} from {a:.3g} to {b:.3g} ms" for a, b, what in spans)

@@ -193,6 +193,11 @@ def test_traffic_shows_the_bytes_of_every_link_and_names_the_busiest():
     )
 
 
+def test_a_timeline_without_lanes_is_refused():
+    with pytest.raises(FigureError, match=r"lanes is \{\}: give"):
+        charts.timeline({}, "Point")
+
+
 def test_a_band_of_runs_of_unlike_lengths_is_refused():
     with pytest.raises(FigureError, match=r"'a'.*2, 3"):
         charts.bands({"a": [[0.1, 0.2], [0.1, 0.2, 0.3]]}, "P", "epoch", "accuracy")
