@@ -51,10 +51,11 @@ def test_pages_fit_and_complain_of_nothing(fox, built, page, width):
 def test_the_framework_is_remembered(fox, site):
     fox.open(f"{site}/chapters/intro.html", 1280)
     fox.evaluate("document.querySelector('choose-framework input[value=MXNet]').click()")
-    fox.open(f"{site}/chapters/foundations/data-parallelism.html", 1280)
-    following = fox.evaluate("new URL(document.querySelector('.right-next').href).pathname")
-    assert following.endswith("/scratch/mxnet.html")
-    fox.open(f"{site}/chapters/foundations/data-parallelism.html?framework=PyTorch", 1280)
-    following = fox.evaluate("new URL(document.querySelector('.right-next').href).pathname")
-    assert following.endswith("/scratch/pytorch.html")
+
+    def following(query=""):
+        fox.open(f"{site}/chapters/foundations/data-parallelism.html{query}", 1280)
+        return fox.evaluate("new URL(document.querySelector('.right-next').href).pathname")
+
+    assert following().endswith("/scratch/mxnet.html")
+    assert following("?framework=PyTorch").endswith("/scratch/pytorch.html")
     assert fox.evaluate("location.search") == "", "it is taken out of the address"

@@ -75,7 +75,8 @@ class Cluster(inside.Hosts):
 
     def files(self, host):
         """What lies in the host's own folder for temporary files."""
-        return list(Path(f"/proc/{self.first(host)}/root/run").glob("d2lmgpu-*"))
+        disk = Path(f"/proc/{self.first(host)}/root")  # Linux's name for that process's own
+        return list((disk / "run").glob("d2lmgpu-*"))
 
     def left(self):
         """What is left of runs on the hosts that are alive: processes and files."""

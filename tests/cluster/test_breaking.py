@@ -93,12 +93,6 @@ def test_two_harms_and_the_training_goes_on(lab):
     assert "free" in until(lab.offered) and "fill" not in lab.offered()
 
 
-def said(process):
-    """The pairs of numbers that it prints."""
-    for line in process.stdout:
-        yield tuple(map(int, line.split()))
-
-
 def test_what_a_worker_starts_is_no_worker(tmp_path):
     """It has the worker's command until it is another program; a torchrun of this machine."""
     script = tmp_path / "script.py"
@@ -122,9 +116,10 @@ def test_what_a_worker_starts_is_no_worker(tmp_path):
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     try:
-        worker, child = next(pair for pair in said(torchrun) if pair[1])
+        pairs = (map(int, line.split()) for line in torchrun.stdout)
+        worker, child = next((pid, child) for pid, child in pairs if child)
         assert {worker, child, torchrun.pid} == set(there.of_training("here"))
-        assert there.workers("here") == [worker]
+        assert there.workers("here") == {worker: worker}
     finally:
         torchrun.terminate()
         torchrun.communicate()

@@ -78,9 +78,7 @@ class Training:
         there = {("host", host): host for host in hosts.names
                  if hosts.alive(host) and host not in hosts.cut}  # fmt: skip
         for host in self.hosts.names:
-            for pid in self.workers(host):
-                if status := hosts.status(pid):
-                    there[host, int(status["NSpid"].split()[-1])] = host
+            there |= {(host, pid): host for pid in self.workers(host).values()}
         now = time.time()
         with self._lock:
             for what, new, old in (("appears", there, self._there), ("goes", self._there, there)):
@@ -113,18 +111,18 @@ class Training:
         return "\n".join([*map(str, last), self.words()])
 
     def of_training(self, host):
-        """The processes there that belong to it: torchrun and its workers."""
+        """{pid: the words of its command} of what belongs to it there: torchrun, its workers."""
         script = str(self.script[0])
-        return [pid for pid, words in self.hosts.commands(host).items() if script in words]
+        return {pid: words for pid, words in self.hosts.commands(host).items() if script in words}
 
     def workers(self, host):
-        """Torchrun's children there, and not theirs: a process that a worker starts (``import
-        torch`` runs ldconfig) has the worker's command until it becomes another program."""
-        script, hosts = str(self.script[0]), self.hosts
-        ours = {pid: words for pid, words in hosts.commands(host).items() if script in words}
+        """{pid: that on the host} of torchrun's children there, and not theirs: a process that a
+        worker starts (``import torch`` runs ldconfig) has its command at first."""
+        ours = self.of_training(host)
         torchrun = {pid for pid, words in ours.items() if "torch.distributed.run" in words}
-        parents = {pid: hosts.status(pid).get("PPid", "0") for pid in ours.keys() - torchrun}
-        return [pid for pid, parent in parents.items() if int(parent) in torchrun]
+        others = {pid: self.hosts.status(pid) for pid in ours.keys() - torchrun}
+        return {pid: int(status["NSpid"].split()[-1]) for pid, status in others.items()
+                if status and int(status["PPid"]) in torchrun}  # fmt: skip
 
     def host_of(self, rank):
         """The host on which the rank of the newest life is; the last rank if there are fewer."""
