@@ -52,9 +52,12 @@ def worker_under(process):
 
 
 def lab_processes(mark):
-    """Processes that were started with ``mark`` in their environment, wherever in the tree."""
+    """Processes that were started with ``mark`` in their environment, wherever in the tree.
+
+    ``info`` of each has its name: it may be gone when it is asked.
+    """
     found = []
-    for process in psutil.process_iter():
+    for process in psutil.process_iter(["name"]):
         try:
             if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
