@@ -1,4 +1,4 @@
-"""The package's rooms: imports go one way, frameworks stay in theirs, and files stay short."""
+"""The package's rooms: imports go one way, and frameworks stay in theirs."""
 
 import ast
 import re
@@ -30,11 +30,6 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "holds the store in which the workers meet, a checkpoint holds PyTorch's tensors",
     "watch/": "what a reader's script calls of PyTorch is watched from before its first line",
 }
-
-LONGEST = 250  # lines
-LONGER = {}  # file -> why it is one idea all the same
-MOST_LINES = 29_000  # 12,900 before labs, hosts, Slurm, exercises, editions, explain, check
-PROGRAMS = {".py", ".js", ".c", ".css", ".html", ".j2", ".tpl", ".sh"}  # no data, no text
 
 
 def tracked(*places):
@@ -141,19 +136,6 @@ def test_an_edge_upward_and_a_cycle_are_seen(tmp_path):
     }  # fmt: skip
 
 
-def test_the_package_has_at_most_sixteen_entries():
-    assert len({path.relative_to(PACKAGE).parts[0] for path in tracked("d2lmgpu")}) <= 16
-
-
-def lines_of_code():
-    """{file: lines} of all programs and templates that are no test, no chapter and no exercise."""
-    return {
-        path.relative_to(ROOT).as_posix(): len(path.read_bytes().splitlines())
-        for path in tracked(".", ":!tests", ":!chapters", ":!exercises")
-        if path.suffix in PROGRAMS
-    }
-
-
 def test_every_file_on_the_readme_s_map_is_in_its_room():
     """A row names rooms first, then what is in them: `name.py`, or words before a colon."""
     rows = [line.split("|") for line in (ROOT / "README.md").read_text().splitlines()]
@@ -166,12 +148,3 @@ def test_every_file_on_the_readme_s_map_is_in_its_room():
             assert any(path.is_file() for path in at), f"README.md: no {file} in {places}"
             named += 1
     assert named > 5
-
-
-def test_no_file_is_long():
-    long = {name for name, lines in lines_of_code().items() if lines > LONGEST}
-    assert long == set(LONGER)
-
-
-def test_the_whole_is_not_long():
-    assert sum(lines_of_code().values()) <= MOST_LINES
