@@ -67,7 +67,9 @@ def check(options):
     from d2lmgpu.watch.check import words
     from d2lmgpu.watch.check.run import check
 
-    verdict = check(options.script, options.arguments, options.devices)
+    verdict = check(
+        options.script, options.arguments, options.devices, unprotected=options.unprotected
+    )
     print(json.dumps(verdict.json()) if options.json else words.screen(verdict, options.script))
     return int(verdict.defect != "none")
 
@@ -75,7 +77,9 @@ def check(options):
 def explain(options):
     from d2lmgpu.watch.explain.answer import explain_script
 
-    answer = explain_script(options.script, options.arguments, options.devices)
+    answer = explain_script(
+        options.script, options.arguments, options.devices, options.unprotected
+    )
     print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
     if options.html:
         from d2lmgpu.watch.explain.page import page
@@ -85,6 +89,8 @@ def explain(options):
 
 def of_a_script(add):
     """What comes last in a command that runs a reader's own script."""
+    text = "run it also where neither a view of your files nor Landlock can be had"
+    add("--unprotected", action="store_true", help=text)
     add("script", help="your training script; -- before it if it has options of its own")
     add("arguments", nargs=argparse.REMAINDER, help="those of your script")
 

@@ -5,7 +5,6 @@ import json
 import os
 import platform
 import selectors
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from pathlib import Path
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import PythonError
+from d2lmgpu.process.supervisor import remove
 
 _RANKS = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
 # The supervisor of one worker, whose command follows; it must start at once.
@@ -147,7 +147,7 @@ class Child:
         """End whatever still runs, and return once no process and no file of it is left."""
         self.kill()
         self._process.wait()
-        shutil.rmtree(self.folder, ignore_errors=True)  # if guard and supervisor were killed
+        remove(self.folder)  # if guard and supervisor were killed
         for pipe in (self._job, self._events, self._output):
             pipe.close()
 

@@ -146,8 +146,19 @@ def _reap(codes):
 def leave(folder):
     """End this process, guard or supervisor, and all that is left below it."""
     end_all()
-    shutil.rmtree(folder, ignore_errors=True)
+    remove(folder)
     os._exit(0)
+
+
+def remove(folder):
+    """Remove a folder and all in it, also what its owner had closed to itself."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for where, folders, _ in os.walk(folder):
+        for name in folders:
+            path = os.path.join(where, name)
+            if not os.path.islink(path):
+                os.chmod(path, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _adopt_orphans():
@@ -159,10 +170,16 @@ def _adopt_orphans():
 def lead_a_group():
     """Make this new process the leader of a group of its own, which ends if its parent does."""
     os.setpgid(0, 0)
+    end_with_the_parent()
     if LINUX:
-        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         with open("/proc/self/oom_score_adj", "w") as file:
             file.write("500")  # if memory runs out, the run goes, not the notebook
+
+
+def end_with_the_parent():
+    """From now on the system kills this process once its parent has ended (on Linux)."""
+    if LINUX:
+        _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
 def end_all():

@@ -12,7 +12,13 @@ import sys
 from pathlib import Path
 
 from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, free_ports
-from d2lmgpu.process.supervisor import lead_a_group, see_to_the_end, start_guard
+from d2lmgpu.process.supervisor import (
+    end_with_the_parent,
+    lead_a_group,
+    see_to_the_end,
+    start_guard,
+)
+from d2lmgpu.watch.files import NONE, VIEW, protection
 
 COMMAND = [sys.executable, "-u", "-m", "d2lmgpu.watch.ranks"]
 WORKER = [sys.executable, "-u", "-m", "d2lmgpu.watch.worker"]
@@ -26,12 +32,24 @@ def main(job, events, folder):
     with open(int(job), "rb") as pipe:
         job = json.loads(pipe.read())
     (port,) = free_ports(1)
-    workers = [start(rank, port, job) for rank in range(job["processes"])]
+    protected = protection(folder, job["cwd"])
+    told = {"event": "protection", "kind": protected.kind, "why": protected.why}
+    os.write(int(events), json.dumps(told).encode() + b"\n")
+    if protected.kind == NONE and not job["unprotected"]:
+        job["processes"] = 0
+    job["settings"]["view"] = protected.kind == VIEW
+    workers = [start(rank, port, job, protected) for rank in range(job["processes"])]
     see_to_the_end(workers, guarded, int(events), folder)
 
 
-def start(rank, port, job):
-    """Start the worker of a rank; its process id."""
+def start(rank, port, job, protected):
+    """Start the worker of a rank, its files ``protected``; its process id."""
+
+    def begin():
+        lead_a_group()
+        protected.enter(job["settings"]["folder"])
+        end_with_the_parent()  # again: who enters a user namespace has forgotten it
+
     number = str(job["processes"])
     path = [entry for entry in (os.environ.get("PYTHONPATH"), ROOT) if entry]
     environ = {
@@ -52,7 +70,7 @@ def start(rank, port, job):
         cwd=job["cwd"],
         env=environ,
         stdin=subprocess.DEVNULL,
-        preexec_fn=lead_a_group,
+        preexec_fn=begin,
         restore_signals=True,
     )
     return worker.pid

@@ -15,9 +15,10 @@ it (``watch.torch``): what a script sets before that import still counts. It put
 wants them, and leaves what it saw by ``watch.at_end(function)``.
 
 A run ends with the script or at the first of its ``Limits``. However it ends, no process is left,
-and what the script wrote to files went to a folder that is removed (see ``files``).
+and the reader's files are as they were (see ``files``).
 """
 
+import errno
 import json
 import os
 import sys
@@ -30,6 +31,7 @@ from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.child import Child, end_in_words
 from d2lmgpu.process.settings import TITLES, version_of
 from d2lmgpu.watch import WatchError, ranks
+from d2lmgpu.watch.files import NONE, NOTES, READ_ONLY, REFUSAL
 
 TAIL = 20_000  # bytes of the script's output that are kept
 need = Need(WatchError)
@@ -65,13 +67,16 @@ class Watched:
     output: str  # the end of what all processes printed
     codes: list | None  # exit codes of the workers; None for one that was ended
     files: dict[str, bytes] = field(repr=False)  # what observers kept, by name
+    note: str | None = None  # where the files are protected by less than a view: by what, and why
 
     @property
     def trouble(self) -> str | None:
         """Why the script did not train to its end or to a limit, in a sentence; None if it did."""
         for report in self.reports:
             if report["end"] == "raised":
-                return f"The script raised {report['error']['text']}"
+                text = report["error"]["text"]
+                refused = f" ({READ_ONLY})" if os.strerror(errno.EROFS) in text else ""
+                return f"The script raised {text}{refused}"
             if report["end"] == "exit" and report["code"] not in (0, None):
                 return f"The script ended itself with exit code {report['code']}: {self.last_line}"
         for code in self.codes or ():
@@ -90,7 +95,11 @@ class Watched:
 
     @property
     def told(self) -> str:
-        """``trouble`` with the line of the script that raised, or the last line that it printed."""
+        """``trouble``, with the line that raised or the last one that was printed, and ``note``."""
+        return " ".join([self._told, *([self.note] if self.note else [])])
+
+    @property
+    def _told(self):
         raised = [report["error"]["where"] for report in self.reports if "error" in report]
         if raised:
             return f"{self.trouble} (at {raised[0]})" if raised[0] else self.trouble
@@ -133,13 +142,15 @@ def check_devices(devices) -> int:
 
 
 def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None,
-        own=None, framework="torch"):  # fmt: skip
+        own=None, framework="torch", unprotected=False):  # fmt: skip
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.
     environ: added to the environment. own: a file of the reader's code, if it is not the script;
-    lines of it and of its folder are named. framework: that whose import starts the watch. Raises
-    WatchError for a script that is not there.
+    lines of it and of its folder are named. framework: that whose import starts the watch.
+    unprotected: run it also where nothing but our own functions protects the reader's files.
+
+    Raises WatchError for a script that is not there, and where its files cannot be protected.
     """
     script = check_script(script, framework)
     need.whole("processes", processes)
@@ -154,7 +165,8 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
                 "script": str(script), "own": own or str(script), "framework": framework,
                 "limits": asdict(limits)}  # fmt: skip
     job = {"command": [str(script), *arguments], "processes": processes, "settings": settings,
-           "environ": environ or {}, "cwd": os.getcwd()}  # fmt: skip
+           "environ": environ or {}, "cwd": os.getcwd(), "unprotected": unprotected}  # fmt: skip
+    protected = {}
     most = limits.wall + ranks.GRACE
     over = threading.Timer(most, child.kill)
     number = "1 process" if processes == 1 else f"{processes} processes"
@@ -162,16 +174,22 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     try:
         over.start()
         child.send(json.dumps(job).encode())
-        end = child.read(on_event=lambda event: None, on_output=keep)
+        end = child.read(on_event=protected.update, on_output=keep)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
     finally:
         over.cancel()
         child.close()
         _on_a_terminal("")
-    trained = [report for report in reports if report["steps"] or report["distributed"]]
+    kind = protected.get("kind")
+    if kind == NONE and not unprotected:
+        raise WatchError(REFUSAL.format(why=protected["why"]))
+    note = NOTES[kind].format(why=protected["why"]) if kind in NOTES else None
+    # A process that starts others need not train; a rank that raised before it trained counts.
+    ranks_raised = [r for r in reports if processes > 1 and r["end"] == "raised"]
+    trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
-    return Watched(reports, output.decode("utf-8", "replace"), end["codes"], files)
+    return Watched(reports, output.decode("utf-8", "replace"), end["codes"], files, note)
 
 
 def _on_a_terminal(words):

@@ -1,9 +1,10 @@
 """The process in which a reader's script runs: ``python -m d2lmgpu.watch.worker SCRIPT ARGS``.
 
-The settings are in the environment (``ranks.VARIABLE``). What the script writes is diverted from
-its first line on (``files``). When it imports PyTorch, its steps are counted (``steps``) and the
-observer's hooks are put in place, before anything of PyTorch is used (of MXNet the observer tells
-the steps). At the end, whichever comes first, a report is written and the process ends at once.
+The settings are in the environment (``ranks.VARIABLE``). The process is in a view of the files or,
+where there is none, what the script writes is diverted from its first line on (``files``). When it
+imports PyTorch, its steps are counted (``steps``) and the observer's hooks are put in place, before
+anything of PyTorch is used (of MXNet the observer tells the steps). At the end, whichever comes
+first, a report is written and the process ends at once.
 """
 
 import atexit
@@ -24,7 +25,8 @@ from types import SimpleNamespace
 
 from d2lmgpu.machine.saving import save
 from d2lmgpu.watch import ranks
-from d2lmgpu.watch.files import divert, divert_torch
+from d2lmgpu.watch.files.diverted import divert, divert_torch
+from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.late import once_imported
 from d2lmgpu.watch.steps import Steps, Told
 
@@ -52,7 +54,11 @@ class Watch:
         self.note_line(os, "sched_setaffinity", lambda *_: "cores")
         self.note_line(os, "putenv", lambda name, _: os.fsdecode(name))
         once_imported("psutil", self._note_psutil)
-        self._diverted = divert(self.folder)
+        self._diverted = None
+        if settings["view"]:
+            let_folders_be_renamed()
+        else:
+            self._diverted = divert(self.folder)
         threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
 
     def use(self, framework):
@@ -62,7 +68,8 @@ class Watch:
         else:
             self.torch, self.steps = framework, Steps(framework)
             self.note_line(framework, "set_num_threads", lambda *_: "threads")
-            divert_torch(framework, self._diverted)
+            if self._diverted:
+                divert_torch(framework, self._diverted)
             self._note_the_group()
         self.steps.after.append(self._look)
 

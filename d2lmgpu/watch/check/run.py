@@ -44,12 +44,12 @@ class Verdict:
         return {name: getattr(self, name) for name in ("equal", "difference", "defect", "where")}
 
 
-def check(script, arguments=(), devices=2, limits=LIMITS) -> Verdict:
+def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> Verdict:
     """Is the training of ``script`` with ``devices`` processes that with one?
 
     Runs it at least twice, for a few updates each: in float64 (option ``double`` of the observer)
-    and with epochs cut short (``short``), if it lets us. Raises WatchError, in words, for a script
-    that cannot be compared.
+    and with epochs cut short (``short``), if it lets us. ``unprotected``: also where your files
+    cannot be protected from it. Raises WatchError, in words, for a script that cannot be compared.
     """
     path = check_script(script)
     devices = check_devices(devices)
@@ -58,9 +58,12 @@ def check(script, arguments=(), devices=2, limits=LIMITS) -> Verdict:
     spawns = bool(SPAWNS.search(path.read_text()))
     processes = 1 if spawns else devices
 
+    def runs(number, options):
+        return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)
+
     options = {"double": True, "short": True}
     while True:
-        many = run(path, arguments, processes, OBSERVER, options, limits)
+        many = runs(processes, options)
         raised = [r["error"]["text"] for r in many.reports if r["end"] == "raised"]
         if options["short"] and any("StopIteration" in text for text in raised):
             options["short"] = False  # the script counts its batches by itself
@@ -72,7 +75,7 @@ def check(script, arguments=(), devices=2, limits=LIMITS) -> Verdict:
     evidence = Evidence(many)
     one = None
     if evidence.grouped and not spawns:
-        one = _replayed(path, arguments, evidence, many, options, limits)
+        one = _replayed(lambda replay: runs(1, options | {"replay": replay}), evidence, many)
     return _verdict(evidence, one, many, spawns)
 
 
@@ -80,7 +83,8 @@ def _must_train(watched, processes):
     if any(report["end"] == "sharded" for report in watched.reports):
         raise WatchError("The script shards its parameters (FSDP): check compares whole ones only.")
     if len(watched.reports) < processes:
-        raise WatchError(watched.trouble or "Not all processes of the script told what they did.")
+        silent = "Not all processes of the script told what they did."
+        raise WatchError(watched.told if watched.trouble else silent)
     trained = [report for report in watched.reports if report.get("updates")]
     if len(trained) < len(watched.reports) or not trained:
         if any(report["backwards"] and not report["optimizer"] for report in watched.reports):
@@ -88,11 +92,11 @@ def _must_train(watched, processes):
                 "The script updates its weights without an optimizer of torch.optim: what it does "
                 "with its gradients cannot be seen. Use torch.optim.SGD for the check."
             )
-        trouble = watched.trouble or "Not all processes of the script have trained."
-        raise WatchError(f"{trouble} Its last line: {watched.last_line}")
+        silent = f"Not all processes of the script have trained. Its last line: {watched.last_line}"
+        raise WatchError(watched.told if watched.trouble else silent)
 
 
-def _replayed(path, arguments, evidence, many, options, limits):
+def _replayed(run_one, evidence, many):
     """The run with one process on the rows of all, or None if it does not train."""
     with tempfile.TemporaryDirectory() as folder:
         for name, data in many.files.items():
@@ -100,8 +104,7 @@ def _replayed(path, arguments, evidence, many, options, limits):
         if "kept-start-0" not in many.files:
             return None
         rates = [update["lr"] for update in evidence.first["updates"]]
-        replay = {"folder": folder, "ranks": evidence.world, "lr": rates}
-        alone = run(path, arguments, 1, OBSERVER, options | {"replay": replay}, limits)
+        alone = run_one({"folder": folder, "ranks": evidence.world, "lr": rates})
     if not alone.reports or not alone.reports[0].get("updates"):
         return None
     single = Evidence(alone)
@@ -118,6 +121,8 @@ def _replayed(path, arguments, evidence, many, options, limits):
 def _verdict(evidence, one, many, spawns):
     defect, where, detail = rules.defect(evidence, one)
     notes = words.notes(evidence, one, many, spawns)
+    if many.note:
+        notes.append(many.note)
     apart = any((evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps))
     wrong = max(evidence.errors[:COMPARED], default=0.0)
     comparable = one and one["comparable"]

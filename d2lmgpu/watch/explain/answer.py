@@ -90,16 +90,20 @@ class Answer:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
-def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
+def explain_script(script, arguments=(), devices=(1, 2), unprotected=False) -> Answer:
     """Run ``script`` with the fewest and the most of ``devices`` processes, and say what is slow.
 
-    Raises WatchError for a script that is not there or does not train, and for more devices than
-    there are.
+    ``unprotected``: also where your files cannot be protected from it. Raises WatchError for a
+    script that is not there or does not train, and for more devices than there are.
     """
     path = check_script(script)
     few, many = check_devices(min(devices)), check_devices(max(devices))
-    first = _trained(path, arguments, few)
-    notes, report = [], first.reports[0]
+
+    def trained(number):
+        return _trained(path, arguments, number, unprotected)
+
+    first = trained(few)
+    notes, report = [first.note] if first.note else [], first.reports[0]
     one = summary(first)
     if report["spawned"] or not report["distributed"] or few == many:
         if report["spawned"]:
@@ -107,7 +111,7 @@ def explain_script(script, arguments=(), devices=(1, 2)) -> Answer:
                          "there is no run with one device beside it.")  # fmt: skip
         run_, one = one, None
     else:
-        one, run_ = compared(lambda k: summary(_trained(path, arguments, k)), few, many, one)
+        one, run_ = compared(lambda k: summary(trained(k)), few, many, one)
     return answer(str(script), one, run_, notes, str(path.parent))
 
 
@@ -160,8 +164,9 @@ def code(where, folder):
     return f"{place}: {line}" if line else place
 
 
-def _trained(path, arguments, processes):
-    watched = run(path, list(arguments), processes, OBSERVER, limits=LIMITS)
+def _trained(path, arguments, processes, unprotected):
+    watched = run(path, list(arguments), processes, OBSERVER, limits=LIMITS,
+                  unprotected=unprotected)  # fmt: skip
     if watched.trouble:
         raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.told}")
     return watched

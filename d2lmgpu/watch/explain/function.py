@@ -42,7 +42,7 @@ def uses_launch(fn, seen):
     return False
 
 
-def explain_function(fn, num_gpus, arguments):
+def explain_function(fn, num_gpus, arguments, unprotected=False):
     """See ``d2lmgpu.watch.explain.explain``."""
     if not callable(fn):
         raise WatchError(f"explain takes a function that trains, not {fn!r}.")
@@ -52,7 +52,7 @@ def explain_function(fn, num_gpus, arguments):
     framework = "mxnet" if "d2lmgpu.mxnet" in rooms_of(fn) else "torch"
     if ranks and framework == "mxnet":
         raise WatchError(OF_MXNET.format(name=name))
-    source = functions_of(fn)[0].__code__.co_filename
+    source, notes = functions_of(fn)[0].__code__.co_filename, []
 
     def summarised(number):
         given = arguments | ({"num_gpus": number} if counts else {})
@@ -61,7 +61,8 @@ def explain_function(fn, num_gpus, arguments):
             Path(file.name).write_bytes(pickle.dumps(job | settings({})))
             watched = run(called.__file__, [file.name], number if ranks else 1,
                           OBSERVER if ranks else DEVICES, limits=LIMITS, own=source,
-                          framework=framework)  # fmt: skip
+                          framework=framework, unprotected=unprotected)  # fmt: skip
+        notes[:] = [watched.note] if watched.note else []
         if watched.trouble:
             raise WatchError(watched.told.replace("The script", name))
         if not ranks:
@@ -71,4 +72,4 @@ def explain_function(fn, num_gpus, arguments):
         return summary(watched)
 
     one, many = compared(summarised, 1, k)
-    return answer(name, one, many, folder=str(Path(source).parent))
+    return answer(name, one, many, notes, folder=str(Path(source).parent))

@@ -1,9 +1,9 @@
-"""What a watched script writes goes to a folder of the run: the reader's files stay as they are.
+"""Where there is no view: what Python's functions write goes to a folder of the run.
 
 A file that is written, at any path, lies below ``FOLDER/written`` at the same path, for all ranks;
 from then on it is read from there. Seen are Python's ``open`` (so ``pathlib``, ``pickle``, NumPy,
 ``zipfile``), ``torch.save`` and ``load``, and the functions of ``os`` below. Not seen is what other
-programs write, or compiled code by itself.
+programs write, or compiled code by itself: Landlock refuses that, but for modes and times.
 """
 
 import builtins
@@ -17,6 +17,7 @@ from pathlib import Path
 UNTOUCHED = ("/dev/", "/proc/", "/sys/")
 READ = ("stat", "lstat", "listdir", "scandir", "access")
 REMOVE = ("remove", "unlink", "rmdir")
+CHANGE = ("chmod", "chown", "lchown", "utime", "setxattr", "removexattr")  # as the system has them
 
 
 class Diverted:
@@ -96,6 +97,8 @@ def divert(folder):
         )
     for name in REMOVE:
         _wrap(os, name, lambda real: lambda path, *a, **k: _remove(diverted, real, path, *a, **k))
+    for name in filter(vars(os).__contains__, CHANGE):
+        _wrap(os, name, lambda real: lambda path, *a, **k: real(_changed(diverted, path), *a, **k))
     for name in ("rename", "replace"):
         _wrap(os, name, lambda real: lambda source, to, **k: _move(diverted, real, source, to, **k))
     _wrap(os, "mkdir", lambda real: lambda path, *a, **k: real(
@@ -120,6 +123,19 @@ def _remove(diverted, real, path, *args, **kwargs):
     if shadow is None or _exists(shadow):
         return real(shadow or path, *args, **kwargs)
     return None if _exists(path) else real(path, *args, **kwargs)  # which raises
+
+
+def _changed(diverted, path):
+    """The copy of ``path`` that a change may go to; a file descriptor is of a file that is open."""
+    shadow = diverted.shadow(path)
+    if shadow is None or _exists(shadow):
+        return shadow or path
+    if not _exists(path):
+        return path
+    _make_folders(shadow if _is_folder(path) else os.path.dirname(shadow))
+    if not _is_folder(path):
+        shutil.copyfile(path, shadow)
+    return shadow
 
 
 def _move(diverted, real, source, to, **kwargs):

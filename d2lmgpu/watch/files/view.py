@@ -1,0 +1,222 @@
+"""A view of this machine's files in which a script may do all that it likes, on Linux.
+
+In a mount namespace of its own an overlay lies over each folder: what is written, removed or
+renamed there is so in the view, for the script, what it starts and their compiled code; the files
+below the overlay stay as they are. They are read from where they lie, and one is copied when it is
+changed. A folder over which no overlay can be laid is read-only. An ordinary account gets the mount
+namespace together with a user namespace, in which it stays itself.
+
+    FOLDER/view/N/upper    what was changed below the N-th folder that is covered
+    FOLDER/view/memory     the same, in memory, of the folder in which FOLDER itself is: an overlay
+                           cannot lie over the place to which it writes
+
+Linux 5.12 or later. Sources: the kernel's Documentation/filesystems/overlayfs.rst, mount_setattr(2)
+and user_namespaces(7).
+"""
+
+import contextlib
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+
+from d2lmgpu.watch.files import kernel
+
+OWN = ("/proc", "/sys", "/dev")  # the kernel's own: what may be written there is no file
+SHARED_MEMORY = "/dev/shm"
+
+
+@dataclass(frozen=True)
+class View:
+    """The namespaces of a view."""
+
+    namespaces: list[tuple[int, int]]  # (file descriptor, kind), in the order to enter them
+
+    def enter(self):
+        """Go into the view; for a new process, before it becomes another program."""
+        here = os.getcwd()
+        for namespace, kind in self.namespaces:
+            kernel.join(namespace, kind)
+        os.chdir(here)  # the same folder, under its overlay
+
+
+def build(folder, work) -> View:
+    """A view whose changes lie in ``folder``, for a script that runs in the folder ``work``.
+
+    Raises OSError, in words, where there can be none, or none in which ``work`` can be changed.
+
+    A child of this process makes the namespaces: if it fails half-way, nothing has happened here.
+    """
+    told, held = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.close(held[1])
+            os.write(told[1], json.dumps(_attempt(folder, work)).encode() + b"\n")
+            os.read(held[0], 1)  # the namespaces live until this process ends, or are held open
+        finally:
+            os._exit(0)
+    for theirs in (told[1], held[0]):
+        os.close(theirs)
+    try:
+        with os.fdopen(told[0], "rb") as pipe:
+            answer = json.loads(pipe.readline() or '{"error": "the process that made it ended"}')
+        if "error" in answer:
+            raise OSError(answer["error"])
+        kinds = {"user": kernel.CLONE_NEWUSER, "mnt": kernel.CLONE_NEWNS}
+        namespaces = [
+            (os.open(f"/proc/{child}/ns/{name}", os.O_RDONLY), kinds[name])
+            for name in answer["namespaces"]
+        ]
+        return View(namespaces)
+    finally:
+        os.close(held[1])
+        os.waitpid(child, 0)
+
+
+def _attempt(folder, work):
+    """In the child: make the namespaces; a line for the parent."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    try:
+        namespaces = _unshare()
+        _cover_all(*map(os.path.realpath, (folder, work)), as_user="user" in namespaces)
+    except OSError as error:
+        return {"error": f"{error.strerror} ({error.filename})"}
+    return {"namespaces": namespaces}
+
+
+def _unshare():
+    """Namespaces of this process's own; their names."""
+    if os.geteuid() == 0:
+        with contextlib.suppress(PermissionError):  # root of a container may not
+            kernel.unshare(kernel.CLONE_NEWNS)
+            return ["mnt"]
+    user, group = os.geteuid(), os.getegid()
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    return ["user", "mnt"]
+
+
+def _cover_all(folder, work, as_user):
+    """Make all read-only but overlays; one must lie over ``work``."""
+    kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+    mounted = _mount_points()
+    kernel.read_only("/", below=True)
+    with contextlib.suppress(PermissionError):  # it may have been so before
+        kernel.read_only("/proc", on=False)  # of its own processes a script may set what it likes
+    if not as_user:
+        kernel.mount("/proc/sys", "/proc/sys", flags=kernel.MS_BIND)
+        kernel.read_only("/proc/sys")
+    kernel.mount(folder, folder, flags=kernel.MS_BIND)
+    kernel.read_only(folder, on=False)
+    own = f"/proc/self/fd/{os.open(folder, os.O_PATH)}"
+    changes, memory = f"{own}/view", f"{own}/view/memory"
+    os.makedirs(memory)
+    kernel.mount("tmpfs", memory, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV)
+    if os.path.isdir(SHARED_MEMORY):
+        kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs", options="mode=1777")
+        if _is_below(folder, [SHARED_MEMORY]):
+            os.makedirs(folder)
+            kernel.mount(own, folder, flags=kernel.MS_BIND)
+    reason = OSError(errno.EBUSY, "something is mounted below it", work)
+    for number, covered in enumerate([*_to_cover("/", mounted)]):
+        around = _is_below(folder, [covered])
+        places = [memory] if around else [changes, memory]
+        error = _lay(covered, [f"{place}/{number}" for place in places], as_user)
+        if around:
+            kernel.mount(own, folder, flags=kernel.MS_BIND)
+        if _is_below(work, [covered]):
+            reason = error
+    if reason:
+        raise reason
+
+
+def _lay(covered, places, as_user):
+    """Lay an overlay over a folder; its changes lie in the first of ``places`` that can hold them.
+
+    Returns the error if none can.
+    """
+    options = ["userxattr"] if as_user else ["redirect_dir=on"]  # the latter: rename of folders
+    for place in places:
+        upper, work = f"{place}/upper", f"{place}/work"
+        for new in (place, upper, work):
+            os.mkdir(new)
+        shutil.copymode(covered, upper)
+        if not as_user:
+            status = os.stat(covered)
+            os.chown(upper, status.st_uid, status.st_gid)
+        layers = [f"lowerdir={_escaped(covered)}", f"upperdir={upper}", f"workdir={work}"]
+        try:
+            kernel.mount("overlay", covered, "overlay", options=",".join([*layers, *options]))
+        except OSError as error:
+            reason = OSError(error.errno, error.strerror, f"an overlay over {covered}")
+            continue
+        os.chmod(f"{work}/work", 0o700)  # so that the caller can remove it
+        return None
+    return reason
+
+
+def _escaped(path):
+    return re.sub(r"([\\:,])", r"\\\1", path)
+
+
+def _mount_points():
+    """Where something is mounted, the kernel's own aside."""
+    lines = Path("/proc/self/mountinfo").read_text().splitlines()
+    points = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]) for line in lines}
+    return {point for point in points if not _is_below(point, OWN)}
+
+
+def _is_below(path, folders):
+    return any(path == one or path.startswith(one + "/") for one in folders)
+
+
+def _to_cover(folder, mounted):
+    """The largest folders from ``folder`` down in which nothing is mounted, its links aside."""
+    inside = os.path.join(folder, "")
+    if folder != "/" and not any(point.startswith(inside) for point in mounted):
+        yield folder
+        return
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if entry.is_dir(follow_symlinks=False) and not _is_below(entry.path, OWN):
+                yield from _to_cover(entry.path, mounted)
+
+
+def let_folders_be_renamed():
+    """A folder that lies below an overlay is copied where the kernel does not rename it.
+
+    Without a view the two names are on one file system, most often, and the script does not expect
+    to be told that they are not.
+    """
+    for name in ("rename", "replace"):
+        setattr(os, name, _by_copy(getattr(os, name)))
+
+
+def _by_copy(real):
+    @wraps(real)
+    def renamed(src, dst, **folders):
+        try:
+            return real(src, dst, **folders)
+        except OSError as error:
+            if error.errno != errno.EXDEV or any(one is not None for one in folders.values()):
+                raise
+        is_folder = os.path.isdir(src) and not os.path.islink(src)
+        if is_folder and os.path.isdir(dst):
+            os.rmdir(dst)  # which raises unless it is empty, as the kernel does
+        new = f"{os.fsdecode(dst)}.{os.getpid()}"
+        if is_folder:
+            shutil.copytree(src, new, symlinks=True)
+        else:
+            shutil.copy2(src, new, follow_symlinks=False)
+        real(new, dst)
+        shutil.rmtree(src) if is_folder else os.unlink(src)
+
+    return renamed

@@ -1,0 +1,178 @@
+"""Whatever a script does to files, the reader's stay as they were: in a view, or refused.
+
+Each deed of ``deeds`` is done for real, by a process that is protected as a watched script is: as
+this account and, for root, as an ordinary one.
+"""
+
+import ctypes
+import errno
+import hashlib
+import json
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+import safetensors.torch  # noqa: F401  (before any fork: what deeds need is imported)
+from watch.deeds import DEEDS, do, made
+from watch.without import without
+
+from d2lmgpu.watch.files import NONE, REFUSED, VIEW, kernel, protection
+from d2lmgpu.watch.files.diverted import divert
+from d2lmgpu.watch.files.view import let_folders_be_renamed
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="views and Landlock are Linux's")
+PR_SET_DUMPABLE = 4
+NOT_REFUSED = ["chmod by another program", "touch by another program"]  # not held by Landlock
+ORDINARY = 64_321  # an account without a name
+ACCOUNTS = ["own", "ordinary"] if os.geteuid() == 0 else ["own"]
+
+
+def in_a_child(function):
+    """What ``function`` returns in a process of its own."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        try:
+            os.write(writer, json.dumps(function()).encode())
+        except BaseException as error:
+            os.write(writer, json.dumps(f"{type(error).__name__}: {error}").encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as pipe:
+        found = json.loads(pipe.read())
+    os.waitpid(child, 0)
+    return found
+
+
+@pytest.fixture(params=ACCOUNTS)
+def account(request):
+    return request.param
+
+
+@pytest.fixture
+def place(account):
+    """A folder for the run, a home, and the projects of all deeds; the account's own."""
+    folder = Path(tempfile.mkdtemp(prefix="deeds-"))
+    for name in ("run", "home"):
+        (folder / name).mkdir()
+    for name in DEEDS:
+        made(folder / "reader", name)
+    if account == "ordinary":
+        for path in [folder, *folder.rglob("*")]:
+            os.chown(path, ORDINARY, ORDINARY, follow_symlinks=False)
+    yield folder
+    shutil.rmtree(folder)
+
+
+def snapshot(folder):
+    """All that can be seen of the files below a folder, the time of the last reading aside."""
+    seen = {}
+    for path in sorted(folder.rglob("*")):
+        status, content = path.lstat(), None
+        if stat.S_ISREG(status.st_mode):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif path.is_symlink():
+            content = os.readlink(path)
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        seen[str(path.relative_to(folder))] = (oct(status.st_mode), status.st_size, *times, content)
+    return seen
+
+
+def begin(place, account):
+    """In a child: be the account, at home in ``place``."""
+    if account == "ordinary":
+        os.setgroups([])
+        os.setgid(ORDINARY)
+        os.setuid(ORDINARY)
+        ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # as after an exec: /proc/self is its
+    os.environ["HOME"] = str(place / "home")
+    os.chdir(place / "reader")
+    tempfile.tempdir = str(place / "run")
+
+
+def protected(place, account, deeds, calls=None, prepare=lambda: None):
+    """In a child: do ``deeds``, protected as well as can be without the system's ``calls``."""
+
+    def child():
+        begin(place, account)
+        if calls:
+            without(calls)
+        prepare()
+        found = protection(str(place / "run"), os.getcwd())
+        if found.kind != NONE:
+            found.enter(str(place / "run"))
+            let_folders_be_renamed() if found.kind == VIEW else divert(str(place / "run"))
+        return found.kind, found.why, do(deeds, place / "reader") if found.kind != NONE else {}
+
+    before = snapshot(place / "reader"), snapshot(place / "home")
+    kind, why, raised = in_a_child(child)
+    assert (snapshot(place / "reader"), snapshot(place / "home")) == before
+    return kind, why, {name: text for name, text in raised.items() if text}
+
+
+def test_in_a_view_all_may_be_done_and_the_files_are_as_they_were(place, account):
+    assert protected(place, account, DEEDS) == (VIEW, "", {})
+
+
+def test_each_deed_changes_something_where_nothing_is_protected(place, account):
+    def child():
+        begin(place, account)
+        return do(DEEDS, place / "reader")
+
+    def look():
+        return {name: snapshot(place / "reader" / name) for name in DEEDS} | {
+            "home": snapshot(place / "home")
+        }
+
+    before = look()
+    assert set(in_a_child(child).values()) == {None}
+    assert [name for name, seen in look().items() if seen == before[name]] == []
+    assert len(DEEDS) > 55
+
+
+def test_where_there_is_no_view_linux_refuses_what_is_not_diverted(place, account):
+    deeds = {name: deed for name, deed in DEEDS.items() if name not in NOT_REFUSED}
+    kind, why, raised = protected(place, account, deeds, {"unshare": errno.EPERM})
+    assert kind == REFUSED and os.strerror(errno.EPERM) in why
+    assert "Permission denied" in raised["rename a folder"] and "write" not in raised
+
+
+@pytest.mark.parametrize(
+    "call, number",
+    [
+        ("unshare", errno.ENOSPC),
+        ("mount", errno.EPERM),
+        ("mount", errno.ENODEV),
+        ("mount_setattr", errno.ENOSYS),
+    ],
+)
+def test_why_there_is_no_view_is_the_system_s_reason(place, account, call, number):
+    kind, why, _ = protected(place, account, {"rmtree": DEEDS["rmtree"]}, {call: number})
+    assert kind == REFUSED and os.strerror(number) in why
+
+
+def test_where_overlays_are_missing_linux_refuses_what_is_not_diverted(place, account):
+    real = kernel.mount
+
+    def without_overlays(source, target, kind=None, *rest, **named):
+        if kind == "overlay":
+            raise OSError(errno.ENODEV, os.strerror(errno.ENODEV), "mount")
+        return real(source, target, kind, *rest, **named)
+
+    def prepare():
+        kernel.mount = without_overlays
+
+    deeds = {name: DEEDS[name] for name in ("rmtree", "rename a folder", "write")}
+    kind, why, _ = protected(place, account, deeds, prepare=prepare)
+    assert kind == REFUSED and f"{os.strerror(errno.ENODEV)} (an overlay over " in why
+
+
+def test_without_both_there_is_no_protection_and_both_reasons_are_named(place, account):
+    calls = {"unshare": errno.EPERM, "landlock": errno.ENOSYS}
+    kind, why, _ = protected(place, account, DEEDS, calls)
+    assert kind == NONE and all(os.strerror(number) in why for number in calls.values())
