@@ -8,6 +8,14 @@ import json
 import sys
 from pathlib import Path
 
+YOUR_FILES = (
+    "Your files stay as they are: the script, what it starts and compiled code run in a view of "
+    "them, which is removed; large files are read where they lie. Not held: what is sent over a "
+    "network or by a socket in /run; a script that runs as root and wants to get out. Without a "
+    "view (Linux 5.12, namespaces) Linux refuses what Python's functions do not divert, but for "
+    "modes and times (Landlock, Linux 5.13); without that nothing runs, unless --unprotected."
+)
+
 
 def doctor(options):
     from d2lmgpu.course import doctor
@@ -129,9 +137,9 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="d2lmgpu")
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(function, text, commands=commands, above=""):
+    def command(function, text, commands=commands, above="", epilog=None):
         name = function.__name__.removeprefix(above).replace("_", "-")
-        one = commands.add_parser(name, help=text, description=text)
+        one = commands.add_parser(name, help=text, description=text, epilog=epilog)
         one.set_defaults(run=function)
         return one.add_argument
 
@@ -153,13 +161,14 @@ def parser() -> argparse.ArgumentParser:
     for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
 
-    add = command(check, "is the training of your script on k devices that on one?")
+    text = "is the training of your script on k devices that on one?"
+    add = command(check, text, epilog=YOUR_FILES)
     add("--devices", type=int, default=2, help="how many processes; default: 2")
     add("--json", action="store_true", help="equal, difference, defect and where as JSON")
     of_a_script(add)
 
     text = "why is the second device slower? runs your script, unchanged, with one and with more"
-    add = command(explain, text)
+    add = command(explain, text, epilog=YOUR_FILES)
     add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
     add("--json", action="store_true", help="the answer as JSON")
     add("--html", metavar="PAGE", help="write a page with all ranks' timelines and a trace")

@@ -1,13 +1,19 @@
 """What a script may do to files: each deed is done in a project of its own, see ``made``."""
 
 import contextlib
+import ctypes
 import errno
+import logging
+import mmap
+import multiprocessing
 import os
+import shelve
 import shutil
 import sqlite3
 import subprocess
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 FILES = ("best.txt", "deep/a/b.txt")
@@ -89,6 +95,43 @@ def saved_whole(text="new"):
     with tempfile.NamedTemporaryFile("w", dir=".", delete=False) as file:
         file.write(text)
     os.replace(file.name, "best.txt")
+
+
+def of_c(call, *arguments):
+    """What compiled code does, without a function of Python's."""
+    if getattr(ctypes.CDLL(None, use_errno=True), call)(*arguments):
+        raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
+
+
+def in_a_thread():
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(shutil.rmtree, "deep").result()
+
+
+def in_a_pool():
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        pool.apply(os.remove, ["best.txt"])
+
+
+def mapped_by_python():
+    with open("best.txt", "r+b") as file, mmap.mmap(file.fileno(), 0) as view:
+        view[:3] = b"new"
+
+
+def between_files():
+    with open("deep/a/b.txt", "rb") as source, open("best.txt", "r+b") as to:
+        os.sendfile(to.fileno(), source.fileno(), 0, 100)
+
+
+def kept_in_a_shelf():
+    with shelve.open("best.shelf") as shelf:
+        shelf["loss"] = 1.0
+
+
+def logged():
+    handler = logging.FileHandler("best.txt")
+    handler.emit(logging.LogRecord("train", 20, "", 0, "loss", (), None))
+    handler.close()
 
 
 def rotated():
@@ -193,6 +236,24 @@ DEEDS = {
     "jit.save": scripted,
     "from_file": shared_tensor,
     "safetensors": tensors,
+    "C's unlink": lambda: of_c("unlink", b"best.txt"),
+    "C's rename": lambda: of_c("rename", b"best.txt", b"old.txt"),
+    "C's truncate": lambda: of_c("truncate", b"best.txt", 3),
+    "C's mkdir": lambda: of_c("mkdir", b"made", 0o755),
+    "rmtree in a thread": in_a_thread,
+    "remove in a pool": in_a_pool,
+    "mmap": mapped_by_python,
+    "sendfile": between_files,
+    "fallocate": lambda: of_os(os.O_RDWR, lambda f: os.posix_fallocate(f, 0, 10_000)),
+    "fchmod": lambda: of_os(os.O_RDONLY, lambda f: os.fchmod(f, 0o600)),
+    "shelve": kept_in_a_shelf,
+    "logging": logged,
+    "by /proc/self/cwd": lambda: os.remove("/proc/self/cwd/best.txt"),
+    "tar -x": lambda: run("sh", "-c", "tar -cf a.tar best.txt && tar -xf a.tar --unlink-first"),
+    "git init": lambda: run("git", "init", "."),
+    "cp -f": lambda: run("cp", "-f", "deep/a/b.txt", "best.txt"),
+    "ln -sf": lambda: run("ln", "-sfn", "deep", "linked"),
+    "xattr": lambda: os.setxattr("best.txt", "user.loss", b"1"),
     "home": lambda: write(Path.home() / "outside-of-the-run.txt"),
 }
 

@@ -27,7 +27,9 @@ from pathlib import Path
 
 from d2lmgpu.watch.files import kernel
 
-OWN = ("/proc", "/sys", "/dev")  # the kernel's own: what may be written there is no file
+# Read-only, and as it is: the kernel's own, and the place of other programs' sockets, which nobody
+# reaches through an overlay.
+AS_IT_IS = ("/proc", "/sys", "/dev", "/run")
 SHARED_MEMORY = "/dev/shm"
 
 
@@ -168,10 +170,10 @@ def _escaped(path):
 
 
 def _mount_points():
-    """Where something is mounted, the kernel's own aside."""
+    """Where something is mounted that may be covered."""
     lines = Path("/proc/self/mountinfo").read_text().splitlines()
     points = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]) for line in lines}
-    return {point for point in points if not _is_below(point, OWN)}
+    return {point for point in points if not _is_below(point, AS_IT_IS)}
 
 
 def _is_below(path, folders):
@@ -186,7 +188,7 @@ def _to_cover(folder, mounted):
         return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False) and not _is_below(entry.path, OWN):
+            if entry.is_dir(follow_symlinks=False) and not _is_below(entry.path, AS_IT_IS):
                 yield from _to_cover(entry.path, mounted)
 
 
