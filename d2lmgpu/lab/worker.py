@@ -18,6 +18,7 @@ from d2lmgpu.machine import devices
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE, report
+from d2lmgpu.process.main_module import received
 from d2lmgpu.process.settings import take_on, variable_of
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
@@ -79,7 +80,7 @@ def train(job, backend):
         os.environ[devices.VARIABLE] = f"{kind}:{num_gpus}"  # the lab labels it as simulated
     report("started", sharing=devices.sharing(num_gpus, gpus))
     take_on(job)
-    fn, arguments = pickle.loads(job["call"])
+    fn, arguments = received(job["call"])
     if backend:
         kind = devices.available(gpus)[0]
         importlib.import_module(f"{backend.__name__}.lanes").listen(kind)

@@ -26,6 +26,7 @@ from pathlib import Path
 
 from d2lmgpu.process import roles
 from d2lmgpu.process.events import VARIABLE
+from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
 
@@ -137,20 +138,19 @@ def run(rank, folder, job):
         device_id=torch.device("cuda", number) if nccl else None,
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
-    fn, arguments = pickle.loads(job["call"])
+    fn, arguments = received(job["call"])
     result = fn(*arguments.values())
-    if nccl:  # a group of gloo may be freed last by a thread of its own, which aborts the process
+    # A group of gloo may be freed last by a thread of its own, which aborts the process.
+    if nccl and dist.is_initialized():
         dist.destroy_process_group()
     return result
 
 
 def sendable(result):
     """The type of what a worker returned, and that, pickled."""
-    import cloudpickle
-
     kind = type(result).__name__
     try:
-        pickled = cloudpickle.dumps(result)
+        pickled = returned(result)
     except Exception as error:
         raise TypeError(
             f"it returned a {kind}, which cannot be sent back ({error}). "

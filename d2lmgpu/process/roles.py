@@ -8,9 +8,10 @@ that ``kv.rank`` is the rank that ``launch`` speaks of.
 
 import contextlib
 import os
-import pickle
 import socket
 import sys
+
+from d2lmgpu.process.main_module import received
 
 SCHEDULER, SERVER = "scheduler", "server-"
 LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo0" if sys.platform == "darwin" else "lo"
@@ -85,7 +86,7 @@ def work(job):
 
     if seed := os.environ.get("D2LMGPU_SEED"):
         mx.random.seed(int(seed))
-    fn, arguments = pickle.loads(job["call"])
+    fn, arguments = received(job["call"])
     result = fn(*arguments.values())
     mx.nd.waitall()  # what it has pushed must have left this process
     return result

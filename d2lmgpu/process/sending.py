@@ -1,68 +1,198 @@
 """A reader's function on its way to another process: by value, with the globals that it uses."""
 
+import builtins
+import contextlib
+import dis
 import functools
-import inspect
 import io
+import linecache
+import sys
 import types
-from collections import ChainMap
 
-import cloudpickle
+from d2lmgpu.process import main_module
+from d2lmgpu.process.main_module import MAIN, Pickler, found
 
-NO_FILE = "<dynamic-code>"  # what cloudpickle 3.1.3 and later has for the file of a function
-
-
-def _code(code):
-    """As cloudpickle has it, but with its file: by that an error or a cause names its line."""
-    make, parts = cloudpickle.Pickler.dispatch_table[types.CodeType](code)
-    return make, tuple(code.co_filename if part == NO_FILE else part for part in parts)
+ANY_NAME = {MAIN, "globals"}  # code with one of these may look up any name that it has as a text
+# What IPython has put among a notebook's names -> what it is elsewhere.
+INSTEAD = {"get_ipython": main_module.get_ipython, "exit": sys.exit, "quit": sys.exit}
 
 
-_TABLE = ChainMap({types.CodeType: _code}, cloudpickle.Pickler.dispatch_table)
+class _Sending(Pickler):
+    """From the caller's ``__main__`` to that of a worker, see ``main_module``.
+
+    ``names``: what must be found there by its name. ``files``: those of the code that was sent.
+    """
+
+    def __init__(self, file):
+        super().__init__(file)
+        self.main, self.names, self.files = sys.modules[MAIN], {}, {}
+        given = vars(self.main)
+        attributes = {name: given[name] for name in main_module.ATTRIBUTES if name in given}
+        self.globals_ref[id(given)] = main_module.Namespace(attributes)
+
+    def reducer_override(self, obj):
+        reduced = super().reducer_override(obj)
+        if isinstance(reduced, tuple):  # it goes by value
+            if name := found(self.main, obj):
+                self.names.setdefault(name)
+            for annotation in getattr(obj, "__annotations__", {}).values():
+                self._add_annotated(annotation)
+            if isinstance(obj, types.FunctionType):
+                self.files.setdefault(obj.__code__.co_filename)
+                if obj.__globals__ is vars(self.main) and not main_module.dispatches(obj):
+                    self._see_to_globals(obj.__code__, reduced[2][1]["__globals__"])
+        return reduced
+
+    def _see_to_globals(self, code, used):
+        """Add what cloudpickle does not see of the globals that ``code`` uses."""
+        texts = _texts(code)
+        if texts & ANY_NAME:
+            self._add(texts)
+        for name in texts:
+            value = used.get(name, vars(builtins).get(name))
+            if not _of_ipython(value):
+                continue
+            if name in INSTEAD:
+                used[name] = INSTEAD[name]
+            else:
+                used.setdefault(name, value)  # ``display``, which Python itself has not
+
+    def _add_annotated(self, annotation):
+        """Add the names in an annotation that is a text, since somebody may evaluate it."""
+        if isinstance(annotation, str):
+            with contextlib.suppress(SyntaxError):
+                self._add(_texts(compile(annotation, "annotation", "eval")))
+
+    def _add(self, texts):
+        self.names.update(dict.fromkeys(vars(self.main).keys() & texts))
 
 
-class _Pickler(cloudpickle.Pickler):
-    dispatch_table = _TABLE
+def _codes(code):
+    """``code`` and that of the functions that it makes."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _codes(constant)
+
+
+def _texts(code):
+    """All names and texts in ``code``."""
+    texts = set()
+    for part in _codes(code):
+        texts.update(part.co_names, (text for text in part.co_consts if isinstance(text, str)))
+    return texts
 
 
 def _dumps(value):
+    """``value``, what of the caller's ``__main__`` must go with it, and its cells' sources."""
     file = io.BytesIO()
-    _Pickler(file).dump(value)
+    pickler = _Sending(file)
+    pickler.dump(value)
+    sent = {}
+    while more := {name: vars(pickler.main)[name] for name in pickler.names if name not in sent}:
+        pickler.dump(more)
+        sent |= more
+    pickler.dump({})
+    pickler.dump({name: linecache.cache[name] for name in pickler.files if _is_a_cell(name)})
     return file.getvalue()
+
+
+def _of_ipython(value):
+    """Whether IPython has made ``value``, or it is a method of its shell."""
+    owner = getattr(value, "__self__", value)
+    maker = owner if isinstance(owner, types.FunctionType) else type(owner)
+    return str(maker.__module__).partition(".")[0] in ("IPython", "ipykernel")
+
+
+def _is_a_cell(name):
+    """Whether the lines of the file ``name`` are kept in memory only."""
+    entry = linecache.cache.get(name, ())
+    return len(entry) == 4 and entry[1] is None
 
 
 def pickled(fn, arguments, error=TypeError):
     """``(fn, arguments)`` as bytes, where ``arguments`` maps names or numbers to values.
 
-    Raises ``error`` that names what cannot be sent: an argument, or a global that ``fn`` uses.
+    ``main_module.received`` reads them. Raises ``error`` that names what cannot be sent, in the
+    reader's words: an argument, or a variable that ``fn`` uses.
     """
     try:
         return _dumps((fn, arguments))
     except Exception as reason:
         given = fn.keywords | arguments if isinstance(fn, functools.partial) else arguments
-        things = {f"The argument {name!r}": value for name, value in given.items()}
-        name, value = _unpicklable(things, fn, []) or ("The function", fn)
+        things = [("The argument {!r}", name, value) for name, value in given.items()]
+        things.append(("The function {!r}", _called(fn), fn))
+        words, name, value = next(filter(_unsendable, things), things[-1])
+        words, value = _culprit(words, name, value, [])
         raise error(
-            f"{name} is of type {type(value).__name__} and cannot be sent to another process "
+            f"{words} is of type {type(value).__name__} and cannot be sent to another process "
             f"({reason}). Make it inside the function, or use numbers, arrays or names."
         ) from reason
 
 
-def _unpicklable(things, fn, seen):
-    """``(name, value)`` of the first of ``things``, or of what ``fn`` uses, that cannot be sent."""
-    seen.append(fn)
-    for function in functions_of(fn):
-        closure = inspect.getclosurevars(function)
-        for name, value in (closure.globals | closure.nonlocals).items():
-            things[f"{name!r}, which {function.__name__} uses,"] = value
-    for name, value in things.items():
-        try:
-            cloudpickle.dumps(value)
-        except Exception:
-            if not isinstance(value, types.FunctionType):
-                return name, value
-            if not any(value is one for one in seen):
-                return _unpicklable({}, value, seen)
-    return None
+def _called(fn):
+    """What the caller's ``__main__`` calls ``fn``, else its own name."""
+    names = [name for name, value in vars(sys.modules[MAIN]).items() if value is fn]
+    return names[0] if names else getattr(fn, "__name__", type(fn).__name__)
+
+
+def _unsendable(thing):
+    try:
+        _dumps(thing[-1])
+    except Exception:
+        return True
+    return False
+
+
+def _culprit(words, name, value, seen):
+    """The smallest part of ``value`` that cannot be sent, in words, and that.
+
+    ``words`` have a place for its name, ``seen`` has the values that it is a part of.
+    """
+    seen = [*seen, value]
+    for part in _parts(words, name, value):
+        if not any(part[-1] is one for one in seen) and _unsendable(part):
+            return _culprit(*part, seen)
+    return words.format(name), value
+
+
+def _parts(words, name, value):
+    """(words, name, value) of all that goes along with ``value``."""
+    if isinstance(value, dict):
+        yield from ((words, f"{name}[{key!r}]", part) for key, part in value.items())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from ((words, f"{name}[{i}]", part) for i, part in enumerate(value))
+    else:
+        if not isinstance(value, type):
+            for function in filter(main_module.by_value, functions_of(value)):
+                user = _user(function)
+                for variable, part in _variables(function).items():
+                    yield f"{{!r}}, which {user} uses,", variable, part
+        if not isinstance(value, type) or main_module.by_value(value):
+            attributes = getattr(value, "__dict__", {}).items()
+            yield from ((words, f"{name}.{attribute}", part) for attribute, part in attributes)
+
+
+def _variables(function):
+    """The variables outside of it that ``function`` uses, by name."""
+    names = {i.argval for code in _codes(function.__code__) for i in dis.get_instructions(code)
+             if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
+    own = function.__globals__
+    found = {name: own[name] for name in names if name in own}
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    found |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+    return {name: value for name, value in found.items() if name not in INSTEAD}
+
+
+def _user(function):
+    """What a reader calls ``function``: one that a decorator has made has another one's name."""
+    name, code = function.__name__, function.__code__
+    maker, _, inner = getattr(code, "co_qualname", code.co_name).partition(".<locals>.")
+    if name != code.co_name:
+        return f"the decorator {maker} of {name}"
+    if inner and maker in vars(sys.modules[MAIN]):
+        return f"{inner} in {maker}"
+    return name
 
 
 def functions_of(fn):

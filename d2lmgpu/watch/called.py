@@ -6,6 +6,7 @@ from pathlib import Path
 
 from d2lmgpu import launch
 from d2lmgpu.process import lanes
+from d2lmgpu.process.main_module import received
 from d2lmgpu.process.settings import take_on
 
 
@@ -29,7 +30,7 @@ def main(path):
     if job["ranks"]:
         launch.launch = launched  # what the function sees under this name
     take_on(job)
-    fn, arguments = pickle.loads(job["call"])
+    fn, arguments = received(job["call"])
     if job["joins"]:
         join()
     if not job["ranks"]:

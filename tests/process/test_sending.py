@@ -6,7 +6,8 @@ import types
 import cloudpickle
 import pytest
 
-from d2lmgpu.process.sending import NO_FILE, pickled
+from d2lmgpu.process.main_module import NO_FILE
+from d2lmgpu.process.sending import pickled
 
 
 @pytest.mark.parametrize("newer", [False, True])

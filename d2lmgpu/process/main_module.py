@@ -1,0 +1,253 @@
+"""A worker's ``__main__``: what the caller's cells define, by the names that they give it.
+
+cloudpickle sends functions and classes of ``__main__`` by value. That is half of it: what a worker
+pickles afterwards, for its peers, a file, a pool or a DataLoader, only names ``__main__.Batch``,
+which must be there, also in the processes that the worker starts. So all functions of the caller's
+``__main__`` get one namespace here, which is that of the worker's ``__main__``; what was sent is
+there by its name, and its source is where ``inspect`` and tracebacks look. What a worker returns is
+sent back by name, so that the caller gets instances of its own classes.
+"""
+
+import dataclasses
+import functools
+import io
+import linecache
+import multiprocessing.queues
+import multiprocessing.spawn
+import pickle
+import sys
+import types
+import typing
+import weakref
+from collections import ChainMap
+
+import cloudpickle
+
+MAIN = "__main__"
+ATTRIBUTES = ("__name__", "__package__", "__path__", "__file__")  # by which it imports
+NO_FILE = "<dynamic-code>"  # what cloudpickle 3.1.3 and later has for the file of a function
+_sent = {}  # what the caller has sent by its name; see ``returned``
+
+
+def _code(code):
+    """As cloudpickle has it, but with its file: by that an error or a cause names its line."""
+    make, parts = cloudpickle.Pickler.dispatch_table[types.CodeType](code)
+    return make, tuple(code.co_filename if part == NO_FILE else part for part in parts)
+
+
+def _missing(_):
+    return getattr, (dataclasses, "MISSING")  # which is compared by identity
+
+
+def _lock_free(cached):
+    """A cached property without the lock that it has before Python 3.12."""
+    return functools.cached_property, (cached.func,), {"attrname": cached.attrname}
+
+
+def _new_type(new):
+    return _made, (typing.NewType, (new.__name__, new.__supertype__), new.__module__)
+
+
+def _parameters(new):
+    return _made, (type(new), (new.__name__,), new.__module__)
+
+
+def _made(make, arguments, module):
+    """What ``make`` makes, as if ``module`` had made it."""
+    new = make(*arguments)
+    new.__module__ = module
+    return new
+
+
+def _cached(cached):
+    """A function with a cache: it is empty where it arrives."""
+    given = {name: value for name, value in vars(cached).items() if name not in _GIVEN}
+    return _make_cached, (cached.__wrapped__, cached.cache_parameters()), given or None
+
+
+def _make_cached(function, parameters):
+    return functools.lru_cache(**parameters)(function)
+
+
+_GIVEN = vars(functools.lru_cache(lambda: None)).keys()  # by lru_cache itself
+
+
+def _dispatching(function):
+    """A function that chooses by the type of its argument, with all that it chooses from."""
+    return _make_dispatching, (function.__wrapped__, dict(function.registry))
+
+
+def _make_dispatching(function, registry):
+    dispatching = functools.singledispatch(function)
+    for kind, implementation in registry.items():
+        dispatching.register(kind, implementation)
+    return dispatching
+
+
+def dispatches(function):
+    """Whether ``functools.singledispatch`` has made it."""
+    return isinstance(getattr(function, "registry", None), types.MappingProxyType) and hasattr(
+        function, "dispatch"
+    )
+
+
+# What pickles itself by its name, which leads nowhere if a cell has given it.
+BY_NAME = {
+    type(functools.lru_cache(len)): _cached,
+    typing.NewType: _new_type,
+    typing.ParamSpec: _parameters,
+    getattr(typing, "TypeVarTuple", typing.ParamSpec): _parameters,  # from Python 3.11 on
+}
+
+
+_TABLE = ChainMap(
+    {
+        types.CodeType: _code,
+        type(dataclasses.MISSING): _missing,
+        functools.cached_property: _lock_free,
+    },
+    cloudpickle.Pickler.dispatch_table,
+)
+
+
+class Pickler(cloudpickle.Pickler):
+    """cloudpickle's, and what it leaves out of the functions and classes that cells define."""
+
+    dispatch_table = _TABLE
+
+    def reducer_override(self, obj):
+        if (reduce := BY_NAME.get(type(obj))) and by_value(obj):
+            return reduce(obj)
+        if type(obj) is types.FunctionType and dispatches(obj) and by_value(obj):
+            return _dispatching(obj)
+        return super().reducer_override(obj)
+
+
+def by_value(obj):
+    """Whether ``obj``, which has a name, is sent by value: no other process finds it by that."""
+    module = getattr(obj, "__module__", None)
+    return module == MAIN or found(sys.modules.get(module), obj) is None
+
+
+def found(module, obj):
+    """The first part of the name by which ``obj`` is found in ``module``; None if it is not."""
+    name = getattr(obj, "__qualname__", getattr(obj, "__name__", ""))
+    there = module
+    for part in name.split("."):
+        there = getattr(there, part, None)
+    return name.partition(".")[0] if there is obj else None
+
+
+class Namespace:
+    """Travels in place of the globals of the caller's ``__main__``, and becomes the worker's."""
+
+    def __init__(self, attributes):
+        self.attributes = attributes
+
+    def __reduce__(self):
+        return _namespace, (self.attributes,)
+
+
+def _namespace(attributes):
+    there = vars(sys.modules[MAIN])
+    there.update(attributes)
+    return there
+
+
+def get_ipython():
+    """What a line with ``!`` or ``%`` calls. Raises NameError, as wherever there is no IPython."""
+    raise NameError(
+        "get_ipython: lines with ! or % are a notebook's own, and this process has no notebook. "
+        "Use Python instead: for a command, subprocess.run(..., check=True)."
+    )
+
+
+def received(call):
+    """The function and the arguments in ``call`` (see ``sending.pickled``).
+
+    From then on ``__main__`` is the caller's in this process and in those that it starts.
+    """
+    sys.modules[MAIN] = module = types.ModuleType(MAIN)
+    unpickler = pickle.Unpickler(io.BytesIO(call))
+    fn, arguments = unpickler.load()
+    while more := unpickler.load():
+        vars(module).update(more)
+        _sent.update(more)
+    linecache.cache.update(unpickler.load())
+    _hand_on(call)
+    multiprocessing.queues.Queue._on_queue_feeder_error = property(
+        lambda queue: functools.partial(_not_fed, weakref.ref(queue))
+    )
+    return fn, arguments
+
+
+def returned(result):
+    """What a worker returns as bytes: what the caller has sent it gets back as its own."""
+    file = io.BytesIO()
+    _Returning(file).dump(result)
+    return file.getvalue()
+
+
+class _Returning(Pickler):
+    def reducer_override(self, obj):
+        if isinstance(obj, (types.FunctionType, type)) and obj.__module__ == MAIN:
+            name = found(sys.modules[MAIN], obj)
+            if name in _sent and getattr(sys.modules[MAIN], name) is _sent[name]:
+                return NotImplemented  # by name
+        return super().reducer_override(obj)
+
+
+class _Main:
+    """Unpickled in a process that does not fork this one, it makes ``__main__`` there."""
+
+    def __init__(self, call):
+        self.call = call
+
+    def __reduce__(self):
+        return _in_a_new_process, (list(sys.path), self.call)
+
+
+def _in_a_new_process(path, call):
+    sys.path[:] = path
+    received(call)
+
+
+def _hand_on(call):
+    """Let the processes that spawn or a fork server start have it, too."""
+
+    def prepared(name):
+        data = _get_preparation_data(name)
+        for how in ("init_main_from_name", "init_main_from_path"):
+            data.pop(how, None)
+        return data | {"d2lmgpu_main": _Main(call)}
+
+    multiprocessing.spawn.get_preparation_data = prepared
+
+
+_get_preparation_data = multiprocessing.spawn.get_preparation_data
+_print_error = multiprocessing.queues.Queue._on_queue_feeder_error
+
+
+def _not_fed(queue, error, obj):
+    """What could not be pickled for a queue is an error at its other end, if a DataLoader waits.
+
+    It would wait for ever: of what is wrong multiprocessing only prints a traceback.
+    """
+    data = sys.modules.get("torch.utils.data")
+    loader = data and data.get_worker_info()
+    if not loader or not isinstance(obj, tuple):
+        return _print_error(error, obj)
+    from torch._utils import ExceptionWrapper
+
+    number, batch = obj
+    if isinstance(batch, ExceptionWrapper):
+        what = f"it raised {batch.exc_type.__name__}, whose class cannot be found by its name"
+        what += f" ({error}):\n{batch.exc_msg}"
+    else:
+        what = f"its batch, a {type(batch).__name__}, cannot be sent to the process that waits for "
+        what += f"it ({error}): give tensors, arrays, numbers, texts or objects of a cell's classes"
+    try:
+        raise TypeError(what) from error
+    except TypeError:
+        wrapped = ExceptionWrapper(where=f"in DataLoader worker process {loader.id}")
+    queue().put((number, wrapped))
