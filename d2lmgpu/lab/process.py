@@ -6,7 +6,7 @@ import traceback
 from collections import deque
 
 from d2lmgpu.process.child import ONE_WORKER, Child
-from d2lmgpu.process.settings import python_of
+from d2lmgpu.process.settings import python_of, run_module
 
 LOG_SIZE = 20_000  # bytes of the log that are kept
 
@@ -24,7 +24,7 @@ class WorkerProcess(Child):
         self._listeners, self._listening = [], threading.RLock()
         backend = next((name for name in modules if name != "launch"), None)
         python = python_of(backend) if backend else sys.executable
-        super().__init__(ONE_WORKER, [python, "-u", "-m", "d2lmgpu.lab.worker", *modules], {})
+        super().__init__(ONE_WORKER, [*run_module("d2lmgpu.lab.worker", python), *modules], {})
         self.thread = threading.Thread(target=self._listen, daemon=True, name="lab-reader")
         self.thread.start()
 

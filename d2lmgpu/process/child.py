@@ -14,10 +14,10 @@ from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.process.roles import LOOPBACK_INTERFACE
-from d2lmgpu.process.settings import PythonError
+from d2lmgpu.process.settings import STANDARD, PythonError, run_module
 from d2lmgpu.process.supervisor import remove
 
-_RANKS = [sys.executable, "-u", "-m", "d2lmgpu.process.ranks"]
+_RANKS = run_module("d2lmgpu.process.ranks")
 # The supervisor of one worker, whose command follows; it must start at once.
 ONE_WORKER = [sys.executable, "-S", "-E", Path(__file__).with_name("supervisor.py")]
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"}
@@ -158,8 +158,9 @@ def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
     They speak to each other through the network ``interface``: by default neither they nor a store
     of theirs can be seen from outside. None leaves the choice to gloo and NCCL.
     """
-    environ = {"OMP_NUM_THREADS": "1",
-               "PYTHONPATH": os.pathsep.join(str(path) for path in sys.path if path)}  # fmt: skip
+    # Python's own first, so that nothing beside the notebook is taken for one of its modules.
+    path = [STANDARD, os.path.join(STANDARD, "lib-dynload"), *filter(None, map(str, sys.path))]
+    environ = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)}
     if interface:
         environ |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
     return Child(_RANKS, modules, environ)

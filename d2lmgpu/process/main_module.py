@@ -9,6 +9,7 @@ sent back by name, so that the caller gets instances of its own classes.
 """
 
 import dataclasses
+import enum
 import functools
 import io
 import linecache
@@ -84,6 +85,49 @@ def _make_dispatching(function, registry):
     return dispatching
 
 
+def _class(kind, make, arguments, state=None, *rest):
+    """As cloudpickle has it, with its whole name and its slots; its base classes hear nothing."""
+    if not isinstance(state, tuple) or issubclass(kind, enum.Enum):
+        return make, arguments, state, *rest
+    (*_, given, _, _), (attributes, _) = arguments, state
+    given["__qualname__"] = kind.__qualname__
+    if "__slots__" in vars(kind) and not issubclass(kind, tuple):  # else it would have a dict
+        given["__slots__"] = attributes.pop("__slots__")
+        for name, value in list(attributes.items()):
+            if isinstance(value, types.MemberDescriptorType):
+                del attributes[name]  # of a slot with a private name
+    told = [base for base in kind.__mro__[1:] if "__init_subclass__" in vars(base)]
+    told = [base for base in told if base.__module__ == MAIN]
+    if not told:
+        return make, arguments, state, *rest
+    return _unheard, (told, make, *arguments), state, *rest
+
+
+def _unheard(bases, make, *arguments):
+    """The class that ``make`` makes; its ``bases`` were told of it where it was defined."""
+    hook = "__init_subclass__"
+    hooks = {base: vars(base)[hook] for base in bases if hook in vars(base)}  # one may come later
+    try:
+        for base in hooks:
+            base.__init_subclass__ = classmethod(lambda cls, **_: None)
+        return make(*arguments)
+    finally:
+        for base, own in hooks.items():
+            base.__init_subclass__ = own
+
+
+def _is_compiled(obj):
+    """Whether ``obj`` is a function or a network that torch.jit has compiled."""
+    jit = sys.modules.get("torch.jit")
+    return jit is not None and isinstance(obj, (jit.ScriptFunction, jit.ScriptModule))
+
+
+def _loaded(compiled):
+    import torch
+
+    return torch.jit.load(io.BytesIO(compiled))
+
+
 def dispatches(function):
     """Whether ``functools.singledispatch`` has made it."""
     return isinstance(getattr(function, "registry", None), types.MappingProxyType) and hasattr(
@@ -120,7 +164,12 @@ class Pickler(cloudpickle.Pickler):
             return reduce(obj)
         if type(obj) is types.FunctionType and dispatches(obj) and by_value(obj):
             return _dispatching(obj)
-        return super().reducer_override(obj)
+        if _is_compiled(obj):
+            return _loaded, (obj.save_to_buffer(),)
+        reduced = super().reducer_override(obj)
+        if isinstance(reduced, tuple) and isinstance(obj, type):
+            return _class(obj, *reduced)
+        return reduced
 
 
 def by_value(obj):

@@ -1,4 +1,4 @@
-"""The workers of ``launch``: ``python -u -m d2lmgpu.process.ranks JOB EVENTS FOLDER MODULE...``.
+"""The workers of ``launch``: ``d2lmgpu.process.ranks JOB EVENTS FOLDER MODULE...``.
 
 The supervisor imports the modules once, waits for one job, and forks a worker for each rank (and
 MXNet's servers and scheduler, see ``roles``), so that none waits for imports of its own. It never

@@ -1,7 +1,7 @@
 """A reader's function on its way to another process: by value, with the globals that it uses."""
 
+import ast
 import builtins
-import contextlib
 import dis
 import functools
 import io
@@ -20,7 +20,8 @@ INSTEAD = {"get_ipython": main_module.get_ipython, "exit": sys.exit, "quit": sys
 class _Sending(Pickler):
     """From the caller's ``__main__`` to that of a worker, see ``main_module``.
 
-    ``names``: what must be found there by its name. ``files``: those of the code that was sent.
+    ``names``: what must be found there by its name. ``files``: those of the code that is sent,
+    with the names in the annotations of their functions.
     """
 
     def __init__(self, file):
@@ -36,9 +37,13 @@ class _Sending(Pickler):
             if name := found(self.main, obj):
                 self.names.setdefault(name)
             for annotation in getattr(obj, "__annotations__", {}).values():
-                self._add_annotated(annotation)
+                if isinstance(annotation, str):
+                    self._add(_evaluated(annotation))
             if isinstance(obj, types.FunctionType):
-                self.files.setdefault(obj.__code__.co_filename)
+                file, line = obj.__code__.co_filename, obj.__code__.co_firstlineno
+                if file not in self.files:
+                    self.files[file] = _annotating(file) if _is_a_cell(file) else {}
+                self._add(self.files[file].get(line, set()))
                 if obj.__globals__ is vars(self.main) and not main_module.dispatches(obj):
                     self._see_to_globals(obj.__code__, reduced[2][1]["__globals__"])
         return reduced
@@ -56,12 +61,6 @@ class _Sending(Pickler):
                 used[name] = INSTEAD[name]
             else:
                 used.setdefault(name, value)  # ``display``, which Python itself has not
-
-    def _add_annotated(self, annotation):
-        """Add the names in an annotation that is a text, since somebody may evaluate it."""
-        if isinstance(annotation, str):
-            with contextlib.suppress(SyntaxError):
-                self._add(_texts(compile(annotation, "annotation", "eval")))
 
     def _add(self, texts):
         self.names.update(dict.fromkeys(vars(self.main).keys() & texts))
@@ -81,6 +80,34 @@ def _texts(code):
     for part in _codes(code):
         texts.update(part.co_names, (text for text in part.co_consts if isinstance(text, str)))
     return texts
+
+
+def _evaluated(annotation):
+    """The names in an annotation that is a text: somebody may evaluate it."""
+    try:
+        return _texts(compile(annotation, "annotation", "eval"))
+    except SyntaxError:
+        return set()
+
+
+def _annotating(file):
+    """The names in the annotations of each function in ``file``, by its first line.
+
+    They are no part of its code, but torch.jit looks at its source.
+    """
+    try:
+        tree = ast.parse("".join(linecache.getlines(file)))
+    except SyntaxError:
+        return {}
+    names = {}
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            arguments = [part for part in ast.walk(function.args) if isinstance(part, ast.arg)]
+            annotations = [function.returns, *(part.annotation for part in arguments)]
+            parts = [part for one in filter(None, annotations) for part in ast.walk(one)]
+            first = min(part.lineno for part in [*function.decorator_list, function])
+            names[first] = {part.id for part in parts if isinstance(part, ast.Name)}
+    return names
 
 
 def _dumps(value):
@@ -121,7 +148,7 @@ def pickled(fn, arguments, error=TypeError):
     except Exception as reason:
         given = fn.keywords | arguments if isinstance(fn, functools.partial) else arguments
         things = [("The argument {!r}", name, value) for name, value in given.items()]
-        things.append(("The function {!r}", _called(fn), fn))
+        things.append(("{!r}", _called(fn), fn))
         words, name, value = next(filter(_unsendable, things), things[-1])
         words, value = _culprit(words, name, value, [])
         raise error(
@@ -162,22 +189,26 @@ def _parts(words, name, value):
         yield from ((words, f"{name}[{key!r}]", part) for key, part in value.items())
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((words, f"{name}[{i}]", part) for i, part in enumerate(value))
-    else:
-        if not isinstance(value, type):
-            for function in filter(main_module.by_value, functions_of(value)):
-                user = _user(function)
-                for variable, part in _variables(function).items():
-                    yield f"{{!r}}, which {user} uses,", variable, part
-        if not isinstance(value, type) or main_module.by_value(value):
-            attributes = getattr(value, "__dict__", {}).items()
-            yield from ((words, f"{name}.{attribute}", part) for attribute, part in attributes)
+    elif not _is_of_a_library(value):
+        for function in [] if isinstance(value, type) else functions_of(value):
+            for variable, part in _variables(function).items():
+                yield f"{{!r}}, which {_user(function)} uses,", variable, part
+        for attribute, part in getattr(value, "__dict__", {}).items():
+            yield words, f"{name}.{attribute}", part
+
+
+def _is_of_a_library(value):
+    """Whether ``value`` is a function or a class that a library has made: what it uses, too."""
+    if isinstance(value, types.FunctionType):
+        return value.__globals__.get("__name__") != MAIN
+    return isinstance(value, type) and not main_module.by_value(value)
 
 
 def _variables(function):
     """The variables outside of it that ``function`` uses, by name."""
     names = {i.argval for code in _codes(function.__code__) for i in dis.get_instructions(code)
              if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
-    own = function.__globals__
+    own = {} if _is_of_a_library(function) else function.__globals__
     found = {name: own[name] for name in names if name in own}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     found |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}

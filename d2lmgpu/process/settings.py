@@ -8,6 +8,13 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
+# What Python runs with -c. Started with -m, it would take a random.py or a json.py in the working
+# folder for its own. The first argument is the folder in which this package lies.
+START = (
+    "import sys; sys.path[:] = [*filter(None, sys.path), sys.argv.pop(1)]; import runpy; "
+    'runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)'
+)
+STANDARD = os.path.dirname(os.__file__)  # the folder of Python's own modules
 VERSION = ".".join(map(str, sys.version_info[:2]))
 TITLES = {"torch": "PyTorch", "mxnet": "MXNet"}
 PACKAGES = {"torch": ("torch",), "mxnet": ("mxnet", "mxnet-cu112")}  # one of which has it
@@ -15,6 +22,11 @@ PACKAGES = {"torch": ("torch",), "mxnet": ("mxnet", "mxnet-cu112")}  # one of wh
 
 class PythonError(ValueError):
     """No process can be started here, or not with the Python of a framework; or it is another."""
+
+
+def run_module(module, python=sys.executable):
+    """The command that runs a module of this package; its arguments follow."""
+    return [python, "-u", "-c", START, str(Path(__file__).parents[2]), module]
 
 
 def version_of(framework):

@@ -1,4 +1,4 @@
-"""The supervisor of a watched script: ``python -m d2lmgpu.watch.ranks JOB EVENTS FOLDER``.
+"""The supervisor of a watched script: ``d2lmgpu.watch.ranks JOB EVENTS FOLDER``.
 
 It reads one job, starts a ``worker`` for each rank with the environment that torchrun gives, and
 sees to their end, see ``process.supervisor``. No framework is imported here.
@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, free_ports
+from d2lmgpu.process.settings import run_module
 from d2lmgpu.process.supervisor import (
     end_with_the_parent,
     lead_a_group,
@@ -20,8 +21,8 @@ from d2lmgpu.process.supervisor import (
 )
 from d2lmgpu.watch.files import NONE, VIEW, protection
 
-COMMAND = [sys.executable, "-u", "-m", "d2lmgpu.watch.ranks"]
-WORKER = [sys.executable, "-u", "-m", "d2lmgpu.watch.worker"]
+COMMAND = run_module("d2lmgpu.watch.ranks")
+WORKER = run_module("d2lmgpu.watch.worker")
 VARIABLE = "D2LMGPU_WATCH"  # a worker's settings, as JSON
 GRACE = 20.0  # seconds above the limit after which everything is ended from outside
 ROOT = str(Path(__file__).parents[2])  # where this package is found

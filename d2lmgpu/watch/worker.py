@@ -230,7 +230,7 @@ def spawned():
 
 def main(script, *arguments):
     sys.argv = [script, *arguments]
-    sys.path[0] = os.path.dirname(script)
+    sys.path.insert(0, os.path.dirname(script))
     here = watch()
     try:
         runpy.run_path(script, run_name="__main__")

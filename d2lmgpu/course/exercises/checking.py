@@ -1,14 +1,13 @@
 """Runs the reader's answer in a process of its own, and says what came of it."""
 
 import pickle
-import sys
 import threading
 from dataclasses import dataclass
 
 from d2lmgpu.course.exercises.registry import find, need
 from d2lmgpu.process.child import ONE_WORKER, Child, end_in_words
 from d2lmgpu.process.sending import pickled
-from d2lmgpu.process.settings import settings
+from d2lmgpu.process.settings import run_module, settings
 
 SECONDS = 20  # that an answer may take
 SEEDS = (0, 1, 2)
@@ -49,8 +48,7 @@ def check(name, answer, seeds=SEEDS, seconds=SECONDS):
     need(callable(answer), "The answer", answer, "a function")
     job = {"name": name, "seeds": list(seeds), "call": pickled(answer, {})}
     events, printed, over = [], bytearray(), threading.Event()
-    worker = [sys.executable, "-u", "-m", "d2lmgpu.course.exercises.worker"]
-    child = Child(ONE_WORKER, worker, {})
+    child = Child(ONE_WORKER, run_module("d2lmgpu.course.exercises.worker"), {})
     timer = threading.Timer(seconds, lambda: (over.set(), child.kill()))
     try:
         child.send(pickle.dumps(job | settings({})))

@@ -3,11 +3,11 @@
 import os
 import shlex
 import shutil
-import sys
 from pathlib import Path
 
 from d2lmgpu.process.cluster.state import ssh_options
 from d2lmgpu.process.failures import LaunchError
+from d2lmgpu.process.settings import run_module
 
 CONNECT = 5  # seconds in which a host answers
 PACKAGE = Path(__file__).parents[3]
@@ -34,5 +34,5 @@ class Ssh:
 def agent(framework):
     """What a shell runs on a host: the same Python, in the same folder, with the same package."""
     path = shlex.quote(f"PYTHONPATH={PACKAGE}")  # env: the login shell there may be no Bourne shell
-    python = f"{shlex.quote(sys.executable)} -u -m d2lmgpu.process.hosts.agent"
+    python = shlex.join(run_module("d2lmgpu.process.hosts.agent"))
     return f"cd {shlex.quote(os.getcwd())} && exec env {path} {python} {framework}"

@@ -1,0 +1,49 @@
+"""A real Jupyter kernel, in which a test runs cells."""
+
+from jupyter_client.manager import KernelManager
+
+
+class Kernel:
+    """A kernel in ``folder``; it ends with the context."""
+
+    def __init__(self, folder):
+        self.folder = folder
+
+    def __enter__(self):
+        self.manager = KernelManager(kernel_name="python3")
+        self.manager.start_kernel(cwd=str(self.folder))
+        self.client = self.manager.client()
+        self.client.start_channels()
+        self.client.wait_for_ready(timeout=60)
+        return self
+
+    def __exit__(self, *_):
+        self.client.stop_channels()
+        self.manager.shutdown_kernel(now=True)
+
+    def _reply(self, cell):
+        told = []
+
+        def output(message):
+            content = message["content"]
+            if message["msg_type"] == "stream" and content["name"] == "stdout":
+                told.append(content["text"])
+            elif message["msg_type"] == "execute_result":
+                told.append(content["data"]["text/plain"])
+
+        reply = self.client.execute_interactive(
+            cell, timeout=90, output_hook=output, allow_stdin=False
+        )
+        return reply["content"], "".join(told)
+
+    def run(self, cell):
+        """What a cell prints and, at its end, shows."""
+        reply, told = self._reply(cell)
+        assert reply["status"] == "ok", f"{reply['ename']}: {reply['evalue']}"
+        return told
+
+    def error(self, cell):
+        """The error of a cell that fails, with its kind."""
+        reply, told = self._reply(cell)
+        assert reply["status"] == "error", told
+        return f"{reply['ename']}: {reply['evalue']}"

@@ -1,0 +1,348 @@
+"""What a notebook's cells define works in workers as in the kernel, by name and by value."""
+
+import pytest
+from kernels import Kernel
+
+DEFINE = """
+from d2lmgpu.launch import launch
+import dataclasses, enum, functools, inspect, multiprocessing, pickle, sys, typing
+from concurrent.futures import ProcessPoolExecutor
+import torch
+from torch import distributed as dist, nn
+
+scale = 3
+
+@dataclasses.dataclass
+class Stats:
+    loss: float
+    def scaled(self):
+        return self.loss * scale
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Batch:
+    x: torch.Tensor
+    names: "typing.List[str]" = ()
+
+class Color(enum.Enum):
+    RED = 1
+
+class Point(typing.NamedTuple):
+    x: int
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(2, 1)
+    def forward(self, x: torch.Tensor):
+        return self.layer(x)
+
+class Outer:
+    class Inner:
+        pass
+
+class Registered:
+    kinds = []
+    def __init_subclass__(cls, /, name, **more):
+        Registered.kinds.append(name)
+
+class First(Registered, name="first"):
+    pass
+
+class Odd(Exception):
+    pass
+
+@functools.lru_cache
+def fibonacci(n):
+    return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
+
+@functools.cache
+def cached():
+    return []
+
+class Data:
+    @functools.cached_property
+    def whole(self):
+        return [scale]
+    @functools.lru_cache(maxsize=None)
+    def part(self, i):
+        return i * scale
+
+@functools.singledispatch
+def show(x):
+    return "object"
+
+@show.register
+def _(x: int):
+    return "int in " + show([])
+
+@show.register
+def _(x: Stats):
+    return "stats"
+
+Params, Id = typing.ParamSpec("Params"), typing.NewType("Id", int)
+
+def twice(fn: typing.Callable[Params, int]) -> typing.Callable[Params, int]:
+    @functools.wraps(fn)
+    def wrapper(*args: Params.args, **kwargs: Params.kwargs):
+        return 2 * fn(*args, **kwargs)
+    return wrapper
+
+@twice
+def square(x):
+    return x * x
+
+@torch.jit.script
+def compiled(x: torch.Tensor):
+    return x + 1
+
+def total(xs: typing.List[int]) -> int:
+    s = 0
+    for x in xs:
+        s += x
+    return s
+
+def stats(x):
+    return Stats(x * scale)
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel(tmp_path_factory):
+    with Kernel(tmp_path_factory.mktemp("notebook")) as kernel:
+        assert kernel.run(DEFINE) == ""
+        yield kernel
+
+
+# what a worker does -> the lines of its function, and what is asked in the kernel of their result
+SAME = {
+    "all_gather_object": (
+        "out = [None] * 2\n"
+        "dist.all_gather_object(out, Stats(dist.get_rank()))\n"
+        "return out",
+        "out == [Stats(0), Stats(1)] and type(out[1]) is Stats",
+    ),
+    "all_gather_object of another": (
+        "out = [None] * 2\n"
+        "dist.all_gather_object(out, (Color.RED, Point(1), Outer.Inner(), stats))\n"
+        "return out[1]",
+        "out[:2] == (Color.RED, Point(1)) and type(out[2]) is Outer.Inner and out[3] is stats",
+    ),
+    "broadcast_object_list": (
+        "out = [Batch(torch.ones(2), ['a'])] if dist.get_rank() == 0 else [None]\n"
+        "dist.broadcast_object_list(out)\n"
+        "return out[0]",
+        "type(out) is Batch and out.names == ['a'] and not hasattr(out, '__dict__')",
+    ),
+    "scatter_object_list": (
+        "out = [None]\n"
+        "dist.scatter_object_list(out, [Color.RED, Stats] if dist.get_rank() == 0 else None)\n"
+        "return out[0]",
+        "out is Color.RED",
+    ),
+    "a net in a file": (
+        "file = f'net-{dist.get_rank()}.pt'\n"
+        "torch.save(Net(), file)\n"
+        "return type(torch.load(file, weights_only=False)) is Net",
+        "out and type(torch.load('net-1.pt', weights_only=False)) is Net",
+    ),
+    "pickle": (
+        "same = [Stats, Color.RED, Color, stats, Data, Outer.Inner, Odd, fibonacci, show, Id]\n"
+        "return [pickle.loads(pickle.dumps(one)) is one for one in same]",
+        "all(out)",
+    ),
+    "import __main__": (
+        "import __main__\n"
+        "from __main__ import stats as again\n"
+        "return __main__.Stats is Stats, __main__.scale, getattr(__main__, 'Batch') is Batch, "
+        "again is stats, sys.modules['__main__'].Point is Point, globals()['Net'] is Net",
+        "out == (True, 3, True, True, True, True)",
+    ),
+    "caches": (
+        "cached().append(1)\n"
+        "kept = fibonacci.cache_parameters()\n"
+        "return fibonacci(30), kept['maxsize'], cached(), Data().whole, Data().part(2)",
+        "out == (832040, 128, [1], [3], 6) and cached() == []",
+    ),
+    "singledispatch": (
+        "return show(1), show(Stats(1)), show('x')", "out == ('int in object', 'stats', 'object')",
+    ),
+    "decorators with types": (
+        "return square(3), Id(4), square.__wrapped__(3)",
+        "out == (18, 4, 9)",
+    ),
+    "getsource": (
+        "return [inspect.getsource(one) for one in (stats, Stats.scaled, square)]",
+        "out == [inspect.getsource(one) for one in (stats, Stats.scaled, square)]",
+    ),
+    "torch.jit.script": (
+        "return (compiled(torch.ones(1)).item(), torch.jit.script(total)([1, 2]), "
+        "torch.jit.script(Net())(torch.ones(1, 2)).shape)",
+        "out == (2, 3, (1, 1))",
+    ),
+    "dataclasses": (
+        "@dataclasses.dataclass\n"
+        "class More(Stats):\n"
+        "    name: str = ''\n"
+        "return (More(1.0).scaled(), dataclasses.fields(Stats)[0].default is dataclasses.MISSING, "
+        "typing.get_type_hints(Batch)['names'])",
+        "out == (3.0, True, typing.List[str])",
+    ),
+    "a registry": (
+        "return Registered.kinds, First.__mro__[1] is Registered",
+        "out == (['first'], True)",
+    ),
+    "an own global": (
+        "global scale\n"
+        "scale = 4\n"
+        "import __main__\n"
+        "return stats(1), __main__.scale",
+        "out == (Stats(4), 4) and scale == 3",
+    ),
+}  # fmt: skip
+
+
+def launched(body, ask, num_processes=2):
+    lines = "".join(f"    {line}\n" for line in body.splitlines())
+    call = f"launch(worker, num_processes={num_processes})[0]"
+    return f"def worker():\n{lines}out = {call}\nprint(({ask}) or out)"
+
+
+@pytest.mark.parametrize("what", SAME)
+def test_as_in_the_kernel(kernel, what):
+    assert kernel.run(launched(*SAME[what])) == "True\n"
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
+def test_pools_of_a_worker(kernel, how):
+    body = (
+        f"way = multiprocessing.get_context({how!r})\n"
+        "with way.Pool(1) as pool:\n"
+        "    first = pool.map(stats, [1, 2]), pool.map(fibonacci, [9]), pool.map(square, [2])\n"
+        "with ProcessPoolExecutor(1, mp_context=way) as pool:\n"
+        "    return *first, pool.submit(stats, 3).result()\n"
+    )
+    ask = "out == ([Stats(3), Stats(6)], [34], [8], Stats(9))"
+    assert kernel.run(launched(body, ask, 1)) == "True\n"
+
+
+LOADER = """
+class Samples(torch.utils.data.Dataset):
+    def __init__(self, get):
+        self.get = get
+    def __len__(self):
+        return 4
+    def __getitem__(self, i):
+        return self.get(i)
+
+def as_batch(samples):
+    return Batch(torch.tensor(samples), ["a"])
+
+def raise_odd(i):
+    raise Odd(f"sample {i} is odd")
+
+def raise_own(i):
+    class Own(Exception):
+        pass
+    raise Own(f"sample {i} is mine")
+
+def load(get, how="fork", collate=list):
+    loader = torch.utils.data.DataLoader(
+        Samples(get), 2, num_workers=1, collate_fn=collate, multiprocessing_context=how)
+    return list(loader)
+"""
+
+
+@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
+def test_a_loader_of_a_worker_makes_batches_of_a_cells_class(kernel, how):
+    kernel.run(LOADER)
+    call = f"launch(load, int, {how!r}, as_batch, num_processes=1)"
+    ask = "all(type(one) is Batch for one in out[0]), [one.x.tolist() for one in out[0]]"
+    assert kernel.run(f"out = {call}\n{ask}") == "(True, [[0, 1], [2, 3]])"
+
+
+@pytest.mark.parametrize(
+    "get, words",
+    [
+        ("raise_odd", ["raised Odd", "sample 0 is odd"]),
+        ("raise_own", ["Own", "sample 0 is mine", "cannot be found by its name"]),
+        ("lambda i: lambda: i", ["a list, cannot be sent", "lambda"]),
+        ("lambda i: (j for j in [i])", ["a list, cannot be sent", "generator"]),
+        ("lambda i: __import__('threading').Lock()", ["a list, cannot be sent", "lock"]),
+        ("lambda i: __import__('os')._exit(3)", ["DataLoader worker", "exited unexpectedly"]),
+        ("lambda i: __import__('os').abort()", ["DataLoader worker"]),
+    ],
+)
+def test_a_loader_whose_worker_fails_is_an_error_with_its_cause(kernel, get, words):
+    kernel.run(LOADER)
+    error = kernel.error(f"launch(load, {get}, num_processes=1)")
+    assert error.startswith("LaunchError: Worker 0 of 1 raised ")
+    assert all(word in error for word in words), error
+
+
+@pytest.mark.parametrize(
+    "cell, word",
+    [
+        ("@locked\ndef f(): pass", "'lock', which the decorator locked of f uses,"),
+        ("@hidden\ndef f(): pass", "'lock', which inner in hidden uses,"),
+        ("@Retry\ndef f(): pass", "'f.lock'"),
+        ("log = Log()\ndef f(): log.file", "'log.file', which f uses,"),
+        ("config = {'log': Log()}\ndef f(): config", "\"config['log'].file\", which f uses,"),
+        ("class Shared: lock = Lock()\ndef f(): Shared()", "'Shared.lock', which f uses,"),
+        ("@functools.cache\ndef g(): lock\ndef f(): g()", "'lock', which g uses,"),
+        ("@torch.compile\ndef g(x): pass\ndef f(): g(1)", "'g', which f uses,"),
+        ("numbers = (i for i in [1])\ndef f(): next(numbers)", "'numbers', which f uses,"),
+    ],
+)
+def test_what_cannot_be_sent_is_named_by_the_readers_word(kernel, cell, word):
+    kernel.run("""
+from threading import Lock
+lock = Lock()
+def locked(fn):
+    @functools.wraps(fn)
+    def wrapper():
+        with lock: return fn()
+    return wrapper
+def hidden(fn):
+    lock = Lock()
+    def inner():
+        with lock: return fn()
+    return inner
+class Retry:
+    def __init__(self, fn): self.fn, self.lock = fn, Lock()
+    def __call__(self): return self.fn()
+class Log:
+    def __init__(self): self.file = open("log", "w")
+""")
+    error = kernel.error(f"{cell}\nlaunch(f, num_processes=1)")
+    assert error.startswith(f"TypeError: {word} is of type "), error
+
+
+def test_only_what_is_used_travels_and_only_once(kernel):
+    kernel.run("from d2lmgpu.process.sending import pickled\nlarge = torch.zeros(2_000_000)")
+    size = "len(pickled(f, {})) // 1_000_000"
+    for cell in ("def f(): return stats(1)", "def f(large): import __main__", "f = Net()"):
+        assert kernel.run(f"{cell}\n{size}") == "0"
+    several = "def g(): return large\nclass C:\n    x = large\ndef f(): return g(), large, C.x"
+    assert kernel.run(f"{several}\n{size}") == "8"
+
+
+@pytest.mark.parametrize("line", ["!echo hello", "%timeit 1", "x = !ls"])
+def test_a_line_of_the_notebook_itself_is_refused_in_words(kernel, line):
+    error = kernel.error(f"def f():\n    {line}\nlaunch(f, num_processes=1)")
+    assert "NameError: get_ipython: lines with ! or %" in error and "subprocess.run" in error
+
+
+def test_names_of_ipython_mean_what_they_do_elsewhere(kernel):
+    kernel.run("""
+def in_a_notebook():
+    try:
+        return get_ipython() is not None
+    except NameError:
+        return False
+def f():
+    display(Stats(2))
+    if in_a_notebook():
+        exit()
+    return "done"
+""")
+    assert kernel.run("launch(f, num_processes=1)") == "Stats(loss=2)\n['done']"
