@@ -201,28 +201,50 @@ SAME = {
 }  # fmt: skip
 
 
-def launched(body, ask, num_processes=2):
-    lines = "".join(f"    {line}\n" for line in body.splitlines())
-    call = f"launch(worker, num_processes={num_processes})[0]"
-    return f"def worker():\n{lines}out = {call}\nprint(({ask}) or out)"
+@pytest.fixture(scope="module")
+def results(kernel):
+    """In the kernel ``results`` is what one launch returned for all of SAME."""
+    for number, (lines, _) in enumerate(SAME.values()):
+        kernel.run(
+            f"def do_{number}():\n" + "".join(f"    {line}\n" for line in lines.splitlines())
+        )
+    kernel.run(f"every = [{', '.join(f'do_{number}' for number in range(len(SAME)))}]")
+    kernel.run("""
+import traceback
+def all_of_them():
+    told = []
+    for one in every:
+        try:
+            told.append(one())
+        except Exception:
+            told.append(traceback.format_exc())
+    return told
+results = launch(all_of_them, num_processes=2)[0]
+""")
 
 
 @pytest.mark.parametrize("what", SAME)
-def test_as_in_the_kernel(kernel, what):
-    assert kernel.run(launched(*SAME[what])) == "True\n"
+def test_as_in_the_kernel(kernel, results, what):
+    kernel.run(f"out = results[{[*SAME].index(what)}]")
+    assert kernel.run(f"({SAME[what][1]}) or print(out)") == "True"
 
 
 @pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
-def test_pools_of_a_worker(kernel, how):
-    body = (
-        f"way = multiprocessing.get_context({how!r})\n"
-        "with way.Pool(1) as pool:\n"
-        "    first = pool.map(stats, [1, 2]), pool.map(fibonacci, [9]), pool.map(square, [2])\n"
-        "with ProcessPoolExecutor(1, mp_context=way) as pool:\n"
-        "    return *first, pool.submit(stats, 3).result()\n"
-    )
-    ask = "out == ([Stats(3), Stats(6)], [34], [8], Stats(9))"
-    assert kernel.run(launched(body, ask, 1)) == "True\n"
+def test_pools_and_loaders_of_a_worker(kernel, how):
+    kernel.run(LOADER)
+    kernel.run(f"""
+def worker():
+    way = multiprocessing.get_context({how!r})
+    with way.Pool(1) as pool:
+        first = pool.map(stats, [1, 2]), pool.map(fibonacci, [9]), pool.map(square, [2])
+    with ProcessPoolExecutor(1, mp_context=way) as pool:
+        last = pool.submit(stats, 3).result()
+    return *first, last, load(int, {how!r}, as_batch)
+*out, batches = launch(worker, num_processes=1)[0]
+""")
+    assert kernel.run("out") == "[[Stats(loss=3), Stats(loss=6)], [34], [8], Stats(loss=9)]"
+    ask = "all(type(one) is Batch for one in batches), [one.x.tolist() for one in batches]"
+    assert kernel.run(ask) == "(True, [[0, 1], [2, 3]])"
 
 
 LOADER = """
@@ -252,31 +274,40 @@ def load(get, how="fork", collate=list):
 """
 
 
-@pytest.mark.parametrize("how", ["fork", "spawn", "forkserver"])
-def test_a_loader_of_a_worker_makes_batches_of_a_cells_class(kernel, how):
-    kernel.run(LOADER)
-    call = f"launch(load, int, {how!r}, as_batch, num_processes=1)"
-    ask = "all(type(one) is Batch for one in out[0]), [one.x.tolist() for one in out[0]]"
-    assert kernel.run(f"out = {call}\n{ask}") == "(True, [[0, 1], [2, 3]])"
+# what a dataset does -> words of the error
+FAILING = {
+    "raise_odd": ["Odd: ", "sample 0 is odd"],
+    "raise_own": ["Own", "sample 0 is mine", "cannot be found by its name"],
+    "lambda i: lambda: i": ["a list, cannot be sent", "lambda"],
+    "lambda i: (j for j in [i])": ["a list, cannot be sent", "generator"],
+    "lambda i: __import__('threading').Lock()": ["a list, cannot be sent", "lock"],
+    "lambda i: __import__('os')._exit(3)": ["RuntimeError: DataLoader worker", "unexpectedly"],
+    "lambda i: __import__('os').abort()": ["RuntimeError: DataLoader worker"],
+}
 
 
-@pytest.mark.parametrize(
-    "get, words",
-    [
-        ("raise_odd", ["raised Odd", "sample 0 is odd"]),
-        ("raise_own", ["Own", "sample 0 is mine", "cannot be found by its name"]),
-        ("lambda i: lambda: i", ["a list, cannot be sent", "lambda"]),
-        ("lambda i: (j for j in [i])", ["a list, cannot be sent", "generator"]),
-        ("lambda i: __import__('threading').Lock()", ["a list, cannot be sent", "lock"]),
-        ("lambda i: __import__('os')._exit(3)", ["DataLoader worker", "exited unexpectedly"]),
-        ("lambda i: __import__('os').abort()", ["DataLoader worker"]),
-    ],
-)
-def test_a_loader_whose_worker_fails_is_an_error_with_its_cause(kernel, get, words):
+@pytest.fixture(scope="module")
+def failed(kernel):
+    """In the kernel ``failed`` has the errors of one launch for all of FAILING."""
     kernel.run(LOADER)
-    error = kernel.error(f"launch(load, {get}, num_processes=1)")
-    assert error.startswith("LaunchError: Worker 0 of 1 raised ")
-    assert all(word in error for word in words), error
+    kernel.run(f"""
+getters = [{", ".join(FAILING)}]
+def each():
+    told = []
+    for get in getters:
+        try:
+            load(get)
+        except Exception as error:
+            told.append(f"{{type(error).__name__}}: {{error}}")
+    return told
+failed = launch(each, num_processes=1)[0]
+""")
+
+
+@pytest.mark.parametrize("get", FAILING)
+def test_a_loader_whose_worker_fails_is_an_error_with_its_cause(kernel, failed, get):
+    error = kernel.run(f"print(failed[{[*FAILING].index(get)}])")
+    assert all(word in error for word in FAILING[get]), error
 
 
 @pytest.mark.parametrize(
