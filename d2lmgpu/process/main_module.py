@@ -91,6 +91,11 @@ def _class(kind, make, arguments, state=None, *rest):
         return make, arguments, state, *rest
     (*_, given, _, _), (attributes, _) = arguments, state
     given["__qualname__"] = kind.__qualname__
+    for base in kind.__bases__:  # what a base class has as well, and later perhaps no more
+        same = {name: value for name, value in vars(base).items() if name not in OF_EACH_CLASS}
+        attributes.update(
+            (name, value) for name, value in same.items() if vars(kind).get(name, same) is value
+        )
     if "__slots__" in vars(kind) and not issubclass(kind, tuple):  # else it would have a dict
         given["__slots__"] = attributes.pop("__slots__")
         for name, value in list(attributes.items()):
@@ -144,6 +149,7 @@ BY_NAME = {
 }
 
 
+OF_EACH_CLASS = {"__module__", "__dict__", "__weakref__", "__slots__", "__doc__", "_abc_impl"}
 _TABLE = ChainMap(
     {
         types.CodeType: _code,

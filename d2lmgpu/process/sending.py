@@ -6,6 +6,7 @@ import dis
 import functools
 import io
 import linecache
+import os
 import sys
 import types
 
@@ -13,6 +14,8 @@ from d2lmgpu.process import main_module
 from d2lmgpu.process.main_module import MAIN, Pickler, found
 
 ANY_NAME = {MAIN, "globals"}  # code with one of these may look up any name that it has as a text
+# What has a reader's function in it.
+HOLDERS = (functools.partial, types.MethodType, type(functools.lru_cache(len)))
 # What IPython has put among a notebook's names -> what it is elsewhere.
 INSTEAD = {"get_ipython": main_module.get_ipython, "exit": sys.exit, "quit": sys.exit}
 
@@ -149,8 +152,7 @@ def pickled(fn, arguments, error=TypeError):
         given = fn.keywords | arguments if isinstance(fn, functools.partial) else arguments
         things = [("The argument {!r}", name, value) for name, value in given.items()]
         things.append(("{!r}", _called(fn), fn))
-        words, name, value = next(filter(_unsendable, things), things[-1])
-        words, value = _culprit(words, name, value, [])
+        words, value = _culprit(things)
         raise error(
             f"{words} is of type {type(value).__name__} and cannot be sent to another process "
             f"({reason}). Make it inside the function, or use numbers, arrays or names."
@@ -163,24 +165,34 @@ def _called(fn):
     return names[0] if names else getattr(fn, "__name__", type(fn).__name__)
 
 
-def _unsendable(thing):
+def _refused(value):
+    """Why ``value`` cannot be sent, None if it can."""
     try:
-        _dumps(thing[-1])
-    except Exception:
-        return True
-    return False
+        _dumps(value)
+    except Exception as reason:
+        return reason
+    return None
 
 
-def _culprit(words, name, value, seen):
-    """The smallest part of ``value`` that cannot be sent, in words, and that.
+def _culprit(things):
+    """In words the smallest part that cannot be sent of the first of ``things``, and that.
 
-    ``words`` have a place for its name, ``seen`` has the values that it is a part of.
+    They are (words, name, value), the words with a place for the name. A reader has no names for
+    the parts of what a library has made.
     """
-    seen = [*seen, value]
-    for part in _parts(words, name, value):
-        if not any(part[-1] is one for one in seen) and _unsendable(part):
-            return _culprit(*part, seen)
-    return words.format(name), value
+    words, name, value = next((thing for thing in things if _refused(thing[-1])), things[-1])
+    seen = [value]
+    while True:
+        for part in _parts(words, name, value):
+            new = not any(part[-1] is one for one in seen)
+            if new and (reason := _refused(part[-1])):
+                words, name, value = part
+                seen.append(value)
+                break
+        else:
+            return words.format(name), value
+        if isinstance(reason.__cause__, RecursionError) and not callable(value):
+            return words.format(name), value  # it has a thousand parts, one in another
 
 
 def _parts(words, name, value):
@@ -189,26 +201,34 @@ def _parts(words, name, value):
         yield from ((words, f"{name}[{key!r}]", part) for key, part in value.items())
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((words, f"{name}[{i}]", part) for i, part in enumerate(value))
-    elif not _is_of_a_library(value):
-        for function in [] if isinstance(value, type) else functions_of(value):
-            for variable, part in _variables(function).items():
-                yield f"{{!r}}, which {_user(function)} uses,", variable, part
+    elif isinstance(value, HOLDERS) or not _is_of_a_library(value):
+        functions = [] if isinstance(value, type) else functions_of(value)
+        for function in functions:
+            if not _is_of_a_library(function):
+                for variable, part in _variables(function).items():
+                    yield f"{{!r}}, which {_user(function)} uses,", variable, part
         for attribute, part in getattr(value, "__dict__", {}).items():
             yield words, f"{name}.{attribute}", part
 
 
 def _is_of_a_library(value):
-    """Whether ``value`` is a function or a class that a library has made: what it uses, too."""
+    """Whether ``value``, or its class, comes from an installed package, Python, or this one."""
     if isinstance(value, types.FunctionType):
-        return value.__globals__.get("__name__") != MAIN
-    return isinstance(value, type) and not main_module.by_value(value)
+        module = value.__globals__.get("__name__")
+    else:
+        module = getattr(value if isinstance(value, type) else type(value), "__module__", None)
+    if module == MAIN or module not in sys.modules:
+        return False
+    file = getattr(sys.modules[module], "__file__", None)
+    installed = tuple(os.path.join(prefix, "") for prefix in (sys.prefix, sys.base_prefix))
+    return file is None or file.startswith(installed) or module.startswith("d2lmgpu.")
 
 
 def _variables(function):
     """The variables outside of it that ``function`` uses, by name."""
     names = {i.argval for code in _codes(function.__code__) for i in dis.get_instructions(code)
              if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
-    own = {} if _is_of_a_library(function) else function.__globals__
+    own = function.__globals__
     found = {name: own[name] for name in names if name in own}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     found |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
