@@ -1,5 +1,7 @@
 """What a notebook's cells define works in workers as in the kernel, by name and by value."""
 
+import sys
+
 import pytest
 from kernels import Kernel
 
@@ -15,8 +17,16 @@ scale = 3
 @dataclasses.dataclass
 class Stats:
     loss: float
+    kind = "plain"
     def scaled(self):
         return self.loss * scale
+
+class Detailed(Stats):
+    kind = "plain"
+
+class Unsaved:
+    def __getstate__(self):
+        raise OSError("its file has gone")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Batch:
@@ -187,6 +197,15 @@ SAME = {
         "typing.get_type_hints(Batch)['names'])",
         "out == (3.0, True, typing.List[str])",
     ),
+    "a class and its base": (
+        "Stats.kind = 'changed'\n"
+        "return Detailed.kind, 'kind' in vars(Detailed), Detailed(1).scaled()",
+        "out == ('plain', True, 3) and Stats.kind == 'plain'",
+    ),
+    "a class of which an object is returned": (
+        "Stats.kind = 'changed'\nreturn Stats(1)",
+        "type(out) is Stats and Stats.kind == 'plain' and out.scaled() == 3",
+    ),
     "a registry": (
         "return Registered.kinds, First.__mro__[1] is Registered",
         "out == (['first'], True)",
@@ -280,6 +299,7 @@ FAILING = {
     "raise_own": ["Own", "sample 0 is mine", "cannot be found by its name"],
     "lambda i: lambda: i": ["a list, cannot be sent", "lambda"],
     "lambda i: (j for j in [i])": ["a list, cannot be sent", "generator"],
+    "lambda i: Unsaved()": ["a list, cannot be sent", "its file has gone"],
     "lambda i: __import__('threading').Lock()": ["a list, cannot be sent", "lock"],
     "lambda i: __import__('os')._exit(3)": ["RuntimeError: DataLoader worker", "unexpectedly"],
     "lambda i: __import__('os').abort()": ["RuntimeError: DataLoader worker"],
@@ -346,6 +366,78 @@ class Log:
 """)
     error = kernel.error(f"{cell}\nlaunch(f, num_processes=1)")
     assert error.startswith(f"TypeError: {word} is of type "), error
+
+
+SSH = f"""#!{sys.executable}
+import os, sys
+environ = dict(os.environ, SSH_CONNECTION="127.0.0.1 5 127.0.0.1 22")
+os.execve("/bin/sh", ["sh", "-c", sys.argv[-1]], environ)
+"""
+ELSEWHERE = """
+import os
+def tried():
+    import __main__
+    assert __main__.Stats is Stats and fibonacci(20) == 6765 and show(1) == "int in object"
+    assert type(pickle.loads(pickle.dumps(Stats(1)))) is Stats
+    assert "scale" in inspect.getsource(stats)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        assert pool.map(stats, [1]) == [Stats(3)]
+    return Stats(2)
+"""
+# where else a function runs -> the cell, and what it shows
+PLACES = {
+    "a host": (
+        "os.environ['PATH'] = os.getcwd() + os.pathsep + os.environ['PATH']\n"
+        "launch(tried, hosts=['a'], num_processes=1)",
+        "[Stats(loss=2)]",
+    ),
+    "the lab": (
+        "from types import SimpleNamespace\n"
+        "from d2lmgpu.lab.runner import Runner, end_spare\n"
+        "def train(num_gpus, batch_size, lr):\n"
+        "    assert launch(tried, num_processes=1) == [tried()]\n"
+        "    return SimpleNamespace(num_samples=1, accuracies=[1.0], seconds=[1])\n"
+        "ends = []\n"
+        "runner = Runner(on_end=ends.append)\n"
+        "runner.start(train, (), num_gpus=1, batch_size=8, lr=0.1)\n"
+        "runner.wait(80), end_spare()\n"
+        "ends[0].status, ends[0].message",
+        "('finished', 'Finished.')",
+    ),
+    "an exercise": (
+        "from d2lmgpu.course.exercises.checking import check\n"
+        "def combine(means, sizes):\n"
+        "    assert tried() == Stats(2)\n"
+        "    return sum(m * s for m, s in zip(means, sizes) if s > 0) / sum(sizes)\n"
+        "bool(check('combine', combine, seeds=[0], seconds=80)) or _",
+        "True",
+    ),
+    "explain": (
+        "from d2lmgpu.watch.explain import explain\n"
+        "def train():\n"
+        "    assert tried() == Stats(2)\n"
+        "    net = Net()\n"
+        "    optimizer = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "    for _ in range(40):\n"
+        "        optimizer.zero_grad()\n"
+        "        net(torch.ones(8, 2)).sum().backward()\n"
+        "        for parameter in net.parameters():\n"
+        "            dist.all_reduce(parameter.grad)\n"
+        "        optimizer.step()\n"
+        "explain(train, num_gpus=2) is not None",
+        "True",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_wherever_a_function_runs(kernel, place):
+    ssh = kernel.folder / "ssh"
+    ssh.write_text(SSH)
+    ssh.chmod(0o755)
+    kernel.run(ELSEWHERE)
+    cell, shown = PLACES[place]
+    assert kernel.run(cell) == shown
 
 
 def test_only_what_is_used_travels_and_only_once(kernel):
