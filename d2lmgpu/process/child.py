@@ -158,8 +158,10 @@ def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
     They speak to each other through the network ``interface``: by default neither they nor a store
     of theirs can be seen from outside. None leaves the choice to gloo and NCCL.
     """
-    # Python's own first, so that nothing beside the notebook is taken for one of its modules.
-    path = [STANDARD, os.path.join(STANDARD, "lib-dynload"), *filter(None, map(str, sys.path))]
+    # What was added to the path since this process began comes after Python's own, so that nothing
+    # beside the notebook is taken for one of its modules.
+    path = [os.environ.get("PYTHONPATH"), STANDARD, os.path.join(STANDARD, "lib-dynload")]
+    path = filter(None, [*path, *map(str, sys.path)])
     environ = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)}
     if interface:
         environ |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}

@@ -70,7 +70,7 @@ def test_a_checked_machine_is_recorded(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("D2LMGPU_DEVICES", "gpu")
     put_in = "import gpu_stand_in as s; s.put_in('torch', 2, setattr)"
     (tmp_path / "sitecustomize.py").write_text(put_in)
-    monkeypatch.syspath_prepend(tmp_path)  # launch hands the path on to its workers
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)  # of launch's workers, too
     gpu_stand_in.put_in("torch", 2, monkeypatch.setattr)
     monkeypatch.setattr(gpu_check, "ELEMENTS", 1000)
     monkeypatch.chdir(tmp_path)

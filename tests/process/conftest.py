@@ -1,5 +1,6 @@
 """Four devices, and the traces of the processes that a test starts on them."""
 
+import os
 import tempfile
 
 import gpu_stand_in
@@ -29,7 +30,7 @@ def gpus(traces, monkeypatch, tmp_path):
     def see(n, choice, more=""):
         put_in = f"import gpu_stand_in as s; s.put_in('torch', {n}, setattr)\n{more}"
         (tmp_path / "sitecustomize.py").write_text(put_in)
-        monkeypatch.syspath_prepend(tmp_path)  # launch hands the path on
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)  # launch hands it on
         monkeypatch.setenv("D2LMGPU_DEVICES", choice)
         gpu_stand_in.put_in("torch", n, monkeypatch.setattr)
 

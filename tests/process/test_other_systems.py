@@ -109,7 +109,7 @@ def test_launch_without_what_only_linux_has(traces, monkeypatch, tmp_path):
     """No prctl and no /proc, as on macOS: ranks still meet, and their groups still end."""
     elsewhere = "import d2lmgpu.process.supervisor as s; s.LINUX = False"
     (tmp_path / "sitecustomize.py").write_text(elsewhere)
-    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
     assert launch(fails_on_rank_1, False, num_processes=2) == [0, 1]
     traces.assert_none(seconds=5)
     with pytest.raises(LaunchError, match="Worker 1 of 2 raised ValueError: on purpose"):

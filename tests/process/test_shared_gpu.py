@@ -59,6 +59,31 @@ def test_ranks_with_a_gpu_each_ask_for_nccl(gpus):
         launch(where, num_processes=3)
 
 
+OVER_GLOO = """
+from torch import distributed
+meet = distributed.init_process_group
+def over_gloo(backend, device_id, **rest):
+    meet("gloo", **rest)
+distributed.init_process_group = over_gloo
+"""
+
+
+@pytest.mark.parametrize("ends", ["itself", "and joins anew", "not"])
+def test_a_function_may_leave_the_group_that_launch_would_leave(gpus, traces, ends):
+    def worker(ends):
+        from torch import distributed as dist
+
+        if ends != "not":
+            dist.destroy_process_group()
+        if ends == "and joins anew":
+            dist.init_process_group("gloo", None, store=dist.HashStore(), rank=0, world_size=1)
+        return "done"
+
+    gpus(2, "gpu:2", OVER_GLOO)
+    assert launch(worker, ends, num_processes=2) == ["done"] * 2
+    traces.assert_none(seconds=5)
+
+
 def test_the_lab_goes_past_the_one_gpu_and_calls_it_simulated(gpus, monkeypatch, tmp_path):
     def train(num_gpus, batch_size, lr):
         from types import SimpleNamespace
