@@ -1,7 +1,12 @@
 """What processes print, in bounded memory: its beginning and its end, and how much was between."""
 
 import codecs
+import os
+import time
 
+TAIL = 20_000  # bytes: of an output its end, as a rule
+LONGEST = 1 << 20  # bytes of a line that are kept
+BURST, RATE = 4 << 20, 50_000  # bytes that are shown at once, and a second for ever
 CONTINUED = bytes(range(0x80, 0xC0))  # these only go on with a character of UTF-8
 
 
@@ -41,3 +46,60 @@ def cut(text: str, head: int, tail: int) -> str:
     bounded = Bounded(head, tail)
     bounded.add(text.encode(errors="replace"))
     return bounded.text()
+
+
+def end_of_file(path, most=TAIL) -> str:
+    """The last ``most`` bytes of a file, and how many there were before them."""
+    with open(path, "rb") as file:
+        before = max(0, os.fstat(file.fileno()).st_size - most)
+        file.seek(before)
+        end = Bounded(0, most)
+        end.add(file.read(most))
+    end.size += before
+    return end.text()
+
+
+class Lines:
+    """Cuts bytes that come in pieces into lines; of one above ``LONGEST`` a part is kept."""
+
+    def __init__(self):
+        self._rest = b""
+
+    def __call__(self, data: bytes):
+        """The lines that end in ``data``, without those that are empty."""
+        *lines, rest = (self._rest + data).split(b"\n")
+        self._rest = rest[:LONGEST]
+        return filter(None, lines)
+
+
+class Shown:
+    """Shows what is printed as it comes, by ``show(text)``; of a flood not more than can be read.
+
+    That is a notebook that takes all the memory of a browser, and a file that nobody can open. So
+    ``BURST`` bytes are shown at once and ``RATE`` bytes a second; of more the end, later or by
+    ``close``, and how much was left out.
+    """
+
+    def __init__(self, show, clock=time.monotonic):
+        self._show, self._clock = show, clock
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._room, self._at, self._held = BURST, clock(), None
+
+    def __call__(self, data: bytes):
+        now = self._clock()
+        self._room, self._at = min(BURST, self._room + RATE * (now - self._at)), now
+        if self._held is None and len(data) <= self._room:
+            self._room -= len(data)
+            self._show(self._decode(data))
+        else:
+            self._held = self._held or Bounded(0, TAIL)
+            self._held.add(data)
+            if self._room > 2 * TAIL:
+                self._room -= 2 * TAIL
+                self.close()
+
+    def close(self):
+        """Show what was held back."""
+        if self._held is not None:
+            self._show(self._held.text())
+        self._held = None

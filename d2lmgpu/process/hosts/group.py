@@ -159,7 +159,7 @@ class Hosts:
                 link.send(frames.JOB, piece)
             link.send(frames.START)
 
-    def read(self, on_event, on_output):
+    def read(self, on_event, on_output, on_errors):
         """Hand on events and output until all hosts are done, or one has failed; the last event.
 
         As ``Child.read``, with the codes of all processes, and ``lost``: why, by host.
@@ -174,6 +174,8 @@ class Hosts:
                 break
             if kind == frames.OUTPUT:
                 on_output(content)
+            elif kind == frames.ERRORS:
+                on_errors(content)
             elif kind == frames.EVENT:
                 on_event(json.loads(content))
             elif kind == frames.DONE:
@@ -199,6 +201,10 @@ class Hosts:
     def left(self, name):
         """The content of a file that the workers have left on their hosts, None without one."""
         return bytes(self._files[name]) if name in self._files else None
+
+    def log(self, name):
+        """The end of a file that they have printed to, as text; None without one."""
+        return self._files[name].decode(errors="replace") if name in self._files else None
 
     def _note_end(self, link, told, end):
         """Add what a host told at its end, None if it told nothing; whether it has failed."""
