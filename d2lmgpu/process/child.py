@@ -13,7 +13,7 @@ import threading
 from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
-from d2lmgpu.process.output import Lines, end_of_file
+from d2lmgpu.process.output import Lines, end_of
 from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import PythonError
 from d2lmgpu.process.supervisor import remove
@@ -147,8 +147,9 @@ class Child:
 
     def log(self, name):
         """The end of a file that the workers have printed to, as text; None without one."""
-        with contextlib.suppress(FileNotFoundError):
-            return end_of_file(self.folder / name)
+        with contextlib.suppress(FileNotFoundError), open(self.folder / name, "rb") as file:
+            return end_of(file)
+        return None
 
     def close(self):
         """End whatever still runs, and return once no process and no file of it is left."""
@@ -208,6 +209,15 @@ def _kept():
     return {variable: os.environ.get(variable) or str(cache() / "compiled")}
 
 
+def _cpu_time():
+    """That the CPU time which a process may use was used up, where there is a limit."""
+    import resource  # which Windows lacks
+
+    limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    known = limit != resource.RLIM_INFINITY
+    return f"its {limit} s of CPU time were used up (ulimit -t) or " if known else ""
+
+
 def end_in_words(code):
     """How a worker ended with the exit code ``code`` and without a word of its own."""
     if code >= 0:
@@ -215,7 +225,10 @@ def end_in_words(code):
     known = -code in set(signal.Signals)  # Python has no names for the real-time signals
     words = f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
     if code == -signal.SIGKILL:
-        words += ": mostly by the system, if memory ran out (try a smaller batch or fewer devices)"
+        words += f": mostly by the system, if {_cpu_time()}memory ran out (try a smaller batch or "
+        words += "fewer devices)"
+    elif code == -signal.SIGXCPU:
+        words += ": its CPU time was used up (ulimit -t)"
     elif known and signal.Signals(-code).name in CRASHES:
         words += ": it crashed in compiled code"
     return words

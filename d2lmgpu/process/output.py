@@ -48,14 +48,12 @@ def cut(text: str, head: int, tail: int) -> str:
     return bounded.text()
 
 
-def end_of_file(path, most=TAIL) -> str:
-    """The last ``most`` bytes of a file, and how many there were before them."""
-    with open(path, "rb") as file:
-        before = max(0, os.fstat(file.fileno()).st_size - most)
-        file.seek(before)
-        end = Bounded(0, most)
-        end.add(file.read(most))
-    end.size += before
+def end_of(file) -> str:
+    """The last bytes of a file that is open, and how many there were before them."""
+    end = Bounded(0, TAIL)
+    end.size = max(0, os.fstat(file.fileno()).st_size - TAIL)
+    file.seek(end.size)
+    end.add(file.read(TAIL))
     return end.text()
 
 
