@@ -38,7 +38,8 @@ class Bounded:
         head = decoder.decode(self._head)  # without a character that was cut in two
         tail = tail[:3].lstrip(CONTINUED) + tail[3:]
         kept = len(self._head) - len(decoder.getstate()[0]) + len(tail)
-        return f"{head}\n[… {self.size - kept:,} bytes left out …]\n{tail.decode(errors='replace')}"
+        between = f"[… {self.size - kept:,} bytes left out …]"
+        return "\n".join(filter(None, (head, between, tail.decode(errors="replace"))))
 
 
 def cut(text: str, head: int, tail: int) -> str:
@@ -81,14 +82,14 @@ class Shown:
     def __init__(self, show, clock=time.monotonic):
         self._show, self._clock = show, clock
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._room, self._at, self._held = BURST, clock(), None
+        self._room, self._at, self._held, self._in_line = BURST, clock(), None, False
 
     def __call__(self, data: bytes):
         now = self._clock()
         self._room, self._at = min(BURST, self._room + RATE * (now - self._at)), now
         if self._held is None and len(data) <= self._room:
             self._room -= len(data)
-            self._show(self._decode(data))
+            self._put(self._decode(data))
         else:
             self._held = self._held or Bounded(0, TAIL)
             self._held.add(data)
@@ -99,5 +100,9 @@ class Shown:
     def close(self):
         """Show what was held back."""
         if self._held is not None:
-            self._show(self._held.text())
+            self._put("\n" * self._in_line + self._held.text())
         self._held = None
+
+    def _put(self, text):
+        self._in_line = not text.endswith("\n")
+        self._show(text)

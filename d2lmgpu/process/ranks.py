@@ -263,7 +263,8 @@ def meeting_place(job):
     if job["store"]:
         address, port = job["store"]
         return TCPStore(address, port, is_master=False, wait_for_workers=False)
-    return FileStore(f"{job['files']}/store", job["world_size"])
+    # As bytes: under LC_ALL=C its name may be no text of UTF-8.
+    return FileStore(os.fsencode(job["files"] / "store"), job["world_size"])
 
 
 if __name__ == "__main__":
