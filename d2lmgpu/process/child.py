@@ -126,15 +126,17 @@ class Child:
                         selector.unregister(key.fileobj)
                         continue
                     for found in readers[key.fileobj](data) or ():
-                        event = _parsed(found)
+                        other, event = _parsed(found)
+                        if other:
+                            on_output(f"not an event: {other[:200]!r}\n".encode())
                         if event is None:
-                            on_output(f"not an event: {found[:200]!r}\n".encode())
-                        elif event["event"] == "exit":
+                            continue
+                        if event["event"] == "exit":
                             for pipe in filter(None, (self._output, self._errors)):
                                 _drain(pipe, readers[pipe])
                             return event
                         elif event["event"] == "left":
-                            self._left[event["name"]] = found
+                            self._left[event["name"]] = json.dumps(event).encode()
                         else:
                             on_event(event)
         return {"event": "exit", "codes": None, "supervisor": None}
@@ -196,11 +198,16 @@ def _drain(pipe, hand_on):
 
 
 def _parsed(line):
-    with contextlib.suppress(ValueError):
-        event = json.loads(line)
-        if isinstance(event, dict) and "event" in event:
-            return event
-    return None  # a worker wrote into the pipe itself
+    """What of a line is no event, as a worker wrote into the pipe itself, and the event, or None.
+
+    That may have no end of a line: then an event follows in the same one.
+    """
+    for begin in (0, max(0, line.rfind(b'{"event": '))):
+        with contextlib.suppress(ValueError):
+            event = json.loads(line[begin:])
+            if isinstance(event, dict) and "event" in event:
+                return line[:begin], event
+    return line, None
 
 
 def _kept():

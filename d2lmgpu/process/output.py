@@ -59,7 +59,7 @@ def end_of(file) -> str:
 
 
 class Lines:
-    """Cuts bytes that come in pieces into lines; of one above ``LONGEST`` a part is kept."""
+    """Cuts bytes that come in pieces into lines; of one above ``LONGEST`` the end is kept."""
 
     def __init__(self):
         self._rest = b""
@@ -67,7 +67,7 @@ class Lines:
     def __call__(self, data: bytes):
         """The lines that end in ``data``, without those that are empty."""
         *lines, rest = (self._rest + data).split(b"\n")
-        self._rest = rest[:LONGEST]
+        self._rest = rest[-LONGEST:]
         return filter(None, lines)
 
 

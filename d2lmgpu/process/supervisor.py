@@ -119,8 +119,7 @@ def _wake_at_an_end():
 
 def _report(events, event="exit", **fields):
     with contextlib.suppress(BrokenPipeError):
-        # A worker may have written into the pipe itself, without the end of a line.
-        os.write(events, b"\n" + json.dumps({"event": event, **fields}).encode() + b"\n")
+        os.write(events, json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
 def see_to_the_end(workers, guarded, events, folder, servers=()):
