@@ -50,7 +50,7 @@ class Child:
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             try:
                 self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
-                ours.callback(shutil.rmtree, self.folder, ignore_errors=True)
+                ours.callback(remove, self.folder)
                 self.environ = {"TMPDIR": str(self.folder), **_kept(), **environ}
                 life, self._life = _pipe(theirs, ours, writes=True)
                 job, self._job = _pipe(theirs, ours, writes=True)
