@@ -76,7 +76,10 @@ class Child:
         return self._process.pid
 
     def send(self, job: bytes):
-        """Give the workers their job, from a thread: a large one waits until it is read."""
+        """Give the workers their job, from a thread: a large one waits until it is read.
+
+        Raises PythonError where no thread can be started.
+        """
 
         def write():
             with contextlib.suppress(OSError, ValueError), self._job:  # their exit says why
@@ -84,7 +87,10 @@ class Child:
                 while rest:
                     rest = rest[self._job.write(rest) :]
 
-        threading.Thread(target=write, daemon=True, name="job").start()
+        try:
+            threading.Thread(target=write, daemon=True, name="job").start()
+        except RuntimeError as error:
+            raise PythonError(f"No worker can get its job: {error}.") from error
 
     def interrupt(self):
         """Raise KeyboardInterrupt in the workers."""
