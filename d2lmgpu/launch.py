@@ -6,10 +6,11 @@ that imports the framework, and that one forks the workers: see ``process.superv
 imported here but for the store in which the workers of several hosts meet.
 """
 
-import codecs
 import os
 import pickle
+import sys
 
+from d2lmgpu.machine import devices
 from d2lmgpu.machine.checks import is_count, is_list
 from d2lmgpu.process import roles
 from d2lmgpu.process.child import check_forks, start_ranks
@@ -18,6 +19,7 @@ from d2lmgpu.process.failures import LaunchError, results
 from d2lmgpu.process.hosts.group import Hosts
 from d2lmgpu.process.hosts.slurm import Slurm
 from d2lmgpu.process.hosts.ssh import Ssh
+from d2lmgpu.process.output import TAIL, Bounded, Shown
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
 
@@ -32,7 +34,8 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     worker ``torch.distributed`` is initialised: NCCL where each has a GPU of its own, else gloo (on
     the CPU, where each worker computes with one thread, and on a shared GPU). So
     ``dist.get_rank()`` is its number, and ``d2l.try_gpu`` of its rank on its host is its device.
-    What rank 0 prints appears line by line; the other ranks' output is shown only with an error.
+    What rank 0 prints appears line by line, on standard output or standard error as there (of a
+    flood a part); the end of the other ranks' output is shown only with an error.
 
     ``hosts`` lists names that ssh reaches without a password, or is a ``Slurm`` that says which
     nodes to ask for: then ``num_processes`` run on each, the first ranks on the first host. Each
@@ -44,11 +47,11 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     scheduler run for as long as the workers do. MXNet takes the hosts in another order, by their
     addresses.
 
-    Raises ValueError for ``num_processes`` or ``num_servers`` below 1, on Windows, and for hosts
-    that are none or named twice, TypeError for what cannot be sent to another process, and
-    LaunchError if a worker or what serves it raises, is killed or ends without a result, a host
-    does not answer or is lost, or Slurm refuses the nodes or takes them away. However it ends, no
-    process, port or file is left behind.
+    Raises ValueError for ``num_processes`` or ``num_servers`` below 1 or above 128, for hosts that
+    are none or named twice, on Windows, and where no process can be started, TypeError for what
+    cannot be sent to another process, and LaunchError if a worker or what serves it raises, is
+    killed or ends without a result, a host does not answer or is lost, or Slurm refuses the nodes
+    or takes them away. However it ends, no process, port or file is left behind.
     """
     global _prepared
     check_forks()
@@ -60,6 +63,9 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     if not (hosts is None or isinstance(hosts, Slurm)):
         _check_hosts(hosts)
     number, servers = int(num_processes), int(num_servers or 0)
+    if max(number, servers) > devices.MOST:
+        name = "num_processes" if number > devices.MOST else "num_servers"
+        raise devices.DeviceError(f"{name}={max(number, servers)}: give at most {devices.MOST}.")
     call = pickled(fn, dict(enumerate(args, 1)))
     if isinstance(hosts, Slurm):
         with hosts.allocation(number) as way:
@@ -77,7 +83,14 @@ def _run(child, call, number, servers):
     """What the workers of ``child`` return, ``number`` of them on each host."""
     names = roles.on_host(0, 1, number, servers)
     num_hosts = len(child.processes) if isinstance(child, Hosts) else 1
-    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    shown = Shown(lambda text: print(text, end="", flush=True))
+    errors = Shown(lambda text: print(text, end="", flush=True, file=sys.stderr))
+    said = Bounded(0, TAIL)  # on standard error
+
+    def on_errors(data):
+        said.add(data)
+        errors(data)
+
     try:
         job = {"call": call, "num_processes": number, "num_servers": servers, "processes": names,
                "world_size": number * num_hosts, "address": roles.LOOPBACK,
@@ -85,10 +98,13 @@ def _run(child, call, number, servers):
         child.send(pickle.dumps(job))
         end = child.read(
             on_event=lambda event: child.finish() if event["event"] == "done" else pass_on(event),
-            on_output=lambda output: print(decode(output), end="", flush=True),
+            on_output=shown,
+            on_errors=on_errors,
         )
+        shown.close()
+        errors.close()
         processes = child.processes if isinstance(child, Hosts) else {None: names}
-        return results(child.left, roles.in_words(processes), end)
+        return results(child, roles.in_words(processes), end, said.text())
     finally:
         child.close()
 

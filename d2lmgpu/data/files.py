@@ -15,6 +15,7 @@ from d2lmgpu.data.download import download
 from d2lmgpu.machine.saving import save
 
 SYSTEM = Path("/usr/share/datasets")  # of Debian's package dataset-fashion-mnist
+LONG = 200  # letters of a folder that an error shows
 FILES = (
     "train-images-idx3-ubyte",
     "train-labels-idx1-ubyte",
@@ -91,15 +92,18 @@ def locate(data_set, given, cache_folder):
     it is set nothing else is searched, and DataError is raised if it lacks a file.
     """
     if given:
-        folder = Path(given).expanduser()
-        if (folder / data_set.name).is_dir():
+        shown = f"D2LMGPU_DATA={_short(given)}"
+        remedy = f"{data_set.how_to_get} Or unset it, to search elsewhere."
+        try:
+            folder = Path(given).expanduser()
+        except RuntimeError as error:  # ~ and the name of nobody
+            raise DataError(f"{shown}: there is no such user's folder. {remedy}") from error
+        if os.path.isdir(folder / data_set.name):
             folder = folder / data_set.name
         paths = _paths(folder)
         if None in paths:
-            raise DataError(
-                f"D2LMGPU_DATA={given}: there is no {FILES[paths.index(None)]}, plain or .gz, in "
-                f"{folder}. {data_set.how_to_get} Or unset it, to search elsewhere."
-            )
+            missing, where = FILES[paths.index(None)], _short(str(folder))
+            raise DataError(f"{shown}: there is no {missing}, plain or .gz, in {where}. {remedy}")
         return f"D2LMGPU_DATA ({folder})", paths
     # torchvision's folders: its documentation says root="data", d2l says "../data".
     torchvision = Path(data_set.title.replace("-", ""), "raw")
@@ -115,6 +119,10 @@ def locate(data_set, given, cache_folder):
         if None not in paths:
             return f"{where} ({folder})", paths
     return None
+
+
+def _short(path):
+    return path if len(path) <= LONG else f"{path[:LONG]}… ({len(path)} letters)"
 
 
 def _paths(folder):

@@ -1,30 +1,11 @@
 """Batches from arrays that stay in memory, in an order set by a seed."""
 
-import os
-
 import numpy as np
 
 from d2lmgpu.machine.checks import is_count
+from d2lmgpu.machine.seed import current_seed
 from d2lmgpu.process import lanes
 from d2lmgpu.process.events import report
-
-SEED = "D2LMGPU_SEED"
-
-
-def set_seed(n: int) -> None:
-    """Set the seed, 0 to 2**32 - 1, from which every later ``DataIter`` draws its order.
-
-    It stands in the environment, so that processes which are started later have it, too.
-    """
-    os.environ[SEED] = str(n)
-
-
-def current_seed() -> int:
-    """The seed that ``set_seed`` has set, here or in the process that started this one; else 0."""
-    value = os.environ.get(SEED, "0")
-    if not value.isdecimal() or int(value) >= 2**32:
-        raise ValueError(f"{SEED}={value!r}: give a whole number from 0 to 2**32 - 1.")
-    return int(value)
 
 
 class DataIter:

@@ -1,20 +1,23 @@
 """How a run ended: the numbers that ``train`` returned, and its end in words."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Set
+from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, fields
+from math import inf
 
 from d2lmgpu.machine.checks import is_real
 from d2lmgpu.process.child import end_in_words
+from d2lmgpu.process.output import cut
 from d2lmgpu.records.run import Run
 
 CONTROL = re.compile(r"[^\n\t -~\u00a0-\U0010ffff]")
-LINES = 25
+LINES, LINE = 25, 400  # of the log, and the bytes of each at its head and its tail
+ROUNDING = 1e-6  # by which a mean of float32 may be above 1
 MISSING = {"num_samples": None, "accuracies": [], "seconds": []}
 ALLOWED = (
     "The lab takes nothing (None), or an object or a dict with num_samples, accuracies and "
-    "seconds, such as a Run: num_samples is a whole number above 0; accuracies and seconds have "
-    "one number an epoch, finite and not below 0."
+    "seconds, such as a Run: num_samples is a whole number above 0; accuracies and seconds are "
+    "lists of one number an epoch, finite and not below 0, and accuracies are not above 1."
 )
 KNOWN = {field.name for field in fields(Run)}  # the lab knows the others already
 
@@ -54,10 +57,12 @@ def outcome_of_return(returned):
     for name, missing in MISSING.items():
         value = given.get(name, missing)
         try:
-            numbers[name] = count(value) if name == "num_samples" else one_an_epoch(value)
+            most = 1 if name == "accuracies" else inf
+            numbers[name] = count(value) if name == "num_samples" else one_an_epoch(value, most)
         except Exception as error:
-            value = f"{value!r:.200}"
-            return failed(f"train returned {name}={value}, which cannot be: {error} {ALLOWED}")
+            value = cut(f"{value!r}", 200, 100)
+            why = f"{str(error).rstrip('.')}."  # it may be Python's or NumPy's
+            return failed(f"train returned {name}={value}, which cannot be: {why} {ALLOWED}")
     note = ""
     if left := [str(name) for name in given if name not in KNOWN]:
         note = f"Of the dict that train returned, {', '.join(left)} is not shown. {ALLOWED}"
@@ -68,7 +73,8 @@ def outcome_of_return(returned):
 
 def failed(message, traceback=""):
     """The ``outcome`` event of a run that failed."""
-    return {"status": "failed", "message": message[:2000], "traceback": traceback[-8000:]}
+    message = cut(message, 6000, 6000)  # which may be that of a LaunchError
+    return {"status": "failed", "message": message, "traceback": traceback}
 
 
 def count(value):
@@ -80,13 +86,18 @@ def count(value):
     return int(value)
 
 
-def one_an_epoch(values):
-    """Numbers of the epochs, as Python's own."""
+def one_an_epoch(values, most):
+    """Numbers of the epochs, as Python's own, of which none is above ``most``."""
     if isinstance(values, (Mapping, Set)):
         raise TypeError(f"a {type(values).__name__} has no order of epochs.")
+    if not isinstance(values, Iterable):
+        raise TypeError("it is no list.")
     numbers = [float(value + 0.0) for value in values]  # no text, which float would read
     if wrong := [number for number in numbers if not is_real(number, 0)]:
         raise ValueError(f"{wrong[0]} is not finite or below 0.")
+    if wrong := [number for number in numbers if number > most + ROUNDING]:
+        per_cent = f": give {wrong[0] / 100:g} for {wrong[0]:g} %" if wrong[0] <= 100 else ""
+        raise ValueError(f"{wrong[0]:g} is above {most}{per_cent}.")
     return numbers
 
 
@@ -94,7 +105,7 @@ def outcome_of(events, why, log):
     """The Outcome of a worker that has ended.
 
     ``events`` has the last event of each name, ``why`` is the sentence of whoever stopped the run,
-    ``log`` the bytes that it printed last.
+    ``log`` what it printed last.
     """
     own, code = events.get("outcome", {}), events["exit"]["code"]
     log = readable(log)
@@ -114,6 +125,6 @@ def outcome_of(events, why, log):
 
 
 def readable(log):
-    """The last lines of what a run printed, whatever bytes it printed."""
-    text = log.decode(errors="replace").replace("\r\n", "\n").replace("\r", "\n")
-    return "\n".join(CONTROL.sub("\ufffd", text).rstrip().split("\n")[-LINES:])
+    """The last lines of what a run printed, whatever it printed; of long lines a part."""
+    text = CONTROL.sub("\ufffd", log.replace("\r\n", "\n").replace("\r", "\n")).rstrip()
+    return "\n".join(cut(line, LINE, LINE) for line in text.split("\n")[-LINES:])

@@ -6,9 +6,8 @@ import traceback
 from collections import deque
 
 from d2lmgpu.process.child import ONE_WORKER, Child
+from d2lmgpu.process.output import TAIL, Bounded
 from d2lmgpu.process.settings import python_of, run_module
-
-LOG_SIZE = 20_000  # bytes of the log that are kept
 
 
 class WorkerProcess(Child):
@@ -19,7 +18,7 @@ class WorkerProcess(Child):
     """
 
     def __init__(self, modules):
-        self.modules, self.log, self.ended = modules, b"", False
+        self.modules, self.log, self.ended = modules, Bounded(0, TAIL), False
         self._told = deque(maxlen=10)  # all that a spare says; later nobody asks for it
         self._listeners, self._listening = [], threading.RLock()
         backend = next((name for name in modules if name != "launch"), None)
@@ -43,7 +42,7 @@ class WorkerProcess(Child):
         self.send(job)
 
     def _listen(self):
-        end = self.read(self._tell, self._log)
+        end = self.read(self._tell, self.log.add)
         self.close()
         self.ended = True
         self._tell({"event": "exit", "code": end["codes"] and end["codes"][0]})
@@ -55,7 +54,4 @@ class WorkerProcess(Child):
                 try:
                     listener(event)
                 except Exception:  # a picture that cannot be drawn must not end the reading
-                    self._log(traceback.format_exc().encode())
-
-    def _log(self, data):
-        self.log = (self.log + data)[-LOG_SIZE:]
+                    self.log.add(traceback.format_exc().encode())

@@ -80,7 +80,7 @@ class Runner:
         job = outcome = None
         try:  # here: MXNet's NumPy semantics are a thread's own, and no cell runs meanwhile
             job = make_job(fn, arguments)
-        except JobError as error:
+        except (JobError, PythonError) as error:
             outcome = Outcome("failed", str(error))
         mxnet = sys.modules.get("mxnet")
         if mxnet and mxnet.util.is_np_shape() and "mxnet" not in modules:
@@ -137,7 +137,8 @@ class Runner:
         events, over = {}, self._over
 
         def on_event(event):
-            events[event["event"]] = event
+            if event["event"] in ("outcome", "exit"):
+                events[event["event"]] = event
             if event["event"] == "exit":
                 over.set()
             else:
@@ -154,4 +155,4 @@ class Runner:
                 self._why += " It did not end by itself, so its processes were killed."
             worker.kill()
             worker.thread.join()
-        return outcome_of(events, self._why, worker.log)
+        return outcome_of(events, self._why, worker.log.text())

@@ -9,7 +9,6 @@ import os
 import pickle
 import signal
 import sys
-import traceback
 
 from d2lmgpu import launch
 from d2lmgpu.data import files
@@ -19,6 +18,7 @@ from d2lmgpu.machine.cache import cache
 from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.main_module import received
+from d2lmgpu.process.raised import told
 from d2lmgpu.process.settings import take_on, variable_of
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
@@ -92,13 +92,12 @@ def train(job, backend):
 
 def failure(error, what):
     """``error`` in words, and its traceback from the reader's own code on."""
-    name, frames = type(error).__name__, error.__traceback__
-    while frames and frames.tb_frame.f_code.co_filename == __file__:
-        frames = frames.tb_next
-    message = f"{what} {name}: {error}"
-    if isinstance(error, MemoryError) or any(s in str(error).lower() for s in OUT_OF_MEMORY):
+    raised = told(error, __file__)
+    said, message = raised["error"], f"{what} {raised['error']}"
+    if isinstance(error, MemoryError) or any(s in said.lower() for s in OUT_OF_MEMORY):
+        name = type(error).__name__
         message = f"The run ran out of memory ({name}). Try a smaller batch or fewer devices."
-    return failed(message, "".join(traceback.format_exception(type(error), error, frames)))
+    return failed(message, raised["traceback"])
 
 
 if __name__ == "__main__":

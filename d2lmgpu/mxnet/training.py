@@ -5,7 +5,7 @@ from mxnet import autograd, gluon, np
 
 from d2lmgpu.backend.functions import accuracy_function, balancing_function, loading_functions
 from d2lmgpu.collectives.execution import shard_sizes
-from d2lmgpu.data.loader import set_seed
+from d2lmgpu.machine.seed import set_seed
 from d2lmgpu.machine.timing import Accumulator
 from d2lmgpu.mxnet.devices import checked, cpu, parallel, profile, synchronize
 from d2lmgpu.mxnet.networks import lenet

@@ -13,6 +13,7 @@ import threading
 from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
+from d2lmgpu.process.output import Lines, end_of
 from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import STANDARD, PythonError, run_module
 from d2lmgpu.process.supervisor import remove
@@ -20,6 +21,7 @@ from d2lmgpu.process.supervisor import remove
 _RANKS = run_module("d2lmgpu.process.ranks")
 # The supervisor of one worker, whose command follows; it must start at once.
 ONE_WORKER = [sys.executable, "-S", "-E", Path(__file__).with_name("supervisor.py")]
+PIPE_SIZE = 1 << 20  # bytes: a pipe holds no more
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"}
 
 
@@ -37,33 +39,36 @@ class Child:
     """Workers under a supervisor: they get one job, report events, print, and end.
 
     ``program`` is the supervisor's command; JOB, EVENTS and FOLDER (see ``supervisor``) and
-    ``arguments`` follow it. ``environ`` is added to its environment. Raises PythonError on Windows.
+    ``arguments`` follow it. ``environ`` is added to its environment. With ``errors_apart`` what is
+    written to standard error has a pipe of its own. Raises PythonError on Windows, and where no
+    process can be started.
     """
 
-    def __init__(self, program, arguments, environ):
+    def __init__(self, program, arguments, environ, errors_apart=False):
         check_forks()
-        self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
-        self.environ = {"TMPDIR": str(self.folder), **_kept(), **environ}
-        pipes = life, job, events, output = [os.pipe() for _ in range(4)]
-        try:
-            self._process = subprocess.Popen(
-                [*map(str, [*program, job[0], events[1], self.folder, *arguments])],
-                env=os.environ | self.environ,
-                stdin=life[0],
-                stdout=output[1],
-                stderr=output[1],
-                pass_fds=[job[0], events[1]],
-                start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-            )
-        except OSError:
-            self.folder.rmdir()
-            raise
-        finally:
-            for theirs in (life[0], job[0], events[1], output[1]):
-                os.close(theirs)
-            # File objects: a write after close is an error, not a write to somebody else's pipe.
-            self._life, self._job = (os.fdopen(w, "wb", buffering=0) for _, w in pipes[:2])
-            self._events, self._output = (os.fdopen(r, "rb", buffering=0) for r, _ in pipes[2:])
+        self._left = {}
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
+            try:
+                self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
+                ours.callback(remove, self.folder)
+                self.environ = {"TMPDIR": str(self.folder), **_kept(), **environ}
+                life, self._life = _pipe(theirs, ours, writes=True)
+                job, self._job = _pipe(theirs, ours, writes=True)
+                events, self._events = _pipe(theirs, ours)
+                output, self._output = _pipe(theirs, ours)
+                errors, self._errors = _pipe(theirs, ours) if errors_apart else (output, None)
+                self._process = subprocess.Popen(
+                    [*map(str, [*program, job.fileno(), events.fileno(), self.folder, *arguments])],
+                    env=os.environ | self.environ,
+                    stdin=life,
+                    stdout=output,
+                    stderr=errors,
+                    pass_fds=[job.fileno(), events.fileno()],
+                    start_new_session=True,  # a notebook's interrupt reaches the kernel alone
+                )
+            except OSError as error:
+                raise PythonError(f"No worker process can be started: {error}.") from error
+            ours.pop_all()
 
     @property
     def pid(self):
@@ -71,7 +76,10 @@ class Child:
         return self._process.pid
 
     def send(self, job: bytes):
-        """Give the workers their job, from a thread: a large one waits until it is read."""
+        """Give the workers their job, from a thread: a large one waits until it is read.
+
+        Raises PythonError where no thread can be started.
+        """
 
         def write():
             with contextlib.suppress(OSError, ValueError), self._job:  # their exit says why
@@ -79,7 +87,10 @@ class Child:
                 while rest:
                     rest = rest[self._job.write(rest) :]
 
-        threading.Thread(target=write, daemon=True, name="job").start()
+        try:
+            threading.Thread(target=write, daemon=True, name="job").start()
+        except RuntimeError as error:
+            raise PythonError(f"No worker can get its job: {error}.") from error
 
     def interrupt(self):
         """Raise KeyboardInterrupt in the workers."""
@@ -97,17 +108,19 @@ class Child:
         """End the workers and everything that they have started."""
         self._life.close()
 
-    def read(self, on_event, on_output):
+    def read(self, on_event, on_output, on_errors=None):
         """Hand on events (dicts) and output (bytes) until everything has ended; the last event.
 
         That is ``exit`` with ``codes``, the exit codes of the workers: None for a worker that was
         ended, and for all where the supervisor was. ``supervisor`` is its own exit code, None if
-        the guard was killed, too.
+        the guard was killed, too. ``on_errors`` gets what is written to standard error, where that
+        has its own pipe.
         """
-        pending, over = b"", False
+        lines, over = Lines(), False
+        readers = {self._events: lines, self._output: on_output, self._errors: on_errors}
         with selectors.DefaultSelector() as selector:
-            selector.register(self._events, selectors.EVENT_READ)
-            selector.register(self._output, selectors.EVENT_READ)
+            for pipe in filter(None, readers):
+                selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():
                 ready = selector.select(1)
                 if over and not ready:
@@ -117,43 +130,48 @@ class Child:
                     data = key.fileobj.read(65536)
                     if not data:
                         selector.unregister(key.fileobj)
-                    elif key.fileobj is self._output:
-                        on_output(data)
-                    else:
-                        *lines, pending = (pending + data).split(b"\n")
-                        for line in lines:
-                            event = _parsed(line)
-                            if event is None:
-                                on_output(f"not an event: {line[:200]!r}\n".encode())
-                            elif event["event"] != "exit":
-                                on_event(event)
-                            else:
-                                self._drain(on_output)
-                                return event
+                        continue
+                    for found in readers[key.fileobj](data) or ():
+                        other, event = _parsed(found)
+                        if other:
+                            on_output(f"not an event: {other[:200]!r}\n".encode())
+                        if event is None:
+                            continue
+                        if event["event"] == "exit":
+                            for pipe in filter(None, (self._output, self._errors)):
+                                _drain(pipe, readers[pipe])
+                            return event
+                        elif event["event"] == "left":
+                            self._left[event["name"]] = json.dumps(event).encode()
+                        else:
+                            on_event(event)
         return {"event": "exit", "codes": None, "supervisor": None}
 
     def left(self, name):
         """The content of a file that the workers have left in the folder, None without one."""
         with contextlib.suppress(FileNotFoundError):
             return (self.folder / name).read_bytes()
+        return self._left.get(name)
 
-    def _drain(self, on_output):
-        """Hand on what was printed before everything ended."""
-        os.set_blocking(self._output.fileno(), False)
-        while data := self._output.read(65536):
-            on_output(data)
+    def log(self, name):
+        """The end of a file that the workers have printed to, as text; None without one."""
+        with contextlib.suppress(FileNotFoundError), open(self.folder / name, "rb") as file:
+            return end_of(file)
+        return None
 
     def close(self):
         """End whatever still runs, and return once no process and no file of it is left."""
         self.kill()
         self._process.wait()
         remove(self.folder)  # if guard and supervisor were killed
-        for pipe in (self._job, self._events, self._output):
+        for pipe in filter(None, (self._job, self._events, self._output, self._errors)):
             pipe.close()
 
 
 def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
     """A supervisor for the workers of ``launch`` that imports ``modules`` first.
+
+    What rank 0 writes to standard error is told apart.
 
     They speak to each other through the network ``interface``: by default neither they nor a store
     of theirs can be seen from outside. None leaves the choice to gloo and NCCL.
@@ -165,21 +183,55 @@ def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
     environ = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)}
     if interface:
         environ |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
-    return Child(_RANKS, modules, environ)
+    return Child(_RANKS, modules, environ, errors_apart=True)
+
+
+def _pipe(theirs, ours, writes=False):
+    """A pipe: their end and our own, which ``writes`` or reads; each is closed with its stack.
+
+    File objects: a write after close is an error, not a write to somebody else's pipe.
+    """
+    reader, writer = os.pipe()
+    reader, writer = os.fdopen(reader, "rb", buffering=0), os.fdopen(writer, "wb", buffering=0)
+    their_end, our_end = (reader, writer) if writes else (writer, reader)
+    return theirs.enter_context(their_end), ours.enter_context(our_end)
+
+
+def _drain(pipe, hand_on):
+    """Hand on what was printed before everything ended; something that escaped may print on."""
+    os.set_blocking(pipe.fileno(), False)
+    room = PIPE_SIZE
+    while room > 0 and (data := pipe.read(65536)):
+        hand_on(data)
+        room -= len(data)
 
 
 def _parsed(line):
-    with contextlib.suppress(ValueError):
-        event = json.loads(line)
-        if isinstance(event, dict) and "event" in event:
-            return event
-    return None  # a worker wrote into the pipe itself
+    """What of a line is no event, as a worker wrote into the pipe itself, and the event, or None.
+
+    That may have no end of a line: then an event follows in the same one.
+    """
+    for begin in (0, max(0, line.rfind(b'{"event": '))):
+        with contextlib.suppress(ValueError):
+            event = json.loads(line[begin:])
+            if isinstance(event, dict) and "event" in event:
+                return line[:begin], event
+    return line, None
 
 
 def _kept():
     """Where PyTorch's compiler keeps its results: not in TMPDIR, so that later runs find them."""
     variable = "TORCHINDUCTOR_CACHE_DIR"
     return {variable: os.environ.get(variable) or str(cache() / "compiled")}
+
+
+def _cpu_time():
+    """That the CPU time which a process may use was used up, where there is a limit."""
+    import resource  # which Windows lacks
+
+    limit = resource.getrlimit(resource.RLIMIT_CPU)[1]
+    known = limit != resource.RLIM_INFINITY
+    return f"its {limit} s of CPU time were used up (ulimit -t) or " if known else ""
 
 
 def end_in_words(code):
@@ -189,7 +241,10 @@ def end_in_words(code):
     known = -code in set(signal.Signals)  # Python has no names for the real-time signals
     words = f"was killed by {signal.Signals(-code).name if known else f'signal {-code}'}"
     if code == -signal.SIGKILL:
-        words += ": mostly by the system, if memory ran out (try a smaller batch or fewer devices)"
+        words += f": mostly by the system, if {_cpu_time()}memory ran out (try a smaller batch or "
+        words += "fewer devices)"
+    elif code == -signal.SIGXCPU:
+        words += ": its CPU time was used up (ulimit -t)"
     elif known and signal.Signals(-code).name in CRASHES:
         words += ": it crashed in compiled code"
     return words

@@ -6,61 +6,105 @@ computes, and it has no other thread, when it forks. Nothing listens but these p
 the loopback interface. They leave in the folder
 
     result-R, error-R       what worker R returned, pickled below its type, or raised, as JSON
-    log-R                   the output of worker R: of worker 0 its errors, the rest is shown
+    log-R                   the output of worker R; that of worker 0 is shown
     error-…, log-…          the same of server-0, server-1, …, scheduler
     log                     that of the supervisor
     store                   where the workers of one host meet
+
+What went wrong is reported as an event, ``left``, where the folder takes no file any more.
 """
 
 import contextlib
 import importlib
-import json
 import os
 import pickle
-import select
 import signal
 import sys
 import time
-import traceback
+from json import dumps
+from os import _exit, write  # of these, as a function may replace those of their modules
 from pathlib import Path
 
+from d2lmgpu.machine import seed
+from d2lmgpu.machine.devices import own_gpus, place
 from d2lmgpu.process import roles
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.main_module import received, returned
+from d2lmgpu.process.output import cut
+from d2lmgpu.process.raised import told
 from d2lmgpu.process.settings import take_on
-from d2lmgpu.process.supervisor import lead_a_group, leave, see_to_the_end, start_guard
+from d2lmgpu.process.supervisor import (
+    end,
+    go_on,
+    lead_a_group,
+    see_to_the_end,
+    start_guard,
+    wait_for,
+)
 
 
 def main(job, events, folder, *modules):
-    guarded, folder = start_guard(int(events), folder), Path(folder)
+    guarded, events, folder = start_guard(int(events), folder), int(events), Path(folder)
+    shown = os.dup(2)
     write_to(folder / "log", 2)
     for name in modules:
         importlib.import_module(name)
-    if int(job) not in select.select([0, guarded, int(job)], [], [])[0]:
-        leave(folder)
+    wait_for(int(job), guarded, folder)
     with open(int(job), "rb") as pipe:
         job = pickle.loads(pipe.read())
     if job["store"]:  # the workers have no other way to a lab on the caller's machine
         job["environ"][VARIABLE] = f"/dev/fd/{events}"
     elif job["num_servers"]:
         job["store"] = [job["address"], *roles.free_ports(1)]
+    job |= {"files": folder, "events": events, "shown": shown}
     own = roles.environments(job) if job["num_servers"] else {}
-    pids = [fork(name, folder, job, own.get(name, {})) for name in job["processes"]]
+    names, pids = job["processes"], []
+
+    def give_up(code):
+        """End all: a process could not be started, or must not be."""
+        codes = [*[None] * len(pids), code]
+        end(pids, [*codes, *[None] * (len(names) - len(codes))], guarded, events, folder)
+
+    if not own and (code := end_of(start(names[0], count_devices, job, {}))):
+        give_up(code)
+    for name in names:
+        go_on(guarded, folder)
+        part = run if not own else run_mxnet if name.isdigit() else roles.serve
+        if (pid := start(name, part, job, own.get(name, {}))) is None:
+            give_up(1)
+        pids.append(pid)
     workers, servers = pids[: job["num_processes"]], pids[job["num_processes"] :]
-    see_to_the_end(workers, guarded, int(events), folder, servers)
+    see_to_the_end(workers, guarded, events, folder, servers)
 
 
-def fork(name, folder, job, own):
-    """Fork one of the job's processes, which adds ``own`` to its environment."""
-    process = os.fork()
+def start(name, part, job, own):
+    """Fork one of the job's processes, which does ``part``; its process id, None if there is none.
+
+    ``own`` is added to its environment.
+    """
+    try:
+        process = os.fork()
+    except OSError as error:
+        words = (
+            f"could not be started: {error.strerror}. There is no process or no memory left here "
+            "(ulimit -u says how many processes an account may have)"
+        )
+        leave_error(name, words, job)
+        return None
     if not process:
+        code = 1
         try:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             lead_a_group()
-            work(name, folder, job, own)
+            code = work(name, part, job, own)
         finally:
-            os._exit(1)
+            _exit(code)  # at once: a clean exit can wait for a peer that waits
     return process
+
+
+def end_of(process):
+    """Wait for a process that ``start`` has forked; its exit code."""
+    return 1 if process is None else os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def write_to(file, *streams):
@@ -69,10 +113,29 @@ def write_to(file, *streams):
         os.dup2(log, stream)
 
 
-def work(name, folder, job, own):
-    """One process: do its part of the job, leave its result or its error in ``folder``."""
+def work(name, part, job, own):
+    """One process: do its part of the job, leave its result or its error; its exit code."""
+    try:
+        prepare(name, job, own)
+        content = part(job)
+    except BaseException as error:
+        kept = error  # with all its variables: a store of MXNet's, once freed, waits for its peers
+        found = told(kept, __file__)
+        code = leave_error(name, f"raised {found.pop('error')}", job, **found)
+    else:
+        code = 0 if content is None else leave_result(name, content, job)
+    with contextlib.suppress(Exception):  # the function may have closed it
+        sys.stdout.flush()
+    return code
+
+
+def prepare(name, job, own):
+    """Let this process be the one called ``name``: its output, its environment."""
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    write_to(folder / f"log-{name}", *((2,) if name == "0" else (1, 2)))
+    if name == "0":
+        os.dup2(job["shown"], 2)
+    else:
+        write_to(job["files"] / f"log-{name}", 1, 2)
     os.environ.clear()
     os.environ.update(
         job["environ"],
@@ -82,42 +145,71 @@ def work(name, folder, job, own):
         WORLD_SIZE=str(job["world_size"]),
         LOCAL_WORLD_SIZE=str(job["num_processes"]),
     )
-    try:
-        take_on(job)
-        if not name.isdigit():
-            roles.serve()
-            os._exit(0)
+    take_on(job)
+    if name.isdigit():
         import numpy as np  # as the framework has done
 
         np.random.seed()  # not the numbers that the other workers draw
-        result = roles.work(job) if own else run(int(name), folder, job)
-        name, content = f"result-{name}", sendable(result)
-    except BaseException as error:
-        kept = error  # with all its variables: a store of MXNet's, once freed, waits for its peers
-        frames = traceback.extract_tb(error.__traceback__)
-        report = {
-            "time_ns": time.time_ns(),
-            "error": "".join(traceback.format_exception_only(kept)).strip(),
-            "frames": [(f.filename, f.lineno, f.name, None) for f in frames[2:] or frames],
-        }
-        name, content = f"error-{name}", json.dumps(report).encode()
-    unfinished = folder / f"{name}.part"  # the supervisor may end this worker while it writes
-    unfinished.write_bytes(content)
-    unfinished.rename(folder / name)
-    with contextlib.suppress(ValueError):  # the function may have closed it
-        sys.stdout.flush()
-    os._exit(name.startswith("error"))  # at once: a clean exit can wait for a peer that waits
 
 
-def run(rank, folder, job):
+def leave_result(name, content, job):
+    """Leave what a worker returned, or why that cannot be; its exit code."""
+    try:
+        leave_behind(f"result-{name}", content, job)
+    except Exception as error:
+        what = f"could not leave its result ({len(content):,} bytes) in {job['files']}"
+        return leave_error(name, f"{what}: {reason(error)} (TMPDIR chooses the folder)", job)
+    return 0
+
+
+def leave_error(name, what, job, traceback="", waited=None):
+    """Leave ``what`` happened in a process, and more of it (see ``raised.told``); its exit code."""
+    report = {"time_ns": time.time_ns(), "what": what, "traceback": traceback, "waited": waited}
+    try:
+        leave_behind(f"error-{name}", dumps(report).encode(), job)
+    except Exception as error:
+        missing = f" (its traceback could not be left in {job['files']}: {reason(error)})"
+        report |= {"what": cut(what, 200, 200) + missing * bool(traceback), "traceback": ""}
+        line = dumps({"event": "left", "name": f"error-{name}", **report})
+        with contextlib.suppress(OSError):  # the function may have closed it
+            write(job["events"], line.encode() + b"\n")  # less than 4 KiB: not mixed with others
+    return 1
+
+
+def leave_behind(name, content, job):
+    """Write ``content`` to the file ``name`` where the ``files`` of the job are."""
+    unfinished = job["files"] / f"{name}.part"  # the supervisor may end this worker meanwhile
+    try:
+        unfinished.write_bytes(content)
+        unfinished.rename(job["files"] / name)
+    except OSError:
+        with contextlib.suppress(OSError):
+            unfinished.unlink()  # it takes the room that the reason needs
+        raise
+
+
+def reason(error):
+    return getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+
+
+def count_devices(job):
+    """Refuse more workers than devices, before there are any.
+
+    In a process of its own: a process that has counted GPUs may not be able to fork any more.
+    """
+    import torch
+
+    own_gpus(job["num_processes"], torch.cuda.device_count())
+
+
+def run(job):
     """Call the function among its peers, where PyTorch brings them together; what it returned."""
     import torch
     from torch import distributed as dist
 
-    from d2lmgpu.machine.devices import own_gpus, place
-
-    if seed := os.environ.get("D2LMGPU_SEED"):
-        torch.manual_seed(int(seed))
+    rank = int(os.environ["RANK"])
+    if seed.is_set():
+        torch.manual_seed(seed.current_seed())
     gpus = torch.cuda.device_count()
     nccl = own_gpus(job["num_processes"], gpus)  # it refuses two ranks on one GPU
     kind, number = place(int(os.environ["LOCAL_RANK"]), gpus)
@@ -131,7 +223,7 @@ def run(rank, folder, job):
             ddp.listen()
     dist.init_process_group(
         "nccl" if nccl else "gloo",
-        store=meeting_place(folder, job),
+        store=meeting_place(job),
         rank=rank,
         world_size=job["world_size"],
         # else NCCL guesses it at the first collective
@@ -143,7 +235,12 @@ def run(rank, folder, job):
     # A group of gloo may be freed last by a thread of its own, which aborts the process.
     if nccl and dist.is_initialized():
         dist.destroy_process_group()
-    return result
+    return sendable(result)
+
+
+def run_mxnet(job):
+    """Call the function among its peers, where MXNet brings them together; what it returned."""
+    return sendable(roles.work(job))
 
 
 def sendable(result):
@@ -159,14 +256,15 @@ def sendable(result):
     return kind.encode() + b"\n" + pickled
 
 
-def meeting_place(folder, job):
+def meeting_place(job):
     """The store in which the workers find each other: a file or, of several hosts, the caller's."""
     from torch.distributed import FileStore, TCPStore
 
     if job["store"]:
         address, port = job["store"]
         return TCPStore(address, port, is_master=False, wait_for_workers=False)
-    return FileStore(f"{folder}/store", job["world_size"])
+    # As bytes: under LC_ALL=C its name may be no text of UTF-8.
+    return FileStore(os.fsencode(job["files"] / "store"), job["world_size"])
 
 
 if __name__ == "__main__":

@@ -7,10 +7,10 @@ that ``kv.rank`` is the rank that ``launch`` speaks of.
 """
 
 import contextlib
-import os
 import socket
 import sys
 
+from d2lmgpu.machine import seed
 from d2lmgpu.process.main_module import received
 
 SCHEDULER, SERVER = "scheduler", "server-"
@@ -72,7 +72,7 @@ def environments(job):
     return {name: common | role for name, role in roles.items()}
 
 
-def serve():
+def serve(job):
     """Be a server or the scheduler, until the last worker has said good-bye."""
     from mxnet import kvstore
     from mxnet.kvstore.kvstore_server import KVStoreServer
@@ -84,8 +84,8 @@ def work(job):
     """Call the function of a worker; what it returned."""
     import mxnet as mx
 
-    if seed := os.environ.get("D2LMGPU_SEED"):
-        mx.random.seed(int(seed))
+    if seed.is_set():
+        mx.random.seed(seed.current_seed())
     fn, arguments = received(job["call"])
     result = fn(*arguments.values())
     mx.nd.waitall()  # what it has pushed must have left this process

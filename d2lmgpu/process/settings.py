@@ -46,16 +46,29 @@ def versions(framework):
 
 
 def settings(environ):
-    """The caller's environment (``environ``), import path, folder and PyTorch's default dtype."""
+    """The caller's environment (``environ``), import path, folder and PyTorch's default dtype.
+
+    Raises PythonError where that folder has been removed: the workers have to run in it.
+    """
     torch = sys.modules.get("torch")  # which the caller need not have imported
     return {
         "environ": dict(environ),
         "path": list(map(str, sys.path)),
         "prefixes": (sys.prefix, sys.base_prefix),
         "version": VERSION,
-        "folder": os.getcwd(),
+        "folder": _folder(),
         "dtype": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
     }
+
+
+def _folder():
+    try:
+        return os.getcwd()
+    except FileNotFoundError:
+        raise PythonError(
+            "The folder in which this Python runs was removed, and its workers would have to run "
+            "there: change into one that is there (os.chdir), or restart the kernel in it."
+        ) from None
 
 
 def take_on(job):

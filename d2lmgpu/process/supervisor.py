@@ -58,7 +58,7 @@ def start_guard(events, folder):
     if status is None:  # the caller has gone, or wants an end
         # Not SIGKILL: if this process is killed now, the supervisor still leaves nothing.
         _kill(supervisor, signal.SIGTERM)
-        select.select([woken], [], [], SECONDS_TO_LEAVE)
+        _ready(SECONDS_TO_LEAVE, woken)
         _kill(supervisor, signal.SIGKILL)
         _, status = os.waitpid(supervisor, 0)
     end_all()
@@ -80,6 +80,32 @@ def _wait(ended, woken, caller):
         if woken in ready:
             os.read(woken, 512)
     return end
+
+
+def _ready(seconds, *descriptors):
+    """Those from which something, or their end, can be read within ``seconds`` (None: wait).
+
+    By poll: select knows no descriptor above 1,023, and a caller may have more files open.
+    """
+    poll = select.poll()
+    for descriptor in descriptors:
+        poll.register(descriptor, select.POLLIN)
+    return [ready for ready, _ in poll.poll(None if seconds is None else 1000 * seconds)]
+
+
+def wait_for(descriptor, guarded, folder):
+    """Wait until something can be read from ``descriptor``; leave when the guard or caller does."""
+    if descriptor not in _ready(None, 0, guarded, descriptor):
+        leave(folder)
+
+
+def go_on(guarded, folder):
+    """Leave if the guard or the caller has."""
+    poll = select.poll()
+    for descriptor in (0, guarded):
+        poll.register(descriptor, 0)  # its other end was closed
+    if poll.poll(0):
+        leave(folder)
 
 
 def _wake_at_an_end():
@@ -112,7 +138,7 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
         if deadline is None and any(codes.values()):
             deadline = time.monotonic() + GRACE
         left = None if deadline is None else max(0, deadline - time.monotonic())
-        ready, _, _ = select.select([0, guarded, woken], [], [], left)
+        ready = _ready(left, 0, guarded, woken)
         if not ready:
             break
         if woken in ready:
@@ -124,12 +150,17 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
         else:
             for worker in [worker for worker, code in codes.items() if code is None]:
                 _kill(worker, signal.SIGINT)
-    for process in codes:
+    end(codes, codes.values(), guarded, events, folder)
+
+
+def end(processes, codes, guarded, events, folder):
+    """End all processes, report the ``codes`` of the workers, and leave when the caller does."""
+    for process in processes:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process, signal.SIGKILL)
     end_all()
-    _report(events, codes=list(codes.values()), supervisor=None)
-    while guarded not in select.select([0, guarded], [], [])[0] and os.read(0, 1):
+    _report(events, codes=list(codes), supervisor=None)
+    while guarded not in _ready(None, 0, guarded) and os.read(0, 1):
         pass
     leave(folder)
 
@@ -172,8 +203,9 @@ def lead_a_group():
     os.setpgid(0, 0)
     end_with_the_parent()
     if LINUX:
-        with open("/proc/self/oom_score_adj", "w") as file:
-            file.write("500")  # if memory runs out, the run goes, not the notebook
+        # If memory runs out, the run goes, not the notebook; some containers forbid to say so.
+        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+            file.write("500")
 
 
 def end_with_the_parent():

@@ -7,7 +7,7 @@ from torch.nn import functional as F
 
 from d2lmgpu.backend.functions import accuracy_function, balancing_function, loading_functions
 from d2lmgpu.collectives.execution import shard_sizes
-from d2lmgpu.data.loader import set_seed
+from d2lmgpu.machine.seed import set_seed
 from d2lmgpu.machine.timing import Accumulator
 from d2lmgpu.process.lanes import exchange
 from d2lmgpu.torch.devices import checked, parallel, profile, synchronize

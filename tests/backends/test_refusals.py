@@ -143,6 +143,6 @@ def test_parameters_without_gradients(d2l, array):
 def test_the_seed_reaches_processes_that_are_started(d2l):
     """Workers load the order of the seed that was set before they were started."""
     d2l.seed(5)
-    program = "from d2lmgpu.data import loader; print(loader.current_seed())"
+    program = "from d2lmgpu.machine import seed; print(seed.current_seed())"
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert out.stdout == "5\n", out.stderr

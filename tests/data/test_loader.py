@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from d2lmgpu.data import loader
-from d2lmgpu.data.loader import DataIter, set_seed
+from d2lmgpu.data.loader import DataIter
+from d2lmgpu.machine.seed import set_seed
 from d2lmgpu.process import events
 
 

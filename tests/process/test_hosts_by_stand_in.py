@@ -4,15 +4,21 @@ So what ssh does is under the test's control: what a login shell prints, and eac
 Real hosts are in tests/cluster.
 """
 
+import contextlib
 import os
+import queue
 import sys
 import textwrap
+import threading
 from types import SimpleNamespace
 
 import pytest
+from traces import until
 
 from d2lmgpu.launch import LaunchError, launch
+from d2lmgpu.process.hosts import frames
 from d2lmgpu.process.hosts.greeting import check_addresses
+from d2lmgpu.process.hosts.group import MESSAGES, Link
 
 SSH = f"""#!{sys.executable}
 import os, sys
@@ -107,3 +113,34 @@ def test_loopback_is_refused_where_another_host_would_look_for_it():
     check_addresses([far, far])
     with pytest.raises(LaunchError, match="Host localhost was reached"):
         check_addresses([far, near])
+
+
+@pytest.mark.parametrize("kind", [frames.OUTPUT, frames.ERRORS, frames.EVENT])
+def test_a_host_waits_while_nobody_takes_what_it_says(kind):
+    inbox = queue.Queue(MESSAGES)
+    link, (reader, writer) = Link("a", inbox), os.pipe()
+    link._process = SimpleNamespace(stdout=os.fdopen(reader, "rb", buffering=0))
+    os.set_blocking(writer, False)
+    os.write(writer, frames.FIRST)
+    thread = threading.Thread(target=link._read, daemon=True)
+    thread.start()
+    message, sent = kind + (40_000).to_bytes(4, "big") + bytes(40_000), 0
+    rest = message
+
+    def is_full():
+        nonlocal sent, rest
+        with contextlib.suppress(BlockingIOError):
+            while sent < 1 << 26:
+                written = os.write(writer, rest)
+                sent, rest = sent + written, rest[written:] or message
+        return sent >= 1 << 26 or inbox.full()
+
+    assert until(is_full) and sent < 1 << 24
+    link._closing.set()  # what is still said is thrown away, so that the host can end
+    os.set_blocking(writer, True)
+    while sent % len(message) or sent < 1 << 25:
+        written = os.write(writer, rest)
+        sent, rest = sent + written, rest[written:] or message
+    os.close(writer)
+    thread.join()
+    assert inbox.qsize() == MESSAGES

@@ -24,10 +24,11 @@ def kernel(traces):
     manager.shutdown_kernel(now=True)
 
 
-def run_cell(client, code, on_text=lambda text: None):
+def run_cell(client, code, on_text=lambda text: None, on_message=lambda content: None):
     """Run a cell; return its reply and what it printed.
 
-    A line may come in pieces. At each of them ``on_text`` is called with all text so far.
+    A line may come in pieces. At each of them ``on_text`` is called with all text so far, and
+    ``on_message`` with the piece and the name of its stream.
     """
     printed = []
 
@@ -35,6 +36,7 @@ def run_cell(client, code, on_text=lambda text: None):
         if message["msg_type"] == "stream":
             printed.append(message["content"]["text"])
             on_text("".join(printed))
+            on_message(message["content"])
 
     reply = client.execute_interactive(
         textwrap.dedent(code), timeout=90, output_hook=output, allow_stdin=False

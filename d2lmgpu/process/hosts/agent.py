@@ -24,7 +24,6 @@ from d2lmgpu.process.settings import versions
 SIOCGIFADDR = 0x8915
 # What belongs to the caller's machine and is no setting of the run.
 ITS_OWN = {"CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"}
-TAIL = 1 << 16  # bytes of a log that are worth sending
 
 
 def main(framework):
@@ -112,21 +111,21 @@ def report(send, child, place):
         end = child.read(
             on_event=on_event,
             on_output=lambda output: send(frames.OUTPUT, output),
+            on_errors=lambda output: send(frames.ERRORS, output),
         )
         for name in place["processes"]:
-            for kind in ("result", "error", "log"):
-                send_file(send, child.folder / f"{kind}-{name}")
-        send_file(send, child.folder / "log")
+            send_file(send, f"result-{name}", child.left(f"result-{name}"))
+            send_file(send, f"error-{name}", child.left(f"error-{name}"))
+            send_file(send, f"log-{name}", child.log(f"log-{name}"))
+        send_file(send, "log", child.log("log"))
         send(frames.EXIT, json.dumps(end).encode())
 
 
-def send_file(send, path):
-    if path.exists():
-        content = path.read_bytes()
-        if path.name.startswith("log"):
-            content = content[-TAIL:]
-        for piece in frames.pieces(content):
-            send(frames.FILE, path.name.encode() + b"\n" + piece)
+def send_file(send, name, content):
+    """Send the caller what the workers have left in a file, if they have."""
+    data = content.encode() if isinstance(content, str) else content or b""
+    for piece in frames.pieces(data):
+        send(frames.FILE, name.encode() + b"\n" + piece)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Messages through the pipe between a caller and its agent on a host: a kind, a length, bytes.
 
     caller → agent   PLACE (JSON), JOB (a piece of it), START, DONE (all workers are), BEAT
-    agent → caller   HELLO (JSON), OUTPUT, EVENT (JSON), DONE (the workers here are), FILE (name,
-                     newline, a piece), EXIT (JSON), BEAT (the agent's clock)
+    agent → caller   HELLO (JSON), OUTPUT and ERRORS (of rank 0), EVENT (JSON), DONE (the workers
+                     here are), FILE (name, newline, a piece), EXIT (JSON), BEAT (its clock)
 
 Each side sends a BEAT where it has nothing else to say: whoever hears nothing for ``SILENCE``
 seconds knows that the other one, or the link, has gone. The standard library only.
@@ -14,7 +14,7 @@ import struct
 import threading
 
 PLACE, JOB, START, DONE = (bytes([c]) for c in b"pjsd")
-HELLO, OUTPUT, EVENT, FILE, EXIT, BEAT = (bytes([c]) for c in b"hoefxb")
+HELLO, OUTPUT, ERRORS, EVENT, FILE, EXIT, BEAT = (bytes([c]) for c in b"horefxb")
 PIECE = 1 << 16  # bytes: a BEAT waits for no more than that
 EVERY, SILENCE = 0.5, 6  # seconds
 FIRST = b"\nd2lmgpu: messages follow\n"  # what a login shell may print before is passed over

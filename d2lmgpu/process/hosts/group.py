@@ -20,11 +20,13 @@ from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.hosts import frames
 from d2lmgpu.process.hosts.greeting import check_addresses, check_versions
 from d2lmgpu.process.hosts.store import hold_store
+from d2lmgpu.process.output import end_of
 from d2lmgpu.process.settings import versions
 
 BEGIN = 30  # seconds in which Python starts on a host
 GRACE = 2  # seconds that the other hosts have to say why they failed, once one has
 LEAVE = 8  # seconds that a host has to end everything
+MESSAGES = 64  # that wait to be read, of 64 KiB at most
 END = b""  # the kind of what is no message: the link has ended
 
 
@@ -66,11 +68,17 @@ class Link:
                 if kind == frames.BEAT:
                     self.ahead = max(self.ahead, int(content) - time.time_ns())
                 else:
-                    self.inbox.put((self, kind, content))
+                    self._put(kind, content)
         except TimeoutError:
             self.silent = True
         finally:
-            self.inbox.put((self, END, b""))
+            self._put(END, b"")
+
+    def _put(self, kind, content):
+        """Hand on what came; while nobody takes it, the host waits, and its output with it."""
+        while not self._closing.is_set():
+            with contextlib.suppress(queue.Full):
+                return self.inbox.put((self, kind, content), timeout=1)
 
     def end_in_words(self):
         """Why the host has gone, or could not be had."""
@@ -80,8 +88,7 @@ class Link:
             return f"it did not start a Python within {BEGIN} s"
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(timeout=1)
-        self._words.seek(0)
-        words = self._words.read().decode(errors="replace").strip().splitlines()[-5:]
+        words = end_of(self._words).strip().splitlines()[-5:]
         code = self._process.returncode
         closed = code in (None, 255)  # None: what led there has not ended yet
         way = "the connection was closed" if closed else f"its way {end_in_words(code)}"
@@ -115,7 +122,8 @@ class Hosts:
     """
 
     def __init__(self, way, num_processes, num_servers=0):
-        self.environ, self._store, self._files, self._inbox = {}, None, {}, queue.SimpleQueue()
+        self.environ, self._store, self._files = {}, None, {}
+        self._inbox = queue.Queue(MESSAGES)
         self._way, self._num_processes, self._num_servers = way, num_processes, num_servers
         self._links = [Link(host, self._inbox) for host in way.hosts]
         self._busy = set(self._links)
@@ -159,7 +167,7 @@ class Hosts:
                 link.send(frames.JOB, piece)
             link.send(frames.START)
 
-    def read(self, on_event, on_output):
+    def read(self, on_event, on_output, on_errors):
         """Hand on events and output until all hosts are done, or one has failed; the last event.
 
         As ``Child.read``, with the codes of all processes, and ``lost``: why, by host.
@@ -174,6 +182,8 @@ class Hosts:
                 break
             if kind == frames.OUTPUT:
                 on_output(content)
+            elif kind == frames.ERRORS:
+                on_errors(content)
             elif kind == frames.EVENT:
                 on_event(json.loads(content))
             elif kind == frames.DONE:
@@ -199,6 +209,10 @@ class Hosts:
     def left(self, name):
         """The content of a file that the workers have left on their hosts, None without one."""
         return bytes(self._files[name]) if name in self._files else None
+
+    def log(self, name):
+        """The end of a file that they have printed to, as text; None without one."""
+        return self._files[name].decode(errors="replace") if name in self._files else None
 
     def _note_end(self, link, told, end):
         """Add what a host told at its end, None if it told nothing; whether it has failed."""

@@ -107,9 +107,10 @@ class Salloc:
 
     def wait_for_nodes(self):
         """The job's number, once it has its nodes; says where it stands while it waits."""
-        seconds, said, told = FIRST_LOOK, None, b""
+        seconds, said, told, poll = FIRST_LOOK, None, b"", select.poll()
+        poll.register(self._process.stdout, select.POLLIN)
         while not told.endswith(b"\n"):
-            if not select.select([self._process.stdout], [], [], seconds)[0]:
+            if not poll.poll(1000 * seconds):
                 seconds, before = min(2 * seconds, LOOK), said
                 if (said := jobs.place_of(self._number())) != before and said:
                     print(said, flush=True)

@@ -1,0 +1,45 @@
+"""What was raised in a worker, as Python shows it: its causes, contexts, groups and notes; cut."""
+
+import linecache
+import re
+import sysconfig
+import traceback
+
+from d2lmgpu.process.output import cut
+
+LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+# gloo's, NCCL's and the store's words for a process that is not there any more.
+PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|process)")
+
+
+def told(error, above):
+    """``error`` as a dict that JSON can hold.
+
+    - ``error``: its type and what it says, and its notes;
+    - ``traceback``: in whole, from the code on that the file ``above`` has called;
+    - ``waited``: where its process waited for a peer that was gone, if that is what was raised.
+    """
+    try:
+        frames = error.__traceback__
+        while frames and frames.tb_frame.f_code.co_filename == above:
+            frames = frames.tb_next
+        frames = frames or error.__traceback__
+        line = "".join(traceback.format_exception_only(type(error), error)).strip()
+        waited = None
+        if isinstance(error, RuntimeError) and PEER_LOST.search(line):
+            waited = _place(frames)
+            shown = ["Traceback (most recent call last):\n", *traceback.format_tb(frames)]
+        else:
+            shown = traceback.format_exception(type(error), error, frames)
+        text = "".join(shown)
+    except BaseException as odd:  # of a reader's own class; or there is no memory left to say it
+        line, text, waited = f"{type(error).__name__}, which cannot be shown: {type(odd)}", "", None
+    return {"error": cut(line, 2000, 2000), "traceback": cut(text, 4000, 8000), "waited": waited}
+
+
+def _place(frames):
+    """The last line of the reader's own code, in words."""
+    lines = traceback.extract_tb(frames)
+    own = [one for one in lines if not one.filename.startswith(LIBRARIES)] or lines
+    line = linecache.getline(own[-1].filename, own[-1].lineno).strip()
+    return f"line {own[-1].lineno} of {own[-1].filename}" + (f": {line}" if line else "")
