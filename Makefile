@@ -45,7 +45,7 @@ help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
 
 setup: .venv/.ready  ## .venv, a Chromium, the data and the pages' scripts: what is missing of them
-.venv/.ready: requirements.txt package-lock.json hub/package-lock.json tests/npm/package-lock.json pyproject.toml tools/setup.sh
+.venv/.ready: requirements.txt package-lock.json hub/package-lock.json tests/npm/package-lock.json tools/browser/package-lock.json pyproject.toml tools/setup.sh
 	@tools/setup.sh
 
 book: setup  ## run every chapter and build the pages
