@@ -1,8 +1,8 @@
 """What this machine may lack, and the one line that says how many tests are left out for it.
 
-A test says what it needs: ``@pytest.mark.needs("root")``, or by a fixture of ``BY_FIXTURE``. What is
-left out for one reason is a line at the end of the report of pytest, with its number. Where nothing
-may be missing, as root on CI with Debian, it fails instead.
+A test says what it needs: ``@pytest.mark.needs("root")``, or by a fixture of ``BY_FIXTURE``. What
+is left out for one reason is a line at the end of the report of pytest, with its number. Where
+nothing may be missing, as root on CI with Debian, it fails instead.
 """
 
 import os

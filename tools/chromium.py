@@ -34,8 +34,9 @@ def chromium():
     if not is_there():
         raise SystemExit(NONE)
     with tempfile.TemporaryDirectory() as home, sync_playwright() as playwright:
-        # The first is where it keeps reports of crashes, whatever its profile.
-        places = {"HOME": home, "TMPDIR": home}
+        # The first is where it keeps reports of crashes, whatever its profile; without the last
+        # some builds call their language one that JavaScript refuses.
+        places = {"HOME": home, "TMPDIR": home, "LANG": "en_US.UTF-8"}
         if (path := program()) == str(PACKAGED / "chromium"):
             places["LD_LIBRARY_PATH"] = str(PACKAGED / "libraries" / "lib")
         browser = playwright.chromium.launch(
