@@ -12,14 +12,21 @@ LOG = os.environ.get("D2LMGPU_NOTED")
 ROOT = str(Path(__file__).resolve().parents[2])
 LISTS = {"os.listdir", "os.scandir"}
 WRITES = os.O_WRONLY | os.O_RDWR
+IMPORTS = "<frozen importlib._bootstrap_external>"  # it lists each folder of the import path
 seen = set()
 
 
 def note(event, given):
-    if event != "open" and event not in LISTS:
+    if event == "open":
+        path, mode, flags = given
+        # What os.open is given may be relative to another folder than the process's.
+        if (flags or 0) & WRITES or not (mode or str(path).startswith("/")):
+            return
+    elif event in LISTS and sys._getframe(1).f_code.co_filename != IMPORTS:
+        path = "." if given[0] is None else given[0]
+    else:
         return
-    path = "." if given[0] is None else given[0]
-    if isinstance(path, int) or (event == "open" and (given[2] or 0) & WRITES):
+    if isinstance(path, int):
         return
     try:
         path = os.path.join(os.getcwd(), os.fsdecode(path))
