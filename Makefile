@@ -23,10 +23,22 @@ export MXNET_HOME := $(CACHE)/mxnet
 # pip asks rustc for its version, and rustup then makes a folder of its own.
 export RUSTUP_HOME := $(CACHE)/rustup
 
+# Temporary files are in this folder where their own cannot be written, or nothing runs from it.
+USABLE := t=$$(mktemp -d) && echo '\#!/bin/sh' >$$t/run && chmod +x $$t/run && $$t/run; s=$$?; rm -rf $$t; exit $$s
+ifneq ($(shell ($(USABLE)) >/dev/null 2>&1 && echo usable),usable)
+export TMPDIR := $(CACHE)/tmp
+$(shell mkdir -p $(CACHE)/tmp)
+endif
+# Lines of two jobs are kept apart by files in /tmp, without which GNU make 4.3 crashes.
+JOBS := -j2 $(if $(shell t=$$(mktemp -p /tmp 2>/dev/null) && rm $$t && echo usable),-Oline)
+
 # The suite sees nothing else of the shell from which it is started; set-up keeps all of it.
 CACHES := PIP_CACHE_DIR NPM_CONFIG_CACHE XDG_%_HOME IPYTHONDIR JUPYTER_%_DIR MPLCONFIGDIR PLAYWRIGHT_BROWSERS_PATH MXNET_HOME RUSTUP_HOME
-SEEN := $(sort $(filter PATH HOME LANG CI OPENBLAS_% $(CACHES),$(.VARIABLES)))
+SEEN := $(sort $(filter PATH HOME LANG CI TMPDIR OPENBLAS_% $(CACHES),$(.VARIABLES)))
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
+
+# Two of these at once in one folder would write the same files.
+ALONE := $(PYTHON) tools/alone.py
 
 # Front ends and launched workers: hundreds of processes.
 LIVE := test-process test-browser test-hosted
@@ -39,19 +51,20 @@ LONGEST := $(foreach name,failures slurm_jobs other_ranks,tests/cluster/test_$(n
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test all-tests test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
 
 setup: .venv/.ready  ## .venv, a Chromium, the data and the pages' scripts: what is missing of them
-.venv/.ready: requirements.txt package-lock.json hub/package-lock.json tests/npm/package-lock.json pyproject.toml tools/setup.sh
+.venv/.ready: requirements.txt package-lock.json hub/package-lock.json tests/npm/package-lock.json tools/browser/package-lock.json pyproject.toml tools/setup.sh
 	@tools/setup.sh
 
-book: setup  ## run every chapter and build the pages
-	@$(PYTHON) tools/book.py
+book: setup  ## run every chapter that has changed and build the pages
+	@$(ALONE) "make book" $(PYTHON) tools/book.py
 
-serve: book  ## show the pages on this machine only
+serve: setup  ## show the pages on this machine only; also those of a book with a failed chapter
+	@$(ALONE) "make serve" $(PYTHON) tools/book.py || [ $$? = 1 ]
 	@$(PYTHON) -u -m http.server --bind 127.0.0.1 --directory _build/html 0
 
 offline: book  ## the pages as one zip that opens without a server or a network, to dist/
@@ -90,8 +103,11 @@ run: setup  ## run one chapter and store the outputs of its checked cells: make 
 	@$(PYTHON) tools/notebook.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
 test: setup  ## everything, two things at a time, the longest first
+	@$(ALONE) "make test" $(MAKE) --no-print-directory all-tests
+
+all-tests: setup
 	$(PYTHON) -m ruff check .
-	$(MAKE) -j2 -Oline test-package test-process test-hub test-browser test-hosted $(FRAMEWORKS)
+	$(MAKE) $(JOBS) test-package test-process test-hub test-browser test-hosted $(FRAMEWORKS)
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
 	$(MAKE) test-book

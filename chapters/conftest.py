@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+ROOT = Path(__file__).resolve().parents[1]
 LITTLE_DATA = pytest.StashKey[bool]()
 
 
@@ -17,21 +18,20 @@ def pytest_addoption(parser):
 
 def pytest_configure(config):
     os.environ["D2LMGPU_PREDICTIONS"] = os.devnull  # none of the reader's own is touched
-    here = Path(__file__).resolve().parent
-    config.option.nbval_sanitize_with = str(here.parent / "tests" / "notebooks" / "sanitize.cfg")
+    config.option.nbval_sanitize_with = str(ROOT / "tests" / "notebooks" / "sanitize.cfg")
     if config.option.executed:
         from programs import program
 
-        book, executed = program("book"), program("executed")
+        book, executed, kept = program("book"), program("executed"), program("kept").Kept(ROOT)
         if hasattr(config, "workerinput"):
             little = config.workerinput["little_data"]
         else:
             little = config.stash[LITTLE_DATA] = book.turn_to_little_data()
             if little:
-                book.drop_stale_build()
-        plugin = executed.Executed if little else executed.Kept
-        config.pluginmanager.register(plugin(book.KEPT))
-        os.environ.update(book.IN_THE_BOOK)
+                kept.begin()
+        plugin = executed.Executed if little else executed.Compared
+        config.pluginmanager.register(plugin(kept))
+        os.environ.update(program("kept").IN_THE_BOOK)
     os.environ.setdefault("D2LMGPU_PROFILE", "test")
 
 

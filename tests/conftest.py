@@ -1,14 +1,18 @@
-"""What all tests share: interrupts that work, and a browser, photographed where a test fails.
+"""What all tests share: interrupts that work, what is left out where something is missing, and a
+browser, photographed where a test fails.
 
 A shell starts background commands with SIGINT ignored, and what is ignored is inherited by every
 process that a test starts.
 """
 
+import os
 import signal
+import sys
 from pathlib import Path
 
 import hypothesis
 import pytest
+from lacking import leave_out
 from programs import program
 
 # The same examples in every run, so that what fails is what was changed.
@@ -20,6 +24,14 @@ hypothesis.settings.load_profile("same")
 FAILURES = Path(__file__).resolve().parents[1] / ".cache" / "failures"
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Node.js may be the one that set-up installed beside this Python.
+os.environ["PATH"] += os.pathsep + str(Path(sys.executable).parent)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    leave_out(item)
 
 
 @pytest.fixture(scope="session")

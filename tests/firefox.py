@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 DRIVER = Path(__file__).parent / "npm" / "firefox.js"
@@ -32,13 +31,10 @@ class Firefox:
 def firefox(folder):
     """The system's Firefox with a new profile and a home in ``folder``."""
     program = shutil.which("firefox-esr") or shutil.which("firefox")
-    assert program, "there is no Firefox: install your system's firefox-esr or firefox package"
     (folder / "profile").mkdir()
-    # Node.js may be the one that set-up installed beside this Python.
-    path = os.pathsep.join([os.environ["PATH"], str(Path(sys.executable).parent)])
-    places = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": path}
+    places = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.environ["PATH"]}
     process = subprocess.Popen(
-        [shutil.which("node", path=path), DRIVER, program, folder / "profile"],
+        ["node", DRIVER, program, folder / "profile"],
         env=places, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
     with process:

@@ -2,12 +2,12 @@
 
 import ast
 import re
-import subprocess
 from collections import defaultdict
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "d2lmgpu"
@@ -30,13 +30,6 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "holds the store in which the workers meet, a checkpoint holds PyTorch's tensors",
     "watch/": "what a reader's script calls of PyTorch is watched from before its first line",
 }
-
-
-def tracked(*places):
-    listed = subprocess.run(
-        ["git", "ls-files", *places], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
 def modules():

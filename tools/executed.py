@@ -5,16 +5,15 @@ of the kernel, as it does when the book runs a chapter; the book looks first int
 What the book has run, nbval finds there, and only compares.
 """
 
+import os
 import time
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
-from pathlib import Path
 
 import nbformat
 import pytest
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
+from kept import Kept
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionComplete
 from nbval.plugin import coalesce_streams
@@ -24,7 +23,7 @@ class Run:
     """One chapter while nbval runs it (``file``: nbval's collector, whose kernel is alive)."""
 
     def __init__(self, file):
-        self.began, self.failed, self._id = time.monotonic(), False, None
+        self.began, self.failed, self._id = time.time(), False, None
         self.nb = nbformat.read(file.path, as_version=4)
         self._code = [(i, cell) for i, cell in enumerate(self.nb.cells) if cell.cell_type == "code"]
         about = file.kernel.kc.kernel_info(reply=True, timeout=60)["content"]
@@ -50,10 +49,11 @@ class Run:
 
 
 class Executed:
-    """A pytest plugin: puts every chapter without a failed cell into the cache in ``folder``."""
+    """A pytest plugin: keeps every chapter without a failed cell."""
 
-    def __init__(self, folder: Path):
-        self._cache, self._runs = get_cache(folder), {}
+    def __init__(self, kept: Kept):
+        self._kept, self._runs = kept, {}
+        os.environ.update(kept.environment())
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
@@ -69,9 +69,7 @@ class Executed:
         if nextitem is None or nextitem.parent is not item.parent:
             run = self._runs.pop(item.parent)
             if not run.failed:
-                seconds = {"execution_seconds": time.monotonic() - run.began}
-                chapter = CacheBundleIn(run.nb, item.path, data=seconds)
-                self._cache.cache_notebook_bundle(chapter, check_validity=False, overwrite=True)
+                self._kept.put(run.nb, item.path, time.time() - run.began, run.began)
 
 
 def compare(item, output):
@@ -81,21 +79,20 @@ def compare(item, output):
         item.raise_cell_error("Cell outputs differ", "\n".join(item.comparison_traceback))
 
 
-class Kept:
-    """A pytest plugin: cells of chapters in the cache in ``folder`` are compared and not run."""
+class Compared:
+    """A pytest plugin: cells of chapters that are kept are compared and not run."""
 
-    def __init__(self, folder: Path):
-        self._cache = get_cache(folder)
+    def __init__(self, kept: Kept):
+        self._kept = kept
 
     def pytest_report_header(self):
         return "chapters: what `make book` has run is compared, and not run again"
 
     def pytest_collection_modifyitems(self, items):
         for file, cells in groupby(items, lambda item: item.parent):
-            try:
-                _, kept = self._cache.merge_match_into_notebook(file.nb)
-            except KeyError:
+            if (record := self._kept.find(file.nb)) is None or self._kept.is_stale(record):
                 continue  # it was not in the book, or has been changed since
+            _, kept = self._kept.cache.merge_match_into_notebook(file.nb)
             code = [cell for cell in kept.cells if cell.cell_type == "code"]
             file.setup = file.setup_sanitize_files
             for item in cells:

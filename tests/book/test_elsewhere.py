@@ -11,6 +11,7 @@ from urllib.parse import parse_qs
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 REPOSITORY, HUB = "https://github.com/ada/other-course", "https://hub.ada.example"
@@ -21,11 +22,6 @@ def addresses():
     """The two that _config.yml has."""
     config = yaml.safe_load((ROOT / "_config.yml").read_text())
     return config["repository"]["url"], config["launch_buttons"]["jupyterhub_url"]
-
-
-def tracked():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True).stdout
-    return [ROOT / name for name in listed.splitlines() if (ROOT / name).is_file()]
 
 
 def build(folder, repository, hub, pages):

@@ -6,16 +6,13 @@ from pathlib import Path
 import pytest
 from box_traces import Cluster, SlurmCluster, standing
 
-from d2lmgpu.process.cluster import box, state
+from d2lmgpu.process.cluster import state
 
 
 def pytest_collection_modifyitems(items):
-    """Without the rights of root the tests here are skipped by name, and say what is missing."""
-    here = [item for item in items if Path(__file__).parent in item.path.parents]
-    for with_slurm in (False, True) if here else ():
-        for item in here if (lacking := box.missing(with_slurm)) else ():
-            if not with_slurm or "slurm" in item.path.name:
-                item.add_marker(pytest.mark.skip(reason=f"needs {'; '.join(lacking)}"))
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.needs("slurm" if "slurm" in item.path.name else "hosts"))
 
 
 @pytest.fixture(scope="session")

@@ -1,6 +1,7 @@
 """The arrays that users get, and what stands in for data that cannot be had."""
 
 import builtins
+import os
 import runpy
 import socket
 from pathlib import Path
@@ -33,10 +34,36 @@ def test_no_network_gives_the_embedded_subset_and_says_so(no_network, tmp_path, 
     assert found.y_train[:3].tolist() == [9, 0, 0] and found.y_test[:3].tolist() == [9, 2, 1]
     assert found.X_train.max() == 1 and 0.28 < found.X_train.mean() < 0.29
     datasets.fashion_mnist(100, 100)
-    (line,) = capsys.readouterr().out.splitlines()  # once for both calls
+    said = capsys.readouterr()
+    (line,) = said.err.splitlines()  # once for both calls, and never into a program's output
+    assert said.out == ""
     assert found.standin in line and "Name or service not known" in line
     assert "storage.googleapis.com" in line and "github.com" in line
-    assert not (tmp_path / "cache").exists()
+
+
+@pytest.mark.parametrize("name", ["fashion_mnist", "mnist"])
+def test_later_processes_say_nothing_and_ask_again_in_a_while(
+    name, no_network, tmp_path, capsys, monkeypatch
+):
+    def another_process():
+        datasets._load.cache_clear()
+        return getattr(datasets, name)().standin, *capsys.readouterr()
+
+    standin, out, err = another_process()
+    assert standin in err and out == ""
+    asked, real = [], datasets.fetch
+    monkeypatch.setattr(datasets, "fetch", lambda *given: asked.append(given) or real(*given))
+    assert another_process() == (standin, "", "") and not asked
+    (note,) = (tmp_path / "cache").iterdir()
+    os.utime(note, (0, 0))
+    assert another_process() == (standin, "", "") and len(asked) == 1
+    assert another_process() == (standin, "", "") and len(asked) == 1
+
+
+def test_a_cache_that_cannot_be_written_is_no_failure(no_network, tmp_path, monkeypatch, capsys):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("D2LMGPU_CACHE", str(tmp_path / "file" / "cache"))
+    assert datasets.fashion_mnist().standin in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", [0, -1, 6001, 2.5, "5", float("nan")])
@@ -60,7 +87,7 @@ def test_first_images_and_arrays_of_ones_own(no_network):
 def test_no_network_gives_digits_for_mnist_and_says_so(no_network, capsys):
     found = datasets.mnist()
     assert "not MNIST" in found.standin and found.source == found.standin
-    (line,) = capsys.readouterr().out.splitlines()
+    (line,) = capsys.readouterr().err.splitlines()
     assert found.standin in line
     assert found.X_train.shape == (1500, 1, 28, 28) and found.X_test.shape == (297, 1, 28, 28)
     assert found.X_train.dtype == np.float32 and found.y_test.dtype == np.int64
@@ -99,8 +126,6 @@ def test_digits_need_scikit_learn(no_network, monkeypatch):
 
 @pytest.fixture
 def real_files(monkeypatch):
-    if not Path("/usr/share/datasets/fashion-mnist").is_dir():
-        pytest.skip("the package dataset-fashion-mnist is not installed")
     monkeypatch.setattr(files, "SYSTEM", Path("/usr/share/datasets"))
 
 

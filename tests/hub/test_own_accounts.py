@@ -4,19 +4,14 @@ Makes real accounts on this machine and removes them again; takes root.
 """
 
 import grp
-import os
 import pwd
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 from running_hub import RunningHub
 
-OWN_ACCOUNTS = pytestmark = pytest.mark.skipif(
-    os.geteuid() != 0 or not shutil.which("useradd"),
-    reason="Unix accounts for learners take root and useradd",
-)
+OWN_ACCOUNTS = pytestmark = pytest.mark.needs("root", "useradd")
 GROUP = "d2lmgpu-test"
 ADA, GRACE, MEI = "d2lmgpu-ada", "d2lmgpu-grace", "d2lmgpu-mei"
 

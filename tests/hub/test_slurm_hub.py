@@ -26,9 +26,9 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "cluster"))
 
 from box_traces import SlurmCluster, standing
 
-from d2lmgpu.process.cluster import box, state
+from d2lmgpu.process.cluster import state
 
-IN_BOX = pytest.mark.skipif(bool(box.missing(True)), reason=f"needs {'; '.join(box.missing(True))}")
+IN_BOX = pytest.mark.needs("slurm")
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 """A full disk, a GPU that vanishes: the learner reads what to do, does it, and has lost nothing."""
 
 import json
-import os
 import re
 import subprocess
 from urllib.parse import urlencode
@@ -39,8 +38,7 @@ def small_home(tmp_path):
     home = tmp_path / "state" / "home" / ADA
     home.mkdir(parents=True)
     mount = ["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", home]
-    if os.geteuid() or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("a disk of its own for the learner's home takes root")
+    subprocess.run(mount, check=True)
     yield home
     subprocess.run(["umount", "--lazy", home], check=True)
 

@@ -11,7 +11,7 @@ import pytest
 from nbformat import v4
 from notebooks import NAMES, ROOT, code_cells, read
 
-from d2lmgpu.process.cluster import box, state
+from d2lmgpu.process.cluster import state
 
 
 def changes(operator, source):
@@ -147,7 +147,7 @@ def test_pages_notice_a_sample_of_mistakes():
     assert fates and fates <= {"killed", "equivalent"}
 
 
-@pytest.mark.skipif(bool(box.missing()), reason="no hosts in this box: " + "; ".join(box.missing()))
+@pytest.mark.needs("hosts")
 def test_hosts_that_a_mutant_left_are_gone(monkeypatch, tmp_path):
     monkeypatch.setenv(state.VARIABLE, str(tmp_path / "hosts"))
     source = "from d2lmgpu.process.cluster import box; box.up(1); 1 / 0"

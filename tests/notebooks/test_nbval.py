@@ -3,28 +3,30 @@
 And what it has run is what the book would have made of it.
 """
 
+import math
 import os
 import re
 import shutil
 import subprocess
 import sys
 
+import nbformat
 import pytest
-from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
+from kept import Kept
 from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
 
 CONFTEST = """
 import sys
+from pathlib import Path
 
-sys.path.insert(0, {tools!r})
-import executed
+sys.path.append({tools!r})
+import executed, kept
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(executed.{plugin}({folder!r}))
+    config.pluginmanager.register(executed.{plugin}(kept.Kept(Path({root!r}))))
 """
 
 
@@ -92,59 +94,72 @@ def outputs(notebook):
     return [[{**one, "execution_count": None} for one in cell] for cell in found]
 
 
-def use(plugin, folder):
-    """Have nbval, beside ``folder``, use a plugin of ``tools/executed.py``."""
-    text = CONFTEST.format(tools=str(ROOT / "tools"), plugin=plugin, folder=str(folder))
-    (folder.parent / "conftest.py").write_text(text)
+@pytest.fixture
+def kept(tmp_path):
+    """What is kept of chapters in a folder of a test's own."""
+    (tmp_path / "requirements.txt").touch()
+    kept = Kept(tmp_path)
+    kept.begin()
+    return kept
+
+
+def use(plugin, kept):
+    """Have nbval, in the folder of what is ``kept``, use a plugin of ``tools/executed.py``."""
+    text = CONFTEST.format(tools=str(ROOT / "tools"), plugin=plugin, root=str(kept.root))
+    (kept.root / "conftest.py").write_text(text)
 
 
 @pytest.mark.parametrize("wrong", [False, True])
-def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, wrong):
+def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, kept, wrong):
     cells = [v4.new_code_cell(source) for source in PUTS_OUT]
     cells += [v4.new_markdown_cell("Text."), checked_cell("print(2)", "3\n" if wrong else "2\n")]
-    folder = tmp_path / "kept"
-    use("Executed", folder)
+    use("Executed", kept)
     notebook = v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
     for cell in cells[:-2]:
         cell.metadata["tags"] = ["nbval-ignore-output"]
     outcomes = nbval(notebook, tmp_path / "small.ipynb", "--confcutdir", tmp_path)
     assert outcomes == ["PASSED"] * len(PUTS_OUT) + ["FAILED" if wrong else "PASSED"]
-    cache = get_cache(folder)
+    record = kept.find(notebook)
     if wrong:
-        assert not cache.list_cache_records()
+        assert record is None
         return
-    found, kept = cache.merge_match_into_notebook(notebook)
+    _, found = kept.cache.merge_match_into_notebook(notebook)
     by_nbclient = NotebookClient(read(tmp_path / "small.ipynb")).execute()
-    assert outputs(kept) == outputs(by_nbclient)
-    assert kept.metadata.language_info == by_nbclient.metadata.language_info
-    assert cache.get_cache_record(found).data["execution_seconds"] > 1
+    assert outputs(found) == outputs(by_nbclient)
+    assert found.metadata.language_info == by_nbclient.metadata.language_info
+    assert record.data["execution_seconds"] > 1 and not kept.is_stale(record)
 
 
-def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path):
+def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path, kept):
     """Its kept outputs count, not those of another run; a cell that has changed is run."""
     runs = "open('runs', 'a').write('.')\n"
     cells = [checked_cell(f"{runs}print({i})", f"{i}\n") for i in range(2)]
     notebook = v4.new_notebook(cells=[v4.new_markdown_cell("Text."), *cells])
     notebook.metadata["kernelspec"] = KERNEL
     cells[0].outputs[0].text = "put out by the book\n"
-    get_cache(tmp_path / "kept").cache_notebook_bundle(
-        CacheBundleIn(notebook, "one.ipynb"), check_validity=False
-    )
-    use("Kept", tmp_path / "kept")
     path = tmp_path / "one.ipynb"
+    (tmp_path / "read.txt").write_text("as it was")
+    kept.noted.write_text(f"{tmp_path / 'read.txt'}\n")
+    kept.put(notebook, path, 1.0, math.inf)
+    use("Compared", kept)
     assert nbval(notebook, path, "--confcutdir", tmp_path) == ["PASSED", "PASSED"]
     cells[0].outputs[0].text = "0\n"
     assert nbval(notebook, path, "--confcutdir", tmp_path) == ["FAILED", "PASSED"]
     assert not (tmp_path / "runs").exists()
-    cells[1].source += "  # changed"
+    (tmp_path / "read.txt").write_text("changed")
     assert nbval(notebook, path, "--confcutdir", tmp_path) == ["PASSED", "PASSED"]
     assert (tmp_path / "runs").read_text() == ".."
+    (tmp_path / "read.txt").write_text("as it was")
+    cells[1].source += "  # changed"
+    assert nbval(notebook, path, "--confcutdir", tmp_path) == ["PASSED", "PASSED"]
+    assert (tmp_path / "runs").read_text() == "...."
 
 
 def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     """With the chapters' own conftest.py, whose profile they inherit, and output in two pieces."""
-    for name in ("chapters/conftest.py", "tools/book.py", "tools/executed.py",
-                 "tests/programs.py", "tests/notebooks/sanitize.cfg"):  # fmt: skip
+    names = ["chapters/conftest.py", "tests/programs.py", "tests/notebooks/sanitize.cfg"]
+    tools = ("book", "executed", "kept", "dependencies", "noting/sitecustomize")
+    for name in [*names, *(f"tools/{tool}.py" for tool in tools), "requirements.txt"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     notebook = v4.new_notebook(cells=[checked_cell("open('runs', 'w')\nprint(12)", "12\n")])
@@ -154,11 +169,13 @@ def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     env = {name: value for name, value in os.environ.items() if not name.startswith("D2LMGPU_")}
     env |= {"PYTHONPATH": "tools:tests", "PYTEST_ADDOPTS": ""}
     options = {"cwd": tmp_path, "env": env, "text": True, "capture_output": True}
-    made = "import book; book.drop_stale_build()"
-    subprocess.run([sys.executable, "-c", made], check=True, **options)
-    get_cache(tmp_path / "_build" / ".jupyter_cache").cache_notebook_bundle(
-        CacheBundleIn(notebook, "one.ipynb"), check_validity=False
+    made = (
+        "import math, nbformat, sys; from pathlib import Path; from kept import Kept;"
+        "kept = Kept(Path.cwd()); kept.begin();"
+        "kept.put(nbformat.reads(sys.stdin.read(), 4), Path('chapters/one.ipynb'), 1.0, math.inf)"
     )
+    command = [sys.executable, "-c", made]
+    subprocess.run(command, check=True, input=nbformat.writes(notebook), **options)
     command = [sys.executable, "-m", "pytest", "--nbval", "--executed", "chapters", "-n", "2"]
     done = subprocess.run([*command, "-c", "/dev/null", "--rootdir", "."], **options)
     assert "1 passed" in done.stdout, done.stdout

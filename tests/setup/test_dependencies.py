@@ -2,7 +2,6 @@
 
 import ast
 import json
-import subprocess
 import sys
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -11,6 +10,7 @@ import tomllib
 from installed import brought_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 BROUGHT_ALONG = "# What those bring along."
@@ -30,12 +30,11 @@ BY_STRING = {"d2l"}  # the backends import it as a string, when a name of it is 
 
 def sources(*places):
     """(name, code) of every tracked Python file and notebook under these places."""
-    listed = subprocess.run(["git", "ls-files", *places], cwd=ROOT, capture_output=True, text=True)
-    for name in listed.stdout.splitlines():
-        path = ROOT / name
-        if path.suffix == ".py" and path.exists():
+    for path in tracked(*places):
+        name = str(path.relative_to(ROOT))
+        if path.suffix == ".py":
             yield name, path.read_text()
-        elif path.suffix == ".ipynb" and path.exists():
+        elif path.suffix == ".ipynb":
             for cell in json.loads(path.read_text())["cells"]:
                 if cell["cell_type"] == "code":
                     yield name, "".join(cell["source"])

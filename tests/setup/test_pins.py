@@ -36,7 +36,7 @@ def test_installed_packages_fit_together():
     assert check.returncode == 0, check.stdout
 
 
-@pytest.mark.parametrize("folder", [".", "tests/npm"])
+@pytest.mark.parametrize("folder", [".", "tests/npm", "tools/browser"])
 def test_package_lock_is_exact_and_names_no_registry(folder):
     lock = json.loads((ROOT / folder / "package-lock.json").read_text())["packages"]
     wanted = json.loads((ROOT / folder / "package.json").read_text())["dependencies"]

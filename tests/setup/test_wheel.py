@@ -7,19 +7,15 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ["--no-deps", "--no-build-isolation", "--disable-pip-version-check"]
 
 
-def tracked():
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    return [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
-
-
 def test_a_wheel_holds_the_package_and_leaves_nothing(tmp_path):
     checkout = tmp_path / "checkout"
-    names = tracked()
+    names = [str(path.relative_to(ROOT)) for path in tracked()]
     for name in names:
         (checkout / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, checkout / name)
