@@ -50,7 +50,7 @@ def tcp(bandwidth) -> Link:
 NETWORKS = {f"{n} Gb Ethernet": Link(NET, n * GBIT) for n in (10, 25, 100, 400)}
 
 
-HOWS = ("measured", "data sheet", "counted")
+HOWS = ("measured", "data sheet", "counted", "assumed")
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ _PRESETS = [
                 "smolix/d2l-neu at c2e289f, multi-gpu-practice.md: `beta = 4.5e9`, `2N/beta`; four "
                 "cards that cannot reach each other's memory",
             ),
-            _sheet("network", "10 Gb Ethernet: assumed, no published run has two such machines"),
+            Source("network", "assumed", _LINKS, "no published run has two such machines"),
             _sheet("flops, matrix_flops", "NVIDIA Ada white paper: 82.6 TFLOP/s, 165 in bf16"),
             Source(
                 "overlap",
