@@ -31,7 +31,8 @@ NO_PROSE = re.compile(r"<!--.*?-->|\$\$.*?\$\$|`[^`]*`|\]\([^)]*\)|<[^>]*>", re.
 FENCE = re.compile(r"^(```|~~~|:::).*?^\1\s*$", re.DOTALL | re.MULTILINE)
 QUANTITIES = re.compile(
     r"second|time|speed|\bms\b|µs|rate|faster|slow|late|wait|ahead|throughput|efficien|step|bytes|"
-    r"byte|sent|\bMB\b|\bGB\b|exchange|error|epoch|round|loss",
+    r"byte|sent|\bMB\b|\bGB\b|exchange|error|epoch|round|loss|modelled|measured|taken|share|"
+    r"wast",
     re.IGNORECASE,
 )
 CLOSE = {"isclose", "allclose", "approx", "array_equal"}
