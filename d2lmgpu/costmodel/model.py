@@ -73,7 +73,8 @@ def flat_ring_seconds(machine: Machine, k: int, num_bytes: float) -> float:
     """Allreduce by one ring through all k devices of as few machines as possible, as NCCL counts.
 
     A part goes 2(k-1) hops; on 2(m-1) of them, with m machines, it pays the network's latency, on
-    the others that of the machine's link. All parts move at the rate of the slowest link.
+    the others that of the machine's link. All parts move at the rate of the slowest link. Raises
+    CostError for k below 1 and for bytes below 0.
     """
     need.kind("machine", machine, Machine)
     need.whole("k", k)

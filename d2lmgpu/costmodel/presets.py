@@ -111,7 +111,10 @@ class Machine:
         )
 
     def link_among(self, k: int) -> Link:
-        """The link as each of k devices of one machine has it, linear between `bandwidths`."""
+        """The link as each of k devices of one machine has it, linear between `bandwidths`.
+
+        k: devices that take part, at least 1. Raises CostError for another k.
+        """
         need.whole("k", k)
         bandwidth = self.link.bandwidth
         if self.bandwidths:
@@ -264,7 +267,7 @@ _PRESETS = [
                 "link, bandwidths",
                 "measured",
                 _BUS + "; printed as 4.5 GB/s, 2N over the time, which is times (k-1)/k here",
-                "smolix/d2l-neu at c2e289f, multi-gpu-practice.md: `beta = 4.5e9`, `2N/beta`; four "
+                "smolix/d2l-neu at 13fe15c, multi-gpu-practice.md: `beta = 4.5e9`, `2N/beta`; four "
                 "cards that cannot reach each other's memory",
             ),
             Source("network", "assumed", _LINKS, "no published run has two such machines"),

@@ -129,7 +129,7 @@ def test_every_modelled_answer_has_a_band_and_every_training_a_published_row(cos
                         said = words(answer)
                         assert "expect" in said or "Choose fewer" in said
                         answered += 1
-        assert explorers._published(*explorers.TRAININGS[training])
+        assert explorers.published_speedups(*explorers.TRAININGS[training])
     assert answered > 200
 
 
