@@ -104,7 +104,8 @@ class Machine:
             "points (k, of a step, of an example) of numbers above 0, with k rising from 1",
         )
         need(
-            not self.bandwidths or _are_points(self.bandwidths, 2),
+            is_list(self.bandwidths)
+            and (len(self.bandwidths) == 0 or _are_points(self.bandwidths, 2)),
             "bandwidths",
             self.bandwidths,
             "points (k, bytes a second) of numbers above 0, with k rising",
