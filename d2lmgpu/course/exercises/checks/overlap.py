@@ -17,7 +17,7 @@ def the_end(total, g):
         for n in (1, 2, 6, 12):
             host, device = g.integers(1, 10, n).tolist(), g.integers(1, 10, n).tolist()
             found = float(array(total(list(host), list(device), ahead), "The time", ()))
-            right = simulate(host, device, ahead)
+            right = simulate(host, device, ahead + 1)  # with the one that it prepares
             if abs(found - right) > 1e-9:
                 serial = abs(found - sum(host) - sum(device)) < 1e-9
                 free = abs(found - simulate(host, device, n)) < 1e-9
@@ -31,12 +31,12 @@ def the_end(total, g):
     return "The times are those of the simulated timeline, for up to two batches ahead."
 
 
-def simulate(host, device, ahead):
-    """The same by moving a clock: the host begins while at most ``ahead`` batches are not done."""
+def simulate(host, device, held):
+    """The same by moving a clock: the host holds at most ``held`` batches that are not done."""
     time = loaded = done = 0
     host_end = device_end = None
     while done < len(host):
-        if host_end is None and loaded < len(host) and loaded - done <= ahead:
+        if host_end is None and loaded < len(host) and loaded - done < held:
             host_end = time + host[loaded]
         if device_end is None and done < loaded:
             device_end = time + device[done]
@@ -98,7 +98,7 @@ def the_host_goes_on(mean_loss, g):
             raise Wrong("steps", f"{n} batches, and {clock.steps} steps.")
         if abs(found - sum(losses) / n) > 1e-9:
             raise Wrong("value", f"{n} batches: you say {found:.4g}, which is not the mean loss.")
-        end, enough = max(clock.now, clock.free), simulate(host, device, 1)
+        end, enough = max(clock.now, clock.free), simulate(host, device, 2)
         if end > enough:
             text = f"{n} batches take {end} s: the host waits. Without that, {enough} s are enough."
             raise Wrong("sync", text)
