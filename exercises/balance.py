@@ -90,8 +90,8 @@ def step_seconds(k, load, issue, compute, exchange, waits):
 # ### Bandwidth of what?
 #
 # An allreduce by ring of an array of `num_bytes` over `k` devices took `seconds`. `bandwidth`
-# should return the bytes a second that each device has sent. What it returns falls with every
-# device that joins, on the same links.
+# should return the bytes a second that each device has sent, which nccl-tests calls *busbw*, bus
+# bandwidth. What it returns falls with every device that joins, on the same links.
 
 # %% given="count"
 def bandwidth(k, num_bytes, seconds):

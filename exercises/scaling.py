@@ -94,14 +94,15 @@ if exercises.check("crossover", crossover):
 #
 # The host takes `host[i]` seconds to prepare batch `i`, the device `device[i]` seconds to train on
 # it. The host prepares one batch after the other. It may begin with a batch only while at
-# most `ahead - 1` of those before it are not yet trained on. (*Dive into Deep Learning* asks for
-# an overlap of two steps.) Write `total(host, device, ahead)`: when is the device done with all?
+# most `ahead` of those before it are not yet trained on, as on the page: with 0 it waits for each
+# step. (*Dive into Deep Learning* asks for an overlap of two steps.) Write `total(host, device,
+# ahead)`: when is the device done with all?
 
 # %%
 def total(host, device, ahead):
     prepared, done = 0, []
     for i in range(len(host)):
-        room = done[i - ahead] if i >= ahead else 0
+        room = done[i - 1 - ahead] if i > ahead else 0
         prepared = max(prepared, room) + host[i]
         done.append(max(prepared, done[-1] if done else 0) + device[i])
     return done[-1]

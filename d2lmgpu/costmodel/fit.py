@@ -37,13 +37,25 @@ GRADIENTS = {
 }  # fmt: skip
 
 MACHINES = {
-    "MXNet 2019": "V100 NVLink", "MXNet 2023": "V100 PCIe", "PyTorch 2023": "V100 PCIe",
-    "Lecture 2019": "M60", "Gluon lab": "V100 NVLink", "d2l-neu weak": "RTX 4090",
-    "d2l-neu strong": "RTX 4090", "MXNet EC2": "K80 x16", "TensorFlow EC2": "K80",
+    "MXNet 2019": "V100 NVLink",
+    "MXNet 2023": "V100 PCIe",
+    "PyTorch 2023": "V100 PCIe",
+    "Lecture 2019": "M60",
+    "Gluon lab": "V100 NVLink",
+    "d2l-neu weak": "RTX 4090",
+    "d2l-neu strong": "RTX 4090",
+    "DGX-1 float32": "V100 NVLink",
+    "DGX-1 mixed": "V100 NVLink",
+    "DGX A100 tf32": "A100",
+    "DGX A100 mixed": "A100",
+    "MXNet EC2": "K80 x16",
+    "TensorFlow EC2": "K80",
     "Ultra-Scale": "H100",
-}  # fmt: skip
+}
 CURVES = ("MXNet EC2", "TensorFlow EC2", "Ultra-Scale")
 SMALL = [table for table in tables() if table not in CURVES]
+# A process and a loader for each GPU: nothing of the host's time is known.
+DDP = [table for table in SMALL if table.startswith(("d2l-neu", "DGX"))]
 
 
 @dataclass(frozen=True)
@@ -73,7 +85,7 @@ def fit_small(table: str) -> dict[str, Work]:
     for row in rows(table, "fit"):
         example = 1 / row.rate
         work = Work(GRADIENTS[row.model], example)
-        if not table.startswith("d2l-neu"):  # there: a process and a loader per GPU, no host time
+        if table not in DDP:
             seconds = ISSUE["PyTorch" if "PyTorch" in table else "MXNet"]
             issue, exchange_issue = (seconds * count for count in OPERATIONS[row.model])
             if not fits:

@@ -16,7 +16,7 @@ import numpy as np
 from d2lmgpu.costmodel import need, probe
 from d2lmgpu.costmodel.least_squares import fit_line
 from d2lmgpu.costmodel.model import COST, Machine
-from d2lmgpu.costmodel.presets import NETWORKS, Link
+from d2lmgpu.costmodel.presets import NETWORKS, Link, Source
 from d2lmgpu.launch import launch
 from d2lmgpu.machine.devices import VARIABLE, available
 
@@ -46,7 +46,7 @@ class Calibration:
         return Machine(
             "this machine", self.devices, link,
             NETWORKS["10 Gb Ethernet"], self.flops, self.flops,
-            f"calibrated with {self.framework}, {self.workers}",
+            (Source("all", "measured", "see `calibrate`", f"{self.framework}, {self.workers}"),),
             overlap=self.workers == "processes", slowdown=tuple(map(tuple, self.slowdown)),
         )  # fmt: skip
 

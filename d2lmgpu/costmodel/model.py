@@ -7,7 +7,7 @@ never measured. Times are seconds, sizes are bytes.
 """
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -62,13 +62,30 @@ def machine_seconds(machine: Machine, k: int, num_bytes: float, algorithm: str =
     need.kind("machine", machine, Machine)
     need.whole("k", k)
     inside = min(k, machine.devices)
-    link = machine.link
-    if machine.shared:
-        link = replace(link, bandwidth=link.bandwidth / inside)
+    link = machine.link_among(inside)
     if k <= machine.devices:
         return exchange_seconds(algorithm, k, num_bytes, link)
     between = exchange_seconds("ring", math.ceil(k / inside), num_bytes, machine.network)
     return exchange_seconds("sharded", inside, num_bytes, link) + between
+
+
+def flat_ring_seconds(machine: Machine, k: int, num_bytes: float) -> float:
+    """Allreduce by one ring through all k devices of as few machines as possible, as NCCL counts.
+
+    A part goes 2(k-1) hops; on 2(m-1) of them, with m machines, it pays the network's latency, on
+    the others that of the machine's link. All parts move at the rate of the slowest link. Raises
+    CostError for k below 1 and for bytes below 0.
+    """
+    need.kind("machine", machine, Machine)
+    need.whole("k", k)
+    need.real("num_bytes", num_bytes)
+    if k <= machine.devices:
+        return machine_seconds(machine, k, num_bytes)
+    link = machine.link_among(machine.devices)
+    between = 2 * (math.ceil(k / machine.devices) - 1)
+    latency = (2 * (k - 1) - between) * link.latency + between * machine.network.latency
+    slowest = min(link.bandwidth, machine.network.bandwidth)
+    return latency + 2 * (k - 1) / k * num_bytes / slowest
 
 
 def exposed_seconds(exchange: float, backward: float, num_buckets: int, overlap=True) -> float:
@@ -134,7 +151,7 @@ class Work:
     backward_share: float = 2 / 3  # of the device's time, in which gradients become ready
     bucket_bytes: float = 25 * 2**20  # of gradients that are sent at once; this is DDP's default
     seconds_per_step: float = 0.0  # of a device, whatever the batch
-    messages: int = 1  # in which the gradients are exchanged
+    messages: int = 1  # in which the gradients are exchanged at least; a bucket is one, too
 
     def __post_init__(self):
         for field in fields(self):
@@ -195,9 +212,10 @@ def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
     largest = -(-batch_size // k)
     slow_fixed, slow_example = machine.slowed(k)
     compute = work.seconds_per_step * slow_fixed + work.seconds_per_example * slow_example * largest
-    message = work.gradient_bytes / work.messages
-    exchange = work.messages * machine_seconds(machine, k, message, work.algorithm)
     num_buckets = max(1, math.ceil(work.gradient_bytes / work.bucket_bytes))
+    messages = max(work.messages, num_buckets)  # each pays its latencies
+    message = work.gradient_bytes / messages
+    exchange = messages * machine_seconds(machine, k, message, work.algorithm)
     loaded, driven = (batch_size, k) if work.one_process else (largest, 1)
     modelled = Step(
         k,

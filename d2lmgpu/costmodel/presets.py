@@ -1,11 +1,11 @@
-"""Named machines for the cost model: how fast their devices compute and talk, each with its source.
+"""Named machines for the cost model: how fast their devices compute and talk.
 
-Bandwidths are bytes a second in one direction, compute is the peak of the data sheet: what is
-reached is less. Latencies are those that NCCL itself assumes per step of a ring (NVIDIA/nccl,
-src/graph/tuning.cc at 01afd20, protocol Simple): NVLink 3.4, PCIe 5.7, network 9.6 µs.
+Each number has a `Source`: whether it was measured or printed in a data sheet, what exactly it
+counts, and where it stands. Bandwidths are bytes a second in one direction; compute is a peak, and
+what is reached is less.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -26,7 +26,11 @@ class Link:
         need.positive("bandwidth", self.bandwidth)
 
 
-NVLINK, PCIE, NET = 3.4e-6, 5.7e-6, 9.6e-6  # seconds
+# Seconds that NCCL itself assumes for each step of a ring: NVIDIA/nccl, src/graph/tuning.cc at
+# 01afd20, line 63, protocol Simple, which it takes for long messages. For short ones it takes LL
+# (NVLink 0.47, PCIe 1.0, network 2.7 µs, at a quarter of the bandwidth) or LL128 (1.9, 2.5, 4.0);
+# and each call costs 8.4 µs more (line 56). This model has neither.
+NVLINK, PCIE, NET = 3.4e-6, 5.7e-6, 9.6e-6
 GBIT = 1e9 / 8
 
 PCIE3 = Link(PCIE, 15.75e9)  # 16 lanes at 8 GT/s, 128b/130b (PCI-SIG, PCI Express 3.0)
@@ -46,6 +50,24 @@ def tcp(bandwidth) -> Link:
 NETWORKS = {f"{n} Gb Ethernet": Link(NET, n * GBIT) for n in (10, 25, 100, 400)}
 
 
+HOWS = ("measured", "data sheet", "counted", "assumed")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the numbers of some fields of a `Machine` are from."""
+
+    fields: str  # their names
+    how: str  # one of `HOWS`
+    counts: str  # what exactly the numbers count
+    where: str  # document, and the line or the passage
+
+    def __post_init__(self):
+        need.choice("how", self.how, HOWS)
+        for name in ("fields", "counts", "where"):
+            need.kind(name, getattr(self, name), str)
+
+
 @dataclass(frozen=True)
 class Machine:
     """`devices` equal devices on `link`; each machine has `network` to the others."""
@@ -56,25 +78,49 @@ class Machine:
     network: Link
     flops: float  # peak of a device in float32, operations a second
     matrix_flops: float  # peak in its fastest dense 16-bit format, operations a second
-    source: str  # where the numbers are from
+    sources: tuple[Source, ...]
     shared: bool = False  # by the devices: one path of that bandwidth, as PCIe through the host
     overlap: bool = True  # whether sending can go on while the backward pass runs
     # Points (k, of what a step costs whatever its batch, of what an example costs), k rising from
     # 1: how many times as long devices take when k of them compute at once, as measured.
     slowdown: tuple[tuple[int, float, float], ...] = ((1, 1.0, 1.0),)
+    # Points (k, bytes a second), k rising: what each of k devices of one machine sends with, where
+    # that depends on their number; empty where it is the link's.
+    bandwidths: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self):
         need.whole("devices", self.devices)
-        for name, kind in {"name": str, "source": str, "shared": bool, "overlap": bool,
-                           "link": Link, "network": Link}.items():  # fmt: skip
+        kinds = {"name": str, "shared": bool, "overlap": bool, "link": Link, "network": Link}
+        for name, kind in kinds.items():
             need.kind(name, getattr(self, name), kind)
+        right = is_list(self.sources) and all(isinstance(one, Source) for one in self.sources)
+        need(right, "sources", self.sources, "a list of Source")
         need.positive("flops", self.flops)
         need.positive("matrix_flops", self.matrix_flops)
-        right = is_list(self.slowdown) and len(self.slowdown) and all(map(_is_point, self.slowdown))
-        counts = [k for k, _, _ in self.slowdown] if right else []
-        right = counts[:1] == [1] and all(k < after for k, after in pairwise(counts))
-        allowed = "points (k, of a step, of an example) of numbers above 0, with k rising from 1"
-        need(right, "slowdown", self.slowdown, allowed)
+        need(
+            _are_points(self.slowdown, 3) and self.slowdown[0][0] == 1,
+            "slowdown",
+            self.slowdown,
+            "points (k, of a step, of an example) of numbers above 0, with k rising from 1",
+        )
+        need(
+            is_list(self.bandwidths)
+            and (len(self.bandwidths) == 0 or _are_points(self.bandwidths, 2)),
+            "bandwidths",
+            self.bandwidths,
+            "points (k, bytes a second) of numbers above 0, with k rising",
+        )
+
+    def link_among(self, k: int) -> Link:
+        """The link as each of k devices of one machine has it, linear between `bandwidths`.
+
+        k: devices that take part, at least 1. Raises CostError for another k.
+        """
+        need.whole("k", k)
+        bandwidth = self.link.bandwidth
+        if self.bandwidths:
+            bandwidth = float(np.interp(k, *np.array(self.bandwidths, float).T))
+        return replace(self.link, bandwidth=bandwidth / k if self.shared else bandwidth)
 
     def slowed(self, k: int) -> tuple[float, float]:
         """The two slowdowns for k devices, linear between the measured points."""
@@ -84,68 +130,206 @@ class Machine:
         return fixed, example
 
 
-def _is_point(value) -> bool:
-    if not (is_list(value) and len(value) == 3):
+def _are_points(points, length) -> bool:
+    """At least one (k, …) of that length: a count, rising, and numbers above 0."""
+    if not (is_list(points) and len(points)):
         return False
-    k, *factors = value
-    return is_count(k) and all(is_real(factor) and factor > 0 for factor in factors)
+    for point in points:
+        if not (is_list(point) and len(point) == length and is_count(point[0])):
+            return False
+        if not all(is_real(value) and value > 0 for value in point[1:]):
+            return False
+    return all(one[0] < after[0] for one, after in pairwise(points))
 
 
 _ETH10, _ETH25 = NETWORKS["10 Gb Ethernet"], NETWORKS["25 Gb Ethernet"]
 _ETH100, _8_NDR = NETWORKS["100 Gb Ethernet"], Link(NET, 8 * 400 * GBIT)
 
+_BUS = "bus bandwidth: 2(k-1)/k times the array's bytes, over the time of an allreduce"
+_LINKS = "bytes a second in one direction, the most that the links carry"
+_PEAK = "operations a second, the most that the device can do"
+
+
+def _sheet(fields, what) -> Source:
+    """A data sheet's numbers: compute, or links and networks."""
+    return Source(fields, "data sheet", _PEAK if "flops" in fields else _LINKS, what)
+
+
+_PCIE3 = _sheet("link", "PCI-SIG, PCI Express 3.0: 16 lanes at 8 GT/s, 128b/130b")
+_NVLINK4 = Source(
+    "link",
+    "measured",
+    _BUS,
+    "stas00/ml-engineering, network/benchmarks/results/all-reduce-8xH200.md at c53741b: eight "
+    "H200, 16 GiB, 367.61 GB/s without sums in the switch (with them 482.26); the links' peak is "
+    "450",
+)
+
 _PRESETS = [
     Machine(
-        "K80", 8, PCIE3, _ETH10, 4.37e12, 4.37e12,
-        "NVIDIA Tesla K80 data sheet: 8.74 TFLOP/s for the board's two GPUs, PCIe 3.0; eight of "
-        "them and 10 Gb Ethernet as in AWS p2.8xlarge", shared=True,
-    ),
-    Machine(
-        "K80 x16", 16, PCIE3, _ETH25, 4.37e12, 4.37e12,
-        "NVIDIA Tesla K80 data sheet; sixteen GPUs and 25 Gb Ethernet as in AWS p2.16xlarge",
+        "K80",
+        devices=8,
+        link=PCIE3,
+        network=_ETH10,
+        flops=4.37e12,
+        matrix_flops=4.37e12,
+        sources=(
+            _PCIE3,
+            _sheet("network", "AWS p2.8xlarge: 10 Gb Ethernet, eight GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA Tesla K80: 8.74 TFLOP/s for a board's two GPUs"),
+        ),
         shared=True,
     ),
     Machine(
-        "M60", 4, PCIE3, _ETH25, 4.8e12, 4.8e12,
-        "NVIDIA Tesla M60 data sheet: 9.65 TFLOP/s for the board's two GPUs, PCIe 3.0; four of "
-        "them and 25 Gb Ethernet as in AWS g3.16xlarge", shared=True,
+        "K80 x16",
+        devices=16,
+        link=PCIE3,
+        network=_ETH25,
+        flops=4.37e12,
+        matrix_flops=4.37e12,
+        sources=(
+            _PCIE3,
+            _sheet("network", "AWS p2.16xlarge: 25 Gb Ethernet, sixteen GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA Tesla K80: 8.74 TFLOP/s for a board's two GPUs"),
+        ),
+        shared=True,
     ),
     Machine(
-        "P100", 4, PCIE3, _ETH25, 9.3e12, 18.7e12,
-        "NVIDIA Tesla P100 (PCIe) data sheet; four of them and 25 Gb Ethernet as in Horovod "
-        "(arXiv 1802.05799)",
+        "M60",
+        devices=4,
+        link=PCIE3,
+        network=_ETH25,
+        flops=4.8e12,
+        matrix_flops=4.8e12,
+        sources=(
+            _PCIE3,
+            _sheet("network", "AWS g3.16xlarge: 25 Gb Ethernet, four GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA Tesla M60: 9.65 TFLOP/s for a board's two GPUs"),
+        ),
+        shared=True,
     ),
     Machine(
-        "V100 PCIe", 4, PCIE3, _ETH10, 14e12, 112e12,
-        "NVIDIA V100 data sheet, PCIe version: 14 and 112 TFLOP/s, 32 GB/s both directions",
+        "P100",
+        devices=4,
+        link=PCIE3,
+        network=_ETH25,
+        flops=9.3e12,
+        matrix_flops=18.7e12,
+        sources=(
+            _PCIE3,
+            _sheet("network", "Horovod (arXiv 1802.05799): 25 Gb Ethernet, four GPUs a server"),
+            _sheet("flops, matrix_flops", "NVIDIA Tesla P100 (PCIe): 9.3 and 18.7 TFLOP/s"),
+        ),
     ),
     Machine(
-        "V100 NVLink", 8, Link(NVLINK, 150e9), _ETH100, 15.7e12, 125e12,
-        "NVIDIA V100 data sheet, SXM2 version: 15.7 and 125 TFLOP/s, NVLink 300 GB/s both "
-        "directions; eight of them and 100 Gb Ethernet as in AWS p3dn.24xlarge",
+        "V100 PCIe",
+        devices=4,
+        link=PCIE3,
+        network=_ETH10,
+        flops=14e12,
+        matrix_flops=112e12,
+        sources=(
+            _PCIE3,
+            _sheet("network", "AWS p3.8xlarge: 10 Gb Ethernet, four GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA V100 (PCIe): 14 and 112 TFLOP/s"),
+        ),
     ),
     Machine(
-        "RTX 4090", 4, Link(PCIE, 4.5e9), _ETH10, 82.6e12, 165e12,
-        "NVIDIA Ada architecture white paper: 82.6 TFLOP/s, 165 TFLOP/s bf16; four of them without "
-        "peer access: 4.5 GB/s per device measured by d2l-neu; that nothing of the exchange is "
-        "hidden is concluded here: its step with it takes 15 ms more, where 10 would be sent",
+        "V100 NVLink",
+        devices=8,
+        link=Link(NVLINK, 150e9),
+        network=_ETH100,
+        flops=15.7e12,
+        matrix_flops=125e12,
+        sources=(
+            _sheet("link", "NVIDIA V100 (SXM2): six NVLinks of 25 GB/s each way"),
+            Source(
+                "bandwidths",
+                "counted",
+                "links out of a device in all rings that fit, 25 GB/s each",
+                "`nvidia-smi topo -m` of a DGX-1: GPU 0 and 1 are joined by one link (NV1), others "
+                "by two (NV2: 50 GB/s); rings of GPU 0 to 3 use four links of each, of all eight "
+                "GPUs six",
+            ),
+            _sheet("network", "AWS p3dn.24xlarge: 100 Gb Ethernet, eight GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA V100 (SXM2): 15.7 and 125 TFLOP/s"),
+        ),
+        bandwidths=((2, 25e9), (4, 100e9), (8, 150e9)),
+    ),
+    Machine(
+        "RTX 4090",
+        devices=4,
+        link=Link(PCIE, 3.375e9),
+        network=_ETH10,
+        flops=82.6e12,
+        matrix_flops=165e12,
+        sources=(
+            Source(
+                "link, bandwidths",
+                "measured",
+                _BUS + "; printed as 4.5 GB/s, 2N over the time, which is times (k-1)/k here",
+                "smolix/d2l-neu at 13fe15c, multi-gpu-practice.md: `beta = 4.5e9`, `2N/beta`; four "
+                "cards that cannot reach each other's memory",
+            ),
+            Source("network", "assumed", _LINKS, "no published run has two such machines"),
+            _sheet("flops, matrix_flops", "NVIDIA Ada white paper: 82.6 TFLOP/s, 165 in bf16"),
+            Source(
+                "overlap",
+                "measured",
+                "milliseconds that the exchange adds to a step: 15 of 20",
+                "the same file, `comm_probe.py`; its rows are nearer to nothing hidden than to all "
+                "that DDP could hide",
+            ),
+        ),
         overlap=False,
+        bandwidths=((2, 2.25e9), (4, 3.375e9)),
     ),
     Machine(
-        "A100", 8, Link(NVLINK, 300e9), Link(NET, 8 * 200 * GBIT), 19.5e12, 312e12,
-        "NVIDIA A100 data sheet, SXM4: 19.5 and 312 TFLOP/s, NVLink 600 GB/s both directions; DGX "
-        "A100: 200 Gb InfiniBand per GPU",
+        "A100",
+        devices=8,
+        link=Link(NVLINK, 235e9),
+        network=Link(NET, 8 * 200 * GBIT),
+        flops=19.5e12,
+        matrix_flops=312e12,
+        sources=(
+            Source(
+                "link",
+                "measured",
+                _BUS,
+                "NVIDIA/nccl, src/graph/tuning.cc at 01afd20, line 112 (`if (compCap80) busBw = "
+                "std::min(busBw, 235.0f)`); the same from nccl-tests in stas00/ml-engineering, "
+                "network/README.md at 0030e63; the links' peak is 300",
+            ),
+            _sheet("network", "NVIDIA DGX A100: 200 Gb InfiniBand for each of eight GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA A100 (SXM4): 19.5 and 312 TFLOP/s"),
+        ),
     ),
     Machine(
-        "H100", 8, Link(NVLINK, 450e9), _8_NDR, 67e12, 989e12,
-        "NVIDIA H100 data sheet, SXM5: 67 and (dense) 989 TFLOP/s, NVLink 900 GB/s both "
-        "directions; DGX H100: 400 Gb InfiniBand per GPU",
+        "H100",
+        devices=8,
+        link=Link(NVLINK, 367.61e9),
+        network=_8_NDR,
+        flops=67e12,
+        matrix_flops=989e12,
+        sources=(
+            replace(_NVLINK4, where=_NVLINK4.where + "; an H100 has the same NVLink"),
+            _sheet("network", "NVIDIA DGX H100: 400 Gb InfiniBand for each of eight GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA H100 (SXM5): 67 and, dense, 989 TFLOP/s"),
+        ),
     ),
     Machine(
-        "H200", 8, Link(NVLINK, 396e9), _8_NDR, 67e12, 989e12,
-        "NVIDIA H200 data sheet, SXM: 67 and (dense) 989 TFLOP/s; 396 of NVLink's 450 GB/s "
-        "measured pairwise (stas00/ml-engineering)",
+        "H200",
+        devices=8,
+        link=Link(NVLINK, 367.61e9),
+        network=_8_NDR,
+        flops=67e12,
+        matrix_flops=989e12,
+        sources=(
+            _NVLINK4,
+            _sheet("network", "NVIDIA DGX H200: 400 Gb InfiniBand for each of eight GPUs"),
+            _sheet("flops, matrix_flops", "NVIDIA H200 (SXM): 67 and, dense, 989 TFLOP/s"),
+        ),
     ),
-]  # fmt: skip
+]
 
 PRESETS = {machine.name: machine for machine in _PRESETS}

@@ -4,96 +4,160 @@ from dataclasses import replace
 from functools import cache
 
 from d2lmgpu.collectives.schedules import ALGORITHMS, plan
-from d2lmgpu.costmodel.fit import GRADIENTS, MACHINES, SMALL, fit_small
+from d2lmgpu.costmodel.fit import GRADIENTS, MACHINES, SMALL, fit_small, predict_curve
 from d2lmgpu.costmodel.model import (
     PRESETS,
     Link,
     Work,
-    exchange_seconds,
     exposed_seconds,
+    machine_seconds,
     schedule_seconds,
     step,
 )
 from d2lmgpu.costmodel.presets import NETWORKS
-from d2lmgpu.costmodel.published import rows
+from d2lmgpu.costmodel.published import PublishedRow, rows
 from d2lmgpu.figures import svg
 from d2lmgpu.figures.diagrams import sums_after_rounds
 from d2lmgpu.figures.explorer import Explorer
 from d2lmgpu.figures.sends import messages, overlapping
 from d2lmgpu.figures.style import number
 
-COUNTS = [2**i for i in range(11)]
+COUNTS = [2**i for i in range(9)]  # 256 GPUs are the most of a published row
 LINK = Link(latency=10e-6, bandwidth=12.5e9)  # the one of chapters/scaling/allreduce
 
 
-def cost() -> Explorer:
-    """Machine, network, batch and number of GPUs -> the modelled step and how it scales.
+# What `cost` offers: only trainings that somebody has run and published on a machine that is named.
+TRAININGS = {
+    "LeNet, D2L's loop in MXNet: V100": ("MXNet 2019", "lenet"),
+    "ResNet-18, D2L's loop in MXNet: V100": ("MXNet 2019", "resnet18"),
+    "ResNet-18, 256 images, DDP: RTX 4090": ("d2l-neu weak", "resnet18"),
+    "ResNet-18, 512 images, DDP: RTX 4090": ("d2l-neu strong", "resnet18"),
+    "ResNet-50, DDP, float32: V100": ("DGX-1 float32", "resnet-50"),
+    "ResNet-50, DDP, 16 bit: V100": ("DGX-1 mixed", "resnet-50"),
+    "ResNet-50, DDP, 16 bit: A100": ("DGX A100 mixed", "resnet-50"),
+    "ResNet-152, MXNet: K80": ("MXNet EC2", "resnet-152"),
+    "AlexNet, MXNet: K80": ("MXNet EC2", "alexnet"),
+    "a language model, 16 bit: H100": ("Ultra-Scale", "llm"),
+}
+# text -> (the batch of a GPU or of all, as a multiple of the published one, whether of each GPU)
+BATCHES = {
+    "as published, on each GPU": (1, True),
+    "an eighth of that": (1 / 8, True),
+    "8 times that": (8, True),
+    "as published, in all": (1, False),
+}
+OWN = "the machine's own"
+LINKS = {OWN: None} | {name: name for name in ("10 Gb Ethernet", "400 Gb Ethernet")}
 
-    A network's device time is that of a published run on one GPU; on other machines it is scaled
-    by the peak of their data sheets. Published points of the same choice are drawn beside.
+
+def cost() -> Explorer:
+    """A published training, network, batch and number of GPUs -> how it scales, with an error band.
+
+    The device's time is that of the published run on one GPU of that machine: nothing is carried
+    over to a machine on which nobody has run it. Published points are drawn beside.
     """
 
-    def rate_alone(table, model):
-        return next(row.rate for row in rows(table) if row.model == model and row.k == 1)
-
     @cache
-    def curve(name, between, network, batch):
-        table, model = network
-        machine, home = PRESETS[name], PRESETS[MACHINES[table]]
+    def steps_of(training, between, batch):
+        """{k: Step} for one choice."""
+        machine, base = PRESETS[MACHINES[training[0]]], _published(*training)[0]
         if between:
             machine = replace(machine, network=NETWORKS[between])
-        if table in SMALL:
-            work = fit_small(table)[model]
-        else:
-            work = Work(GRADIENTS[model], seconds_per_example=1 / rate_alone(table, model))
-        slower = home.flops / machine.flops
-        work = replace(work, seconds_per_example=slower * work.seconds_per_example)
-        size, of_each = batch
+        work = _work(*training)
+        times, of_each = batch
+        size = max(1, round(times * base.batch_size))
         counts = [c for c in COUNTS if c <= machine.devices] if work.one_process else COUNTS
         return {c: step(work, machine, c, size * c if of_each else size) for c in counts}
 
-    def answer(name, between, network, batch, k):
-        table, model = network
-        steps = curve(name, between, network, batch)
-        if k not in steps:
-            return (
-                f"<p>This training loop is one process, and drives the {max(steps)} GPUs of "
-                "one machine at most.\nChoose fewer.</p>"
-            )
-        modelled = {c: s.samples_per_second / steps[1].samples_per_second for c, s in steps.items()}
+    def answer(training, between, batch, k):
+        if _published(*training)[0].k > 1:  # nobody has run it on one GPU
+            if between or batch != (1, True) or k not in fitted_speedups(*training):
+                return None
+            modelled, words, sizes = fitted_speedups(*training), [_fitted_in_words(k)], None
+        else:
+            steps = steps_of(training, between, batch)
+            if k not in steps:
+                return (
+                    f"<p>This training loop is one process, and drives the {max(steps)} GPUs of "
+                    "one machine at most.\nChoose fewer.</p>"
+                )
+            one = steps[1].samples_per_second
+            modelled = {c: s.samples_per_second / one for c, s in steps.items()}
+            words, sizes = _step_in_words(steps[k]), {c: s.batch_size for c, s in steps.items()}
         measured = {
-            row.k: row.rate / rate_alone(table, model)
-            for row in rows(table)
-            if (row.model, MACHINES[table]) == (model, name) and not between
-            and row.batch_size == steps[row.k].batch_size
+            c: speedup for c, (speedup, size) in published_speedups(*training).items()
+            if not between and (sizes is None or size == sizes[c])
         }  # fmt: skip
+        several = k > PRESETS[MACHINES[training[0]]].devices
         chart = svg.scaling(
             measured, modelled, k, "Speedup over the number of GPUs. The text says its numbers."
         )
-        return "\n".join([*_step_in_words(steps[k], modelled, measured), chart])
+        said = _speedup_in_words(k, modelled, measured, several)
+        return "\n".join([*words, *said, chart])
 
-    networks = {
-        "LeNet, D2L's loop in MXNet": ("MXNet 2019", "lenet"),
-        "ResNet-18, D2L's loop in MXNet": ("MXNet 2019", "resnet18"),
-        "ResNet-18 at 64x64, DDP": ("d2l-neu weak", "resnet18"),
-        "ResNet-152": ("MXNet EC2", "resnet-152"),
-        "AlexNet": ("MXNet EC2", "alexnet"),
+    controls = {"Training": TRAININGS, "Cluster link": LINKS, "Batch": BATCHES, "GPUs": COUNTS}
+    return Explorer(answer, controls, {"GPUs": "2"}, absent="<p>Nobody has published that.</p>")
+
+
+@cache
+def _published(table, model) -> list[PublishedRow]:
+    """The rows of a training, the one with the fewest GPUs first."""
+    return sorted((row for row in rows(table) if row.model == model), key=lambda row: row.k)
+
+
+def published_speedups(table, model) -> dict[int, tuple[float, int]]:
+    """{k: (speedup, batch)}, in GPUs of the published run with the fewest."""
+    base = _published(table, model)[0]
+    return {
+        row.k: (base.k * row.rate / base.rate, row.batch_size) for row in _published(table, model)
     }
-    batches = {f"{n} on each GPU": (n, True) for n in (32, 256, 512)}
-    batches |= {f"{n:,} in all": (n, False) for n in (256, 4096)}
-    between = {"the machine's own": None}
-    between |= {name: name for name in ("10 Gb Ethernet", "400 Gb Ethernet")}
-    controls = {
-        "Machine": ["V100 NVLink", "RTX 4090", "H100", "K80 x16"],
-        "Cluster link": between,
-        "Network": networks,
-        "Batch": batches,
-        "GPUs": [k for k in COUNTS if k not in (32, 128, 512)],
-    }
-    return Explorer(answer, controls)
 
 
-def _step_in_words(s, modelled, measured):
+@cache
+def fitted_speedups(table, model) -> dict[int, float]:
+    """The same by the model that is fitted on 8 to 32 GPUs: for what nobody has run on one."""
+    return {p.row.k: p.row.k * p.efficiency for p in predict_curve(table, model)}
+
+
+@cache
+def band(several: bool) -> tuple[float, float]:
+    """What published runs reached of the speedups modelled here: the least and the most.
+
+    several: those on several machines; else those on one. All rows of `TRAININGS`.
+    """
+    reached = []
+    for training in TRAININGS.values():
+        machine = PRESETS[MACHINES[training[0]]]
+        for k, (published, batch_size) in published_speedups(*training).items():
+            if k == _published(*training)[0].k or (k > machine.devices) != several:
+                continue
+            if _published(*training)[0].k > 1:
+                modelled = fitted_speedups(*training)[k]
+            else:
+                one, here = (
+                    step(_work(*training), machine, count, size).samples_per_second
+                    for count, size in ((1, _published(*training)[0].batch_size), (k, batch_size))
+                )
+                modelled = here / one
+            reached.append(published / modelled)
+    return min(reached), max(reached)
+
+
+def _work(table, model) -> Work:
+    """Of a training that was published on one GPU."""
+    if table in SMALL:
+        return fit_small(table)[model]
+    return Work(GRADIENTS[model], seconds_per_example=1 / _published(table, model)[0].rate)
+
+
+def _fitted_in_words(k):
+    return (
+        "<p>Modelled by the fit on 8 to 32 GPUs: nobody has published this training on fewer than "
+        f"8,\nso the speedup counts GPUs of the run on 8. On {k} GPUs:"
+    )
+
+
+def _step_in_words(s):
     """Lines, few of which change from answer to answer: a page stores equal ones once."""
     yield "<p>Modelled: a step takes"
     yield f"<b>{_time(s.seconds)}</b>."
@@ -105,10 +169,19 @@ def _step_in_words(s, modelled, measured):
     if s.issue:  # known for loops of one process only
         yield f"The host loads for {_time(s.load)}"
         yield f"and issues for {_time(s.issue)}."
-    yield f"Speedup: <b>{number(modelled[s.k])}</b>."
+
+
+def _speedup_in_words(k, modelled, measured, several):
+    yield f"Speedup: <b>{number(modelled[k])}</b>."
+    if k > min(modelled):
+        low, high = band(several)
+        yield f"Published runs on {'several machines' if several else 'one machine'} had"
+        yield f"{low:.0%} to {high:.0%} of what this model says:"
+        most = min(high * modelled[k], k)  # none had more than k
+        yield f"expect <b>{number(low * modelled[k])} to {number(most)}</b>."
     best = max(modelled, key=modelled.get)
-    yield f"The most is {number(modelled[best])}, with {best:,} GPUs.</p>"
-    points = ", ".join(f"{number(value)} on {k} GPUs" for k, value in measured.items() if k > 1)
+    yield f"The most is {number(modelled[best])}, with {best:,} GPU{'s' * (best > 1)}.</p>"
+    points = ", ".join(f"{number(value)} on {c} GPUs" for c, value in measured.items() if c > 1)
     if points:
         yield f"<p>Measured and published: {points}.</p>"
 
@@ -159,11 +232,12 @@ def _schedule_in_words(schedule, num_bytes, seconds) -> str:
 
 
 def overlap() -> Explorer:
-    """Gradient, backward pass, GPUs, link and bucket -> how much of the exchange shows."""
+    """Gradient, backward pass, machines, network and bucket -> how much of the exchange shows."""
 
-    def answer(num_bytes, backward, k, link, bucket):
+    def answer(num_bytes, backward, machines, network, bucket):
         num_buckets = max(1, round(num_bytes / bucket)) if bucket else 1
-        one = exchange_seconds("ring", k, num_bytes / num_buckets, link)
+        machine = replace(PRESETS["V100 NVLink"], network=network)
+        one = machine_seconds(machine, machines * machine.devices, num_bytes / num_buckets)
         sends = bucket_sends(one, backward / 2, backward, num_buckets)
         exchange = one * num_buckets
         exposed = exposed_seconds(exchange, backward, num_buckets)
@@ -178,17 +252,17 @@ def overlap() -> Explorer:
 
     gradients = {"102 MB (ResNet-50)": 102.4e6, "554 MB (VGG-16)": 553.6e6}
     gradients |= {"45 MB (ResNet-18)": 44.7e6, "0.5 MB (LeNet)": 516_272}
-    links = {"NVLink, 150 GB/s": PRESETS["V100 NVLink"].link}
-    links |= {f"{n} Gb Ethernet": NETWORKS[f"{n} Gb Ethernet"] for n in (400, 100, 10)}
     buckets = {f"{n} MB": n * 1e6 for n in (5, 25, 100)} | {"all in one": None}
+    names = [f"{n} Gb Ethernet" for n in (400, 100, 10)]
     controls = {
         "Gradient": gradients,
         "Backward pass": {f"{n} ms": n / 1000 for n in (10, 40, 160)},
-        "GPUs": [8, 512],
-        "Link": links,
+        "Machines of 8 V100": [1, 2, 64],
+        "Between them": {name: NETWORKS[name] for name in names},
         "Bucket": buckets,
     }
-    return Explorer(answer, controls, {"Backward pass": "40 ms", "Bucket": "25 MB"})
+    start = {"Backward pass": "40 ms", "Machines of 8 V100": "2", "Bucket": "25 MB"}
+    return Explorer(answer, controls, start)
 
 
 def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) -> list:

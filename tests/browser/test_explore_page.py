@@ -123,8 +123,7 @@ def test_the_chapters_explorers_answer_with_the_network_cut(shown, tmp_path):
     all_three = [make()._repr_html_() for make in makers]
     file.write_text("<title>x</title>" + "".join(all_three))
     shown.goto(file.as_uri())
-    choose = {"Machine": "RTX 4090", "Network": "ResNet-18 at 64x64, DDP", "GPUs": "4",
-              "Batch": "256 on each GPU"}  # fmt: skip
+    choose = {"Training": "ResNet-18, 256 images, DDP: RTX 4090", "GPUs": "4"}
     for label, value in choose.items():
         shown.get_by_role("combobox", name=label, exact=True).first.select_option(value)
     published = 6924 / 2107  # images a second on four GPUs and on one, smolix/d2l-neu

@@ -120,6 +120,27 @@ def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(s
     assert slurm.left_at_last() == []
 
 
+def test_a_warning_to_the_job_file_alone_saves_and_stops_the_elastic_training(slurm, course):
+    """As Slurm sends it before the time is over, by `--signal=B:TERM@120`."""
+    words = ["--num-train=242", "--checkpoints=saved", "--epochs=10000", "--timeline=timeline"]
+    number = submit(slurm, "clusters/jobs/elastic.sbatch", *words)
+
+    def lines(what):
+        texts = [x for f in course.glob("timeline/*") for x in f.read_text().splitlines()]
+        return [line for line in map(json.loads, texts) if line["what"] == what]
+
+    while len(lines("begins")) < 2:
+        assert number in running(slurm), (course / f"elastic-{number}.out").read_text()
+        time.sleep(0.2)
+    slurm.ask("scancel", "--batch", "--signal=TERM", number)
+    while number in running(slurm):
+        time.sleep(0.2)
+    stopped = {line["host"]: line["step"] for line in lines("stops")}
+    assert set(stopped) == {"n1", "n2"} and len({*stopped.values()}) == 1
+    assert list((course / "saved").glob(f"step-{stopped['n1']:08}-*"))
+    assert slurm.left_at_last() == []
+
+
 @pytest.mark.soak
 def test_an_array_runs_one_job_a_learning_rate(slurm, course):
     number = submitted(slurm, "--array=0,3", "clusters/jobs/sweep.sbatch", *SMALL)

@@ -17,13 +17,14 @@ from d2lmgpu.costmodel.model import (
     best_num_gpus,
     exchange_seconds,
     exposed_seconds,
+    flat_ring_seconds,
     machine_seconds,
     schedule_seconds,
     step,
     wait_samples,
     wait_seconds,
 )
-from d2lmgpu.costmodel.presets import NETWORKS, tcp
+from d2lmgpu.costmodel.presets import HOWS, NETWORKS, Source, tcp
 
 MB, GB, MS = 1e6, 1e9, 1e-3
 FORMULAS = sorted(set(ALGORITHMS) - {"hierarchical"})
@@ -138,7 +139,7 @@ def test_large_clusters_lose_efficiency_by_waiting_alone():
 
 def test_a_step_by_hand():
     machine = Machine(
-        "m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, "", overlap=False
+        "m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, (), overlap=False
     )
     work = Work(gradient_bytes=100 * MB, seconds_per_example=1 * MS, load_seconds=0.1 * MS,
                 issue_seconds=2 * MS, exchange_issue_seconds=1 * MS, one_process=True,
@@ -160,7 +161,7 @@ def test_a_step_by_hand():
 
 
 def test_loading_is_hidden_where_the_host_does_not_wait_after_every_step():
-    machine = Machine("m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, "")
+    machine = Machine("m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, ())
     work = Work(0, seconds_per_example=1 * MS, load_seconds=0.4 * MS, issue_seconds=20 * MS,
                 one_process=True, waits=False)  # fmt: skip
     assert step(work, machine, 1, 100).seconds == pytest.approx(100 * MS)  # 40 + 20 are hidden
@@ -175,8 +176,10 @@ def test_buckets_hide_communication():
     s = step(work, PRESETS["A100"], 8, 8 * 60)
     assert s.exposed == pytest.approx(s.exchange / 10)  # 40 ms of backward hide the rest
     assert s.communication_share == pytest.approx(s.exposed / s.seconds)
-    in_one = replace(work, bucket_bytes=2 * GB)
-    assert step(in_one, PRESETS["A100"], 8, 8 * 60).exposed == pytest.approx(s.exchange)
+    in_one = step(replace(work, bucket_bytes=2 * GB), PRESETS["A100"], 8, 8 * 60)
+    assert in_one.exposed == in_one.exchange
+    latencies = 14 * 3.4e-6  # a ring of eight
+    assert s.exchange - in_one.exchange == pytest.approx(9 * latencies), "each bucket pays its own"
 
 
 def test_strong_scaling_stops_and_weak_scaling_goes_on():
@@ -195,9 +198,61 @@ def test_a_tiny_model_is_best_on_one_gpu():
     assert best_num_gpus(Work(1 * MB, 1e-7), PRESETS["V100 PCIe"], 256, at_most=8) == 1
 
 
-def test_presets_have_a_source_and_sensible_numbers():
+NUMBERS = {"link", "network", "flops", "matrix_flops"}
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_each_number_of_a_preset_says_how_what_and_where(name):
+    machine = PRESETS[name]
+    wanted = NUMBERS | ({"bandwidths"} if machine.bandwidths else set())
+    sourced = [field for source in machine.sources for field in source.fields.split(", ")]
+    assert len(sourced) == len({*sourced}) and wanted <= {*sourced}
+    for source in machine.sources:
+        assert source.how in HOWS and len(source.counts) > 20 and len(source.where) > 20
+        if source.how == "measured" and "link" in source.fields:
+            assert "bus bandwidth" in source.counts, "what a machine sends: step() needs it"
+
+
+def test_what_was_measured_as_2n_over_time_is_sent_by_the_model_in_that_time():
+    """d2l-neu, multi-gpu-practice.md: beta = 4.5e9, and an exchange takes 2N/beta for any k."""
+    for k in (2, 4):
+        seconds = machine_seconds(PRESETS["RTX 4090"], k, 44.7 * MB)
+        assert seconds == pytest.approx(2 * 44.7 * MB / (4.5 * GB), rel=0.01)
+
+
+def test_equal_links_take_equal_times():
+    """H100 and H200 have the same NVLink; 8 H200 measured 367.61 GB/s of bus bandwidth."""
+    h100, h200 = (machine_seconds(PRESETS[name], 8, 1 * GB) for name in ("H100", "H200"))
+    assert h100 == h200 == pytest.approx(2 * 7 / 8 * GB / (367.61 * GB) + 14 * 3.4e-6)
+
+
+def test_an_a100_has_what_nccl_allows_it():
+    assert PRESETS["A100"].link.bandwidth == 235 * GB  # tuning.cc, `compCap80`
+
+
+@pytest.mark.parametrize(("k", "bandwidth"), [(2, 25), (3, 62.5), (4, 100), (8, 150)])
+def test_two_v100_of_a_box_are_joined_by_one_link(k, bandwidth):
+    link = PRESETS["V100 NVLink"].link_among(k)
+    assert link == Link(3.4e-6, bandwidth * GB)
+
+
+@pytest.mark.parametrize(("k", "milliseconds"), [(16, 6.9), (128, 8.2), (1024, 15.7)])
+def test_a_flat_ring_pays_the_networks_latency_only_between_machines(k, milliseconds):
+    """By NCCL's tuning.cc: (steps - steps between machines) * intra + steps between * inter."""
+    steps, between = 2 * (k - 1), 2 * (k // 8 - 1)
+    by_nccl = (steps - between) * 3.4e-6 + between * 9.6e-6 + steps / k * 45 * MB / (12.5 * GB)
+    flat = flat_ring_seconds(PRESETS["V100 NVLink"], k, 45 * MB)
+    assert flat == pytest.approx(by_nccl) == pytest.approx(milliseconds * MS, rel=0.01)
+    assert flat > machine_seconds(PRESETS["V100 NVLink"], k, 45 * MB)
+
+
+def test_a_flat_ring_inside_a_machine_is_the_ring():
+    a100 = PRESETS["A100"]
+    assert flat_ring_seconds(a100, 8, 45 * MB) == machine_seconds(a100, 8, 45 * MB)
+
+
+def test_presets_have_sensible_numbers():
     for machine in PRESETS.values():
-        assert len(machine.source) > 20
         assert 1e12 < machine.flops <= machine.matrix_flops < 1e16
         assert 1e9 < machine.link.bandwidth < 1e12 and machine.network.bandwidth >= 1.25e9
     wanted = {"K80", "M60", "V100 PCIe", "V100 NVLink", "A100", "H100", "H200"}
@@ -249,6 +304,12 @@ LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
     (lambda: replace(V100, devices=0), "devices is 0"),
     (lambda: replace(V100, flops=float("nan")), "flops is nan"),
     (lambda: replace(V100, matrix_flops=0), "matrix_flops is 0"),
+    (lambda: replace(V100, sources="a sheet"), "sources is 'a sheet'"),
+    (lambda: replace(V100, bandwidths=((4, 1), (2, 1))), "bandwidths is"),
+    (lambda: replace(V100, bandwidths=((2, 0),)), "bandwidths is"),
+    (lambda: Source("link", "guessed", "", ""), "how is 'guessed'"),
+    (lambda: V100.link_among(0), "k is 0"),
+    (lambda: flat_ring_seconds(V100, 0, 1), "k is 0"),
 ])  # fmt: skip
 def test_bad_input_is_named(ask, message):
     with pytest.raises(CostError, match=message):

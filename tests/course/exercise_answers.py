@@ -202,10 +202,10 @@ def as_far_as_it_likes(host, device, ahead):
 
 
 def one_ahead_too_few(host, device, ahead):
-    ahead = max(1, ahead - 1)
+    before = max(0, ahead - 1) + 1
     loads, ends = [0], []
     for i, (a, b) in enumerate(zip(host, device, strict=True)):
-        loads.append(max(loads[-1], ends[i - ahead] if i >= ahead else 0) + a)
+        loads.append(max(loads[-1], ends[i - before] if i >= before else 0) + a)
         ends.append(max(loads[-1], ends[-1] if ends else 0) + b)
     return ends[-1]
 
@@ -213,7 +213,7 @@ def one_ahead_too_few(host, device, ahead):
 def a_device_that_does_two_at_once(host, device, ahead):
     loaded, ends = 0, []
     for i, (a, b) in enumerate(zip(host, device, strict=True)):
-        loaded = max(loaded, ends[i - ahead] if i >= ahead else 0) + a
+        loaded = max(loaded, ends[i - 1 - ahead] if i > ahead else 0) + a
         ends.append(loaded + b)
     return max(ends)
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 from array_answers import WRONG_ARRAYS
@@ -59,6 +60,15 @@ def test_every_chapter_has_three_and_one_to_write():
 def test_the_solution_is_right(name):
     solution = answer(QUESTIONS[name].solution, name)
     assert verdict(name, solution, seeds=(0, 1, 2, 7, *range(100, 106))) is None
+
+
+def test_the_page_s_own_function_answers_its_exercise():
+    """Overlap defines `total` as exercise 26 asks for it, with the same `ahead`."""
+    cells = nbformat.read(ROOT / "chapters/scaling/overlap.ipynb", as_version=4).cells
+    (cell,) = (cell.source for cell in cells if "def total(" in cell.source)
+    scope = {}
+    exec(cell[: cell.index("\n\n\nfor ")], scope)  # the definitions, not what they are used for
+    assert verdict("look-ahead", scope["total"]) is None
 
 
 @pytest.mark.parametrize(("name", "reason", "wrong"), PLANTED)

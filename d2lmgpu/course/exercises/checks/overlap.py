@@ -6,18 +6,18 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 
 @exercise(
     "look-ahead",
-    "When may the host begin with batch i? It is busy until it is done with batch i − 1, and it "
-    "may not be more than `ahead` batches in front of the device.",
+    "When may the host begin with batch i? It is busy until it is done with batch i − 1, and at "
+    "most `ahead` of those before it may be not yet trained on.",
     "Write two lists, the ends of the host and of the device. Each entry is a max over two "
     "earlier ones, plus one time.",
 )
 def the_end(total, g):
     """total(host, device, ahead): when the device is done with all batches."""
-    for ahead in (1, 2, 3):
+    for ahead in (0, 1, 2):
         for n in (1, 2, 6, 12):
             host, device = g.integers(1, 10, n).tolist(), g.integers(1, 10, n).tolist()
             found = float(array(total(list(host), list(device), ahead), "The time", ()))
-            right = simulate(host, device, ahead)
+            right = simulate(host, device, ahead + 1)  # with the one that it prepares
             if abs(found - right) > 1e-9:
                 serial = abs(found - sum(host) - sum(device)) < 1e-9
                 free = abs(found - simulate(host, device, n)) < 1e-9
@@ -28,15 +28,15 @@ def the_end(total, g):
                 elif free:
                     text += " The host may be as far ahead in it as it likes."
                 raise Wrong(reason, text)
-    return "The times are those of the simulated timeline, for one to three batches ahead."
+    return "The times are those of the simulated timeline, for up to two batches ahead."
 
 
-def simulate(host, device, ahead):
-    """The same by moving a clock: the host holds at most ``ahead`` batches that are not done."""
+def simulate(host, device, held):
+    """The same by moving a clock: the host holds at most ``held`` batches that are not done."""
     time = loaded = done = 0
     host_end = device_end = None
     while done < len(host):
-        if host_end is None and loaded < len(host) and loaded - done < ahead:
+        if host_end is None and loaded < len(host) and loaded - done < held:
             host_end = time + host[loaded]
         if device_end is None and done < loaded:
             device_end = time + device[done]

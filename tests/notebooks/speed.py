@@ -1,0 +1,144 @@
+"""Sentences that say how fast something is, and what each of them is tied to.
+
+A sentence with one of `WORDS` is tied if
+
+- its paragraph cites something, or links to another site;
+- or one of the two code cells before or after it, in the same section, is a check: it asserts an
+  order or a closeness of `QUANTITIES`, or prints numbers of them that every test compares;
+- or its paragraph has a marker in the source, which no page shows:
+  ``<!-- checked: Title of a section -->`` where that section of the page, or of the page before a
+  ``#``, has such a check; or a record, ``records/name.json``; or a test, ``tests/file.py::name``.
+
+All others stand in speed_reasons.yml, each with the reason why it stands there.
+"""
+
+import ast
+import re
+from dataclasses import dataclass, field
+
+from notebooks import ROOT, read, tags, tree
+
+NUMBER = r"(?:\d[\d.,]*|\$|two|three|four|five|six|seven|eight|nine|ten|many|hundred|thousand)"
+WORDS = re.compile(
+    r"\b(?:faster|slower|percent of|nearly all|twice as|half as)\b|\d ?% of\b"
+    rf"|{NUMBER} times (?:the|that|what|more|less|as|its|[a-z]+er)\b|\b\d[\d.,]* times\b"
+    r"|\btimes as\b",
+    re.IGNORECASE,
+)
+TIED = re.compile(r"\{cite\}|\]\(https?://")
+MARKER = re.compile(r"<!-- checked: (.+?) -->")
+NO_PROSE = re.compile(r"<!--.*?-->|\$\$.*?\$\$|`[^`]*`|\]\([^)]*\)|<[^>]*>", re.DOTALL)
+FENCE = re.compile(r"^(```|~~~|:::).*?^\1\s*$", re.DOTALL | re.MULTILINE)
+QUANTITIES = re.compile(
+    r"second|time|speed|\bms\b|µs|rate|faster|slow|late|wait|ahead|throughput|efficien|step|bytes|"
+    r"byte|sent|\bMB\b|\bGB\b|exchange|error|epoch|round|loss|modelled|measured|taken|share|"
+    r"wast",
+    re.IGNORECASE,
+)
+CLOSE = {"isclose", "allclose", "approx", "array_equal"}
+NEAR = 2  # code cells on either side
+
+
+@dataclass
+class Section:
+    """From one heading to the next, of any level: paragraphs and code cells in their order."""
+
+    title: str
+    parts: list = field(default_factory=list)  # a text, or a code cell
+
+
+def sections_of(path) -> list[Section]:
+    """Of a page, a notebook or Markdown."""
+    found = [Section("")]
+    if path.suffix == ".md":
+        _add(found, path.read_text())
+        return found
+    for cell in read(path).cells:
+        if "hosted" in tags(cell):
+            continue
+        if cell.cell_type == "markdown":
+            _add(found, cell.source)
+        else:
+            found[-1].parts.append(cell)
+    return found
+
+
+def _add(found, source):
+    for block in re.split(r"\n\s*\n|\n(?=[-*|] |\d+\. |#)", FENCE.sub("", source)):
+        heading, _, rest = block.partition("\n")
+        if re.match(r"#+ ", heading):
+            found.append(Section(heading.lstrip("#").strip()))
+            block = rest
+        if block.strip():
+            found[-1].parts.append(block)
+
+
+def claims(paragraph) -> list[str]:
+    """The sentences of a paragraph that say how fast something is."""
+    prose = " ".join(NO_PROSE.sub(" ", paragraph).split())
+    sentences = re.split(r"(?<=[.!?:])\s+", prose)
+    return [s for s in sentences if WORDS.search(s) and not s.endswith("?")]
+
+
+def is_check(cell) -> bool:
+    """Whether a code cell asserts or prints, checked, how much of `QUANTITIES` there is."""
+    if "nbval-check-output" in tags(cell):
+        printed = "".join(str(output.get("text", "")) for output in cell.outputs)
+        if re.search(r"\d", printed) and QUANTITIES.search(printed):
+            return True
+    asserted = [node for node in ast.walk(tree(cell)) if isinstance(node, ast.Assert)]
+    return any(
+        QUANTITIES.search(ast.unparse(one)) and any(map(_orders, ast.walk(one.test)))
+        for one in asserted
+    )
+
+
+def _orders(node):
+    if isinstance(node, ast.Compare):
+        return any(isinstance(op, ast.Lt | ast.Gt | ast.LtE | ast.GtE) for op in node.ops)
+    if isinstance(node, ast.Call):
+        return getattr(node.func, "attr", getattr(node.func, "id", "")) in CLOSE
+    return False
+
+
+def untied(path) -> list[str]:
+    """The sentences of a page about speed that nothing is tied to."""
+    left = []
+    sections = sections_of(path)
+    for section in sections:
+        for i, part in enumerate(section.parts):
+            if not isinstance(part, str) or TIED.search(part) or not claims(part):
+                continue
+            before = [x for x in section.parts[:i] if not isinstance(x, str)][-NEAR:]
+            after = [x for x in section.parts[i:] if not isinstance(x, str)][:NEAR]
+            marked = MARKER.findall(part)
+            if not any(map(is_check, before + after)) and not marked:
+                left += claims(part)
+    return left
+
+
+def wrong_markers(path) -> list[str]:
+    """Markers of a page that name nothing, or a section without a check."""
+    return [
+        mark
+        for section in sections_of(path)
+        for part in section.parts
+        if isinstance(part, str)
+        for mark in MARKER.findall(part)
+        if not _exists(path, mark)
+    ]
+
+
+def _exists(path, mark):
+    if mark.startswith("records/"):
+        return (ROOT / mark).is_file()
+    if mark.startswith("tests/"):
+        file, _, name = mark.partition("::")
+        return (ROOT / file).is_file() and f"def {name}(" in (ROOT / file).read_text()
+    page, _, title = mark.rpartition("#")
+    of = sections_of((path.parent / page).resolve() if page else path)
+    return any(
+        section.title == title
+        and any(not isinstance(part, str) and is_check(part) for part in section.parts)
+        for section in of
+    )
