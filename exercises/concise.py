@@ -73,7 +73,7 @@ if exercises.check("sixteen", epoch_seconds):
     display(sixteen.happened(one / many, "modelled"))
 
 # %% [markdown] pages=["concise/torchrun"]
-# ## The Script Everybody Writes: torchrun
+# ## A Script for torchrun
 
 # %% [markdown] exercise="evaluate"
 # ### Every image once

@@ -59,7 +59,8 @@ def fashion_mnist(folder, part, number):
                 f"--data {folder}: {file.name} is not there. torchvision's FashionMNIST("
                 "'.', download=True) brings it, then give FashionMNIST/raw."
             )
-        arrays.append(np.frombuffer(gzip.decompress(file.read_bytes()), np.uint8, offset=header))
+        data = gzip.decompress(file.read_bytes())
+        arrays.append(np.frombuffer(data, np.uint8, offset=header))
     images, labels = arrays
     if number > len(labels):
         raise SystemExit(f"{number} images of {part} were asked for, there are {len(labels)}.")
