@@ -12,7 +12,7 @@ EXEMPT = {("chapters/diagnosis/profile", "profile")}  # there a profile is what 
 NOT_PROSE = {  # the titles there are not ours; and that text is a notebook's, too
     GLOSSARY, "chapters/reference/bibliography", "chapters/reference/exercises",
 }  # fmt: skip
-ACRONYMS = {"ZeRO", "FSDP"}  # that are words in small letters
+ACRONYMS = {"ZeRO", "FSDP", "NCCL", "MFU"}  # that are words in small letters
 
 
 def terms():
