@@ -20,10 +20,11 @@ ONLY_IN = {
     },
     # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
     "chapters/concise/pytorch.ipynb": {
-        "add_up", "average", "both_ways", "bucket_sizes", "compiled_and_not", "evaluate",
-        "fails_on_rank_1", "five_updates", "images_per_second", "init_weights",
-        "normalize_together", "on_two_devices", "one_after_the_other", "parameter_vector",
-        "sent_by_ddp", "three_steps", "train_shard", "uneven_steps", "worker",
+        "add_up", "average", "both_ways", "bucket_sizes", "compiled_and_not", "different_starts",
+        "evaluate", "fails_on_rank_1", "five_updates", "images_per_second", "init_weights",
+        "last_batch", "normalize_together", "on_two_devices", "one_after_the_other", "order",
+        "parameter_vector", "relu", "sent_by_ddp", "small_net", "three_steps",
+        "train_data_parallel", "train_shard", "turns_of_a_rank", "uneven_steps", "worker",
     },
 }  # fmt: skip
 
