@@ -73,7 +73,7 @@ if exercises.check("sixteen", epoch_seconds):
     display(sixteen.happened(one / many, "modelled"))
 
 # %% [markdown] pages=["concise/torchrun"]
-# ## The Script Everybody Writes: torchrun
+# ## A Script for torchrun
 
 # %% [markdown] exercise="evaluate"
 # ### Every image once
@@ -111,8 +111,9 @@ def sampler(n, k, rank, epoch, seed):
 # ### What a kill costs
 #
 # A job wants `total` updates, and writes a checkpoint after every `every` of them. It is killed
-# just after the updates whose numbers are in `kills`, a rising list, each of them once; each time
-# it goes on from its last checkpoint, or from 0 if there is none. Write `computed(total, every,
+# just after the updates whose numbers are in `kills`, a rising list, each of them once. If a
+# checkpoint is due after that update, it has been written before the kill. Each time the job
+# goes on from its last checkpoint, or from 0 if there is none. Write `computed(total, every,
 # kills)`: how many updates are computed in all, those that are done again included.
 
 # %%
@@ -207,14 +208,15 @@ def step(w, gradient, shards, lr):
 # %% [markdown] exercise="waitall" kind="predict"
 # ### Without waitall
 #
-# *Dive into Deep Learning* asks what happens without `npx.waitall()`. The host takes `issue`
-# seconds to hand a step to the device, which takes `compute` seconds for it, and works on one step
-# after the other. With `waits`, the host waits after each step until the device is done; without,
-# it never waits. Write `seconds(steps, issue, compute, waits)`: when is the device done with the
-# last step?
+# *Dive into Deep Learning* asks what happens without `npx.waitall()`. The host takes `load`
+# seconds to load a batch and to hand it over, and the device can begin with it no earlier. Then it
+# takes `compute` seconds for the step, and works on one step after the other. (Queueing a step, which
+# the device does not wait for, takes no time here.) With `waits`, the host waits after each step
+# until the device is done; without, it never waits. Write `seconds(steps, load, compute, waits)`:
+# when is the device done with the last step?
 
 # %%
-def seconds(steps, issue, compute, waits):
+def seconds(steps, load, compute, waits):
     if waits:
-        return steps * (issue + compute)
-    return issue + (steps - 1) * max(issue, compute) + compute
+        return steps * (load + compute)
+    return load + (steps - 1) * max(load, compute) + compute

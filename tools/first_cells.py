@@ -15,17 +15,19 @@ import yaml
 from notebook import normalise  # tools/notebook.py
 
 HOSTED = (
-    "**No GPU?** The menu under this page's rocket opens it on a free one. On *Kaggle*, choose "
-    "*GPU T4 x2* as accelerator and turn the internet on, in the notebook's settings: two real "
-    "GPUs. On *Colab*, choose a GPU as runtime: it is one, and two {term}`devices <device>` share "
-    "it, {term}`simulated` (`D2LMGPU_DEVICES=gpu:2`). The first cell there brings the course; "
-    "elsewhere it does nothing."
+    "**No GPU?** Where these pages are published, the menu under this page's rocket opens it on a "
+    "free one. On *Kaggle*, choose *GPU T4 x2* as accelerator and turn the internet on, in the "
+    "notebook's settings: two real GPUs. On *Colab*, choose a GPU as runtime: it is one, and two "
+    "{term}`devices <device>` share it, {term}`simulated` (`D2LMGPU_DEVICES=gpu:2`). The first "
+    "cell there brings the course; elsewhere it does nothing. *Neither host has been tried with "
+    "this course.*"
 )
 
 CLUSTERS = (
     "**No cluster?** This page needs none, and no GPU: where it may not make hosts of its own, it "
-    "shows what was recorded. The menu under its rocket opens it on Kaggle and Colab. The first "
-    "cell there brings the course; elsewhere it does nothing."
+    "shows what was recorded. Where these pages are published, the menu under its rocket opens it "
+    "on Kaggle and Colab. The first cell there brings the course; elsewhere it does nothing. "
+    "*Neither host has been tried with this course.*"
 )
 
 NOT_HOSTED = (
@@ -56,6 +58,15 @@ COUNTERPARTS = {
     "concise/mxnet": "pytorch.ipynb",
     "lab/gluon-mnist": "../concise/pytorch.ipynb",
 }
+WITHOUT_GPU = {  # they compute on CPU cores wherever they run, and so say nothing of free GPUs
+    "foundations/data-parallelism",
+    "scaling/batch-size",
+    "memory/fits",
+    "memory/sharding",
+    "diagnosis/profile",
+    "diagnosis/hangs",
+    "diagnosis/your-own-script",
+}
 TAG = "hosted"  # of these cells
 
 
@@ -64,13 +75,13 @@ def first_cells(name, repository):
     if name in COUNTERPARTS:
         text = NOT_HOSTED.format(counterpart=COUNTERPARTS[name])
         return [nbformat.v4.new_markdown_cell(text, metadata={"tags": [TAG]})]
-    note = CLUSTERS if name.startswith("clusters/") else HOSTED
     code = CELL.format(part=Path(name).parent, **repository)
     tags = [TAG, "nbval-ignore-output", "remove-cell"]  # the book shows the note only
-    return [
-        nbformat.v4.new_markdown_cell(note, metadata={"tags": [TAG]}),
-        nbformat.v4.new_code_cell(code, metadata={"tags": tags}),
-    ]
+    cells = [nbformat.v4.new_code_cell(code, metadata={"tags": tags})]
+    if name not in WITHOUT_GPU:
+        note = CLUSTERS if name.startswith("clusters/") else HOSTED
+        cells.insert(0, nbformat.v4.new_markdown_cell(note, metadata={"tags": [TAG]}))
+    return cells
 
 
 def put(notebook, name, repository):

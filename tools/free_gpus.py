@@ -39,11 +39,11 @@ def add_buttons(app, pagename, templatename, context, doctree):
         menu = {"type": "group", "tooltip": "Run this page", "icon": "fas fa-rocket",
                 "buttons": [], "label": "launch-buttons"}  # fmt: skip
         context["header_buttons"].append(menu)
-    for host, url, icon, gpus in (
-        ("Kaggle", KAGGLE + file, "fab fa-kaggle", "two free GPUs"),
-        ("Colab", COLAB + file, "_static/images/logo_colab.png", "one free GPU"),
+    for host, url, icon in (
+        ("Kaggle", KAGGLE + file, "fab fa-kaggle"),
+        ("Colab", COLAB + file, "_static/images/logo_colab.png"),
     ):
-        tooltip = f"Open on {host}: {gpus}"
+        tooltip = f"Open on {host}"
         menu["buttons"].append(
             {"type": "link", "text": host, "tooltip": tooltip, "icon": icon, "url": url}
         )

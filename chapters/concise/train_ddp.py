@@ -2,14 +2,20 @@
 
     torchrun --standalone --nproc-per-node=2 train_ddp.py --epochs 5 --checkpoints lenet
 
-The page chapters/concise/torchrun explains each function. To train something else, replace
-``Images``, ``lenet`` and the line that calls ``fashion_mnist``.
+It needs PyTorch, NumPy and Fashion-MNIST's four files, and nothing of the course: copy it. The page
+chapters/concise/torchrun explains each function. To train something else, replace ``Images``,
+``lenet`` and ``fashion_mnist``.
 """
 
 import argparse
+import gzip
+import io
 import os
 import sys
+import zipfile
+from pathlib import Path
 
+import numpy as np
 import torch
 from torch import distributed as dist
 from torch import nn
@@ -17,15 +23,17 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 from torch.utils.data import DataLoader, Dataset, DistributedSampler, Subset
 
-from d2lmgpu.data.datasets import fashion_mnist
-from d2lmgpu.process import checkpoints
-
 
 def parse_args(argv=None):
     """The settings of a run; ``batch_size`` counts the examples of all ranks together."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--device", choices=["cpu", "cuda"],
                         default="cuda" if torch.cuda.is_available() else "cpu")  # fmt: skip
+    parser.add_argument(
+        "--data",
+        default="/usr/share/datasets/fashion-mnist",
+        help="the folder with Fashion-MNIST's four .gz files",
+    )
     parser.add_argument("--num-train", type=int, default=6000)
     parser.add_argument("--num-test", type=int, default=1000)
     parser.add_argument("--batch-size", type=int, default=120, help="of all ranks together")
@@ -39,6 +47,25 @@ def parse_args(argv=None):
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--checkpoints", help="a folder to go on from, written to after each epoch")
     return parser.parse_args(argv)
+
+
+def fashion_mnist(folder, part, number):
+    """The first images and labels of a part, "train" or "t10k", from its files in ``folder``."""
+    arrays = []
+    for kind, header in ("images-idx3", 16), ("labels-idx1", 8):
+        file = Path(folder, f"{part}-{kind}-ubyte.gz")
+        if not file.exists():
+            raise SystemExit(
+                f"--data {folder}: {file.name} is not there. torchvision's FashionMNIST("
+                "'.', download=True) brings it, then give FashionMNIST/raw."
+            )
+        data = gzip.decompress(file.read_bytes())
+        arrays.append(np.frombuffer(data, np.uint8, offset=header))
+    images, labels = arrays
+    if number > len(labels):
+        raise SystemExit(f"{number} images of {part} were asked for, there are {len(labels)}.")
+    X = images.reshape(-1, 1, 28, 28)[:number]
+    return X.astype(np.float32) / 255, labels[:number].astype(np.int64)
 
 
 class Images(Dataset):
@@ -125,55 +152,87 @@ def noise_seed(seed, epoch, rank, world_size):
     return (seed * 1_000_003 + epoch) * world_size + rank + 1
 
 
-def save(args, net, optimizer, step, epochs_done):
-    """Write a checkpoint after ``step`` updates. A full disk is told, and is no reason to stop."""
+def save(args, net, optimizer, epochs_done):
+    """Write a checkpoint and keep the one before it. A full disk is told, and ends nothing."""
+    state = {
+        "net": net.state_dict(),
+        "optimizer": optimizer.state_dict(),
+        "epochs_done": epochs_done,
+        "settings": vars(args),
+    }
+    data, path = io.BytesIO(), Path(args.checkpoints, f"epoch-{epochs_done:05}.pt")
+    torch.save(state, data)
     try:
-        checkpoints.save(args.checkpoints, step, net, optimizer=optimizer.state_dict(),
-                         epochs_done=epochs_done, settings=vars(args))  # fmt: skip
-    except checkpoints.CheckpointError as error:
-        print(error, file=sys.stderr, flush=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(path.with_suffix(".part"), "wb") as file:
+            file.write(data.getvalue())
+            file.flush()
+            os.fsync(file.fileno())  # on the disk, before it gets its name
+        os.replace(file.name, path)
+        for old in sorted(path.parent.glob("epoch-*.pt"))[:-2]:
+            old.unlink()
+    except OSError as error:
+        print(f"{path} was not saved: {error}", file=sys.stderr, flush=True)
 
 
-def newest(args, net):
-    """The newest checkpoint that rank 0 finds, for all ranks; None if there is none."""
-    found = [None]
-    if args.checkpoints and dist.get_rank() == 0:
-        found = [checkpoints.newest(args.checkpoints, net)]
-    dist.broadcast_object_list(found)
-    return found[0]
+def is_whole(path):
+    """Whether a file is as ``torch.save`` wrote it. ``torch.load`` would not see a flipped bit."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            return file.testzip() is None
+    except (OSError, zipfile.BadZipFile):
+        return False
 
 
-def resume(args, checkpoint, net, optimizer):
-    """Take on the state in the checkpoint, if there is one; the number of epochs done.
+def newest(folder):
+    """The name of the newest checkpoint that is whole; None if there is none yet."""
+    files = sorted(Path(folder).glob("epoch-*.pt"), reverse=True)
+    for file in files:
+        if is_whole(file):
+            return str(file)
+        print(f"{file} is damaged; the one before it is used.", file=sys.stderr, flush=True)
+    if files:  # to begin anew would throw away what was trained
+        raise SystemExit(f"No checkpoint in {folder} is whole. Give another --checkpoints.")
+    return None
+
+
+def resume(args, net, optimizer):
+    """Go on from the checkpoint that rank 0 finds, if there is one; the number of epochs done.
 
     Ends the script if a setting that decides on the weights is not that of the checkpoint.
     """
-    if checkpoint is None:
+    found = [None]
+    if args.checkpoints and dist.get_rank() == 0:
+        found = [newest(args.checkpoints)]
+    dist.broadcast_object_list(found)  # a name: each rank reads the file itself
+    if found[0] is None:
         return 0
-    begun = checkpoint.rest["settings"]
+    checkpoint = torch.load(found[0], map_location="cpu", weights_only=True)
+    begun = checkpoint["settings"]
     names = "lr", "batch_size", "seed", "num_train", "clip", "dropout", "augment"
     changed = [f"{name}={begun[name]}" for name in names if begun[name] != getattr(args, name)]
     if changed:
-        raise SystemExit(f"The checkpoint was begun with {', '.join(changed)}. "
-                         "Give the same, or another --checkpoints.")  # fmt: skip
-    net.load_state_dict(checkpoint.net)
-    optimizer.load_state_dict(checkpoint.rest["optimizer"])
-    return checkpoint.rest["epochs_done"]
+        raise SystemExit(
+            f"The checkpoint was begun with {', '.join(changed)}. "
+            "Give the same, or another --checkpoints."
+        )
+    net.load_state_dict(checkpoint["net"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    return checkpoint["epochs_done"]
 
 
 def train(args, device):
     """What a rank does among its peers: the weights, and (loss, accuracy) of each epoch."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
     torch.use_deterministic_algorithms(args.deterministic)
-    images = fashion_mnist(args.num_train, args.num_test)
-    train_data = Images(images.X_train, images.y_train, args.augment)
-    test_data = Images(images.X_test, images.y_test)
+    train_data = Images(*fashion_mnist(args.data, "train", args.num_train), args.augment)
+    test_data = Images(*fashion_mnist(args.data, "t10k", args.num_test))
     loader = make_loader(train_data, args, rank, world_size)
 
     torch.manual_seed(args.seed)  # the same weights on every rank
     net = lenet(args.dropout).to(device)
     optimizer = torch.optim.SGD(net.parameters(), args.lr, momentum=0.9)
-    epochs_done = resume(args, newest(args, net), net, optimizer)
+    epochs_done = resume(args, net, optimizer)
     if epochs_done and rank == 0:
         print(f"goes on after epoch {epochs_done} of {args.epochs}", flush=True)
     net = DistributedDataParallel(net, device_ids=[device] if device.type == "cuda" else None)
@@ -188,7 +247,7 @@ def train(args, device):
         if rank == 0:
             print(f"epoch {epoch + 1}: loss {loss:.3f}, test accuracy {accuracy:.3f}", flush=True)
             if args.checkpoints:
-                save(args, net.module, optimizer, (epoch + 1) * len(loader), epoch + 1)
+                save(args, net.module, optimizer, epoch + 1)
     weights = net.module.state_dict()
     return {name: value.cpu() for name, value in weights.items()}, history
 

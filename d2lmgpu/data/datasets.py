@@ -4,7 +4,9 @@ Where they are looked for, and how they are checked, is in ``files``. Where they
 smaller data stands in for them, and a line on standard error says so, once a machine.
 """
 
+import gzip
 import os
+import struct
 import sys
 import time
 from contextlib import suppress
@@ -15,7 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from d2lmgpu.data.download import DownloadError
-from d2lmgpu.data.files import DATA_SETS, DataError, fetch, locate, read
+from d2lmgpu.data.files import DATA_SETS, FILES, DataError, fetch, locate, read
+from d2lmgpu.machine import saving
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.checks import is_whole
 from d2lmgpu.machine.saving import save
@@ -43,6 +46,28 @@ class Dataset:
     y_test: np.ndarray
     source: str
     standin: str | None
+
+    def save(self, folder):
+        """Write the images as the four .gz files in which such data sets are published.
+
+        Parameters
+        ----------
+        folder : str or Path
+            Where they go; it is made if it is not there.
+
+        Raises
+        ------
+        OSError
+            If a file cannot be written.
+        """
+        contents = []
+        for X, y in ((self.X_train, self.y_train), (self.X_test, self.y_test)):
+            sizes = [len(y), *X.shape[2:]]  # idx files open with a number for their kind, and these
+            pixels, labels = np.rint(255 * X).astype(np.uint8), y.astype(np.uint8)
+            contents += [struct.pack(">4i", 2051, *sizes) + pixels.tobytes()]
+            contents += [struct.pack(">2i", 2049, len(y)) + labels.tobytes()]
+        for name, content in zip(FILES, contents, strict=True):
+            saving.save(Path(folder, f"{name}.gz"), gzip.compress(content, 1))
 
 
 def fashion_mnist(num_train: int | None = None, num_test: int | None = None) -> Dataset:

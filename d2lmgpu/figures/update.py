@@ -1,4 +1,4 @@
-"""One update on two devices as a strip of five small pictures: what is where after which step."""
+"""One update on two devices as a strip of small pictures: a copy before it, then four steps."""
 
 from math import dist
 
@@ -8,20 +8,21 @@ from d2lmgpu.figures.device import device
 from d2lmgpu.figures.style import COLORS, INK
 from d2lmgpu.figures.svg import picture
 
+COPY = ("get_params", "Each device gets a copy of all parameters.")
 STEPS = {  # step: its function on the pages from scratch, and what it does
-    "copy": ("get_params", "Each device gets a copy of all parameters."),
     "split": ("split_batch", "A batch of seven examples is split: four and three."),
     "compute": ("forward_backward", "Each device computes the gradient of its own examples."),
     "add": ("allreduce", "The two gradients are added, and each device gets the sum."),
     "update": ("sgd", "Each device takes the same step with the sum. The copies stay equal."),
 }
+PICTURES = {"copy": COPY} | STEPS
 WIDTH, HEIGHT, SIDE = 132, 150, 42
 LEFT, MIDDLE, RIGHT, HIGH, LOW = 36, 66, 96, 58, 108
 BEFORE, AFTER = (22, 14, 18), (16, 22, 11)  # lengths of bars that stand for parameters
 
 
 class Strip:
-    """Five pictures in a row, or in several where the page is narrow; `alt` says all of them."""
+    """Pictures in a row, or in several where the page is narrow; `alt` says all of them."""
 
     def __init__(self, alt: str, pictures: list[str]):
         self.alt, self.pictures = alt, pictures
@@ -33,31 +34,51 @@ class Strip:
 
 
 def update_steps(*current: str) -> Strip:
-    """The steps of one update: copy, split, compute, add, update; those named are marked.
+    """The copy before the first update, then the four steps of each: split, compute, add, update.
 
-    Raises FigureError for other names.
+    Parameters
+    ----------
+    current : str
+        Of "copy" and the four steps, the pictures that stand out; all if none is named.
+
+    Returns
+    -------
+    Strip
+        The five pictures.
+
+    Raises
+    ------
+    FigureError
+        For other names.
     """
-    for step in current:
-        need.choice("a step", step, tuple(STEPS))
+    for name in current:
+        need.choice("a step", name, tuple(PICTURES))
     marked = f", of which this is about {' and '.join(current)}" if current else ""
+    titles = ["once: copy", *(f"{number} {name}" for number, name in enumerate(STEPS, start=1))]
     drawn = (_copy, _split, _compute, _add, _update)
     return Strip(
-        f"One update on two devices in five steps{marked}",
-        [_step(i, name, draw(), not current or name in current)
-         for i, (name, draw) in enumerate(zip(STEPS, drawn, strict=True), start=1)],
-    )  # fmt: skip
+        f"One update on two devices in four steps, after one copy for all updates{marked}",
+        [
+            _picture(title, name, draw(), not current or name in current)
+            for title, name, draw in zip(titles, PICTURES, drawn, strict=True)
+        ],
+    )
 
 
-def _step(number: int, name: str, lines: list[str], is_current: bool) -> str:
-    """A picture with its number, name and function; pale unless it is the current one."""
-    function, what = STEPS[name]
+def _picture(title: str, name: str, lines: list[str], is_current: bool) -> str:
+    """A picture with its title and function; pale unless it is a current one."""
+    function, what = PICTURES[name]
+    when = "Once, before the first update" if name == "copy" else f"Step {title}"
     weight = ' font-weight="bold"' if is_current else ""
     pale = "" if is_current else ' opacity="0.3"'
-    return picture(WIDTH, HEIGHT, f"Step {number}, {name}: {what}", [
-        text(MIDDLE, 12, f"{number} {name}", "middle", more=weight),
-        f"<g{pale}>", *lines, "</g>",
+    parts = [
+        text(MIDDLE, 12, title, "middle", more=weight),
+        f"<g{pale}>",
+        *lines,
+        "</g>",
         text(MIDDLE, HEIGHT - 5, function, "middle", more=' font-family="monospace"'),
-    ])  # fmt: skip
+    ]
+    return picture(WIDTH, HEIGHT, f"{when}: {what}", parts)
 
 
 def _devices(y: int) -> list[str]:

@@ -28,6 +28,7 @@ import subprocess
 from datetime import datetime, timezone
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from statistics import median
 
 from d2lmgpu.machine import files, hardware
 
@@ -104,6 +105,15 @@ def read(path) -> dict:
         if "overlap" in run:  # its name in older records
             run["sharing"] = run.pop("overlap")
     return record
+
+
+def speeds(record: dict, num_gpus, batch_size) -> list:
+    """Training images a second of each run of a record with these settings, by its median epoch."""
+    return [
+        run["num_samples"] / median(run["seconds"])
+        for run in record["runs"]
+        if (run["num_gpus"], run["batch_size"]) == (num_gpus, batch_size)
+    ]
 
 
 def curves(record: dict, num_gpus, batch_sizes) -> dict:

@@ -1,6 +1,6 @@
 """Devices of PyTorch: which there are, how work runs on all of them, what they are given."""
 
-from functools import partial
+from functools import cache, partial
 
 import torch
 from torch import nn
@@ -35,16 +35,26 @@ class _TorchRules(Rules):
         return device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < num_gpus())
 
     def evaluate_accuracy_gpu(self, net, data_iter, device=None):
-        number = _devices.available(num_gpus())[1]
-        one_of_many = number > 1 and not _devices.own_gpus(number, num_gpus())
-        instead = "launch with DistributedDataParallel, or parallel with a replica for each device"
-        right = not (isinstance(net, nn.DataParallel) and one_of_many)
-        need(right, "net", net, f"what uses all {number} devices: {instead}")
+        number, gpus = _devices.available(num_gpus())[1], num_gpus()
+        one_of_many = number > 1 and not _devices.own_gpus(number, gpus)
+        if isinstance(net, nn.DataParallel) and one_of_many:
+            _tell_what_data_parallel_uses(number, gpus)
 
     def evaluate_accuracy_gpus(self, net, data_iter):
         right = isinstance(net, nn.Module) and any(True for _ in net.parameters())
         need(right, "net", net, "a Module with parameters, or use evaluate_accuracy_gpu")
         self.evaluate_accuracy_gpu(net, data_iter)
+
+
+@cache
+def _tell_what_data_parallel_uses(number, gpus):
+    """Say once that a network in ``nn.DataParallel`` does not use all ``number`` devices."""
+    used = f"{gpus} GPU{'s' * (gpus > 1)}" if gpus else "one device"
+    print(
+        f"nn.DataParallel divides a batch among GPUs alone: here {used} did the work of {number} "
+        "devices. All of them work with launch and DistributedDataParallel, or with parallel and a "
+        "replica for each device."
+    )
 
 
 checked = _TorchRules().checked

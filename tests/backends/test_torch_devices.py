@@ -8,17 +8,30 @@ import pytest
 import torch
 from torch import nn
 
+from d2lmgpu.torch.devices import _tell_what_data_parallel_uses
+
 ONE_BATCH = [(torch.zeros(4, 1, 28, 28), torch.zeros(4, dtype=torch.int64))]
 
 
-def test_data_parallel_on_cpu_devices_is_refused(d2l, monkeypatch):
-    """It would run on one device, and say two."""
-    net = nn.DataParallel(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))
-    for evaluate in (d2l.evaluate_accuracy_gpu, d2l.evaluate_accuracy_gpus):
-        with pytest.raises(ValueError, match="DistributedDataParallel"):
-            evaluate(net, ONE_BATCH)
-    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:1")
-    assert 0 <= d2l.evaluate_accuracy_gpu(net, ONE_BATCH) <= 1
+@pytest.fixture
+def wrapped():
+    """A network in DataParallel; what its use says once was not said yet."""
+    _tell_what_data_parallel_uses.cache_clear()
+    return nn.DataParallel(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))
+
+
+@pytest.mark.parametrize("evaluate", ["evaluate_accuracy_gpu", "evaluate_accuracy_gpus"])
+def test_data_parallel_on_cpu_devices_says_once_that_one_did_the_work(
+    d2l, monkeypatch, capsys, wrapped, evaluate
+):
+    alone = d2l.evaluate_accuracy_gpu(wrapped.module, ONE_BATCH)
+    assert capsys.readouterr().out == ""
+    for choice in ("cpu:3", "cpu:3", "cpu:1"):
+        monkeypatch.setenv("D2LMGPU_DEVICES", choice)
+        assert getattr(d2l, evaluate)(wrapped, ONE_BATCH) == alone
+    (line,) = capsys.readouterr().out.splitlines()
+    assert "one device did the work of 3 devices" in line
+    assert "launch and DistributedDataParallel" in line and "parallel and a replica" in line
 
 
 def test_only_devices_in_use_are_waited_for(d2l, monkeypatch):
@@ -32,16 +45,18 @@ def test_only_devices_in_use_are_waited_for(d2l, monkeypatch):
 
 
 @pytest.mark.parametrize("choice", ["gpu:2", "gpu:1,cpu:1"])
-def test_data_parallel_on_a_shared_gpu_is_refused(d2l, monkeypatch, choice):
+def test_data_parallel_on_a_shared_gpu_is_not_told_as_two(
+    d2l, monkeypatch, capsys, wrapped, choice
+):
     """It takes the GPUs that PyTorch sees, which are fewer than the devices."""
-    net = nn.DataParallel(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     gpu_stand_in.put_in("torch", 1, monkeypatch.setattr)
-    with pytest.raises(ValueError, match="what uses all 2 devices"):
-        d2l.evaluate_accuracy_gpu(net, ONE_BATCH)
+    assert 0 <= d2l.evaluate_accuracy_gpu(wrapped, ONE_BATCH) <= 1
+    assert "here 1 GPU did the work of 2 devices" in capsys.readouterr().out
     gpu_stand_in.put_in("torch", 2, monkeypatch.setattr)
     monkeypatch.setenv("D2LMGPU_DEVICES", "gpu:2")
-    assert 0 <= d2l.evaluate_accuracy_gpu(net, ONE_BATCH) <= 1
+    assert 0 <= d2l.evaluate_accuracy_gpu(wrapped, ONE_BATCH) <= 1
+    assert capsys.readouterr().out == ""
 
 
 def test_pytorch_s_own_devices_are_those_of_the_list(d2l, monkeypatch):

@@ -1,9 +1,11 @@
 """The arrays that users get, and what stands in for data that cannot be had."""
 
 import builtins
+import gzip
 import os
 import runpy
 import socket
+import struct
 from pathlib import Path
 
 import numpy as np
@@ -158,3 +160,25 @@ def test_subset_can_be_made_again(real_files, tmp_path):
 def test_subset_ships_with_its_licence():
     text = datasets.SUBSET.with_suffix(".LICENSE").read_text()
     assert "MIT" in text and "Zalando SE" in text and "Permission is hereby granted" in text
+
+
+def idx(content):
+    """The array in such a file, whatever its shape, by the format's definition."""
+    zero, kind, dimensions = struct.unpack(">HBB", content[:4])
+    shape = struct.unpack_from(f">{dimensions}I", content, 4)
+    assert (zero, kind) == (0, 8)  # of unsigned bytes
+    return np.frombuffer(content, np.uint8, offset=4 + 4 * dimensions).reshape(shape)
+
+
+@pytest.mark.parametrize("num_train, num_test", [(1, 1), (49, 31), (6000, 1000)])
+def test_saved_files_hold_the_images(num_train, num_test, no_network, tmp_path):
+    ours = datasets.fashion_mnist(num_train, num_test)
+    ours.save(tmp_path / "new")
+    for name, array in zip(
+        files.FILES, (ours.X_train, ours.y_train, ours.X_test, ours.y_test), strict=True
+    ):
+        found = idx(gzip.decompress((tmp_path / "new" / f"{name}.gz").read_bytes()))
+        assert found.shape == (array.squeeze(1) if "images" in name else array).shape
+        scaled = found.reshape(array.shape) / (255 if "images" in name else 1)
+        np.testing.assert_allclose(scaled, array, rtol=1e-6)
+    assert len(list((tmp_path / "new").iterdir())) == 4

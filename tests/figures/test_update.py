@@ -1,4 +1,4 @@
-"""The strip of one update: five steps, of which those that a section is about stand out."""
+"""The strip of one update: a copy before it and four steps; what a section is about stands out."""
 
 import re
 from xml.etree import ElementTree
@@ -8,12 +8,12 @@ import pytest
 from d2lmgpu.figures.checks import FigureError
 from d2lmgpu.figures.device import device
 from d2lmgpu.figures.style import COLORS
-from d2lmgpu.figures.update import STEPS, update_steps
+from d2lmgpu.figures.update import PICTURES, STEPS, update_steps
 from d2lmgpu.torch import training
 
 
 def pictures(strip):
-    """The strip's five pictures as XML, and the attributes of the group around them."""
+    """The strip's pictures as XML, and the attributes of the group around them."""
     group = ElementTree.fromstring(strip._repr_html_())
     assert group.get("role") == "group" and group.get("aria-label") == strip.alt
     return list(group)
@@ -27,19 +27,29 @@ def bold(picture):
     return [text.text for text in picture.iter("text") if text.get("font-weight") == "bold"]
 
 
-def test_each_step_is_a_picture_that_speaks_and_names_a_function_of_the_backend():
-    for number, (name, picture) in enumerate(zip(STEPS, pictures(update_steps()), strict=True), 1):
-        function, what = STEPS[name]
-        assert picture.get("role") == "img"
-        assert picture.get("aria-label") == f"Step {number}, {name}: {what}"
-        assert [text.text for text in picture.iter("text")] == [f"{number} {name}", function]
+def test_each_picture_speaks_and_names_a_function_of_the_backend():
+    for name, picture in zip(PICTURES, pictures(update_steps()), strict=True):
+        function, what = PICTURES[name]
+        assert picture.get("role") == "img" and picture.get("aria-label").endswith(f": {what}")
+        assert [text.text for text in picture.iter("text")][1:] == [function]
         assert callable(getattr(training, function))
 
 
-@pytest.mark.parametrize("current", [(), ("add",), ("compute", "update"), tuple(STEPS)])
+def test_the_copy_is_no_step_of_an_update():
+    """It happens once, before the first one; what is counted are the steps of each update."""
+    copy, *steps = pictures(update_steps())
+    assert next(copy.iter("text")).text == "once: copy"
+    assert copy.get("aria-label").startswith("Once, before the first update: ")
+    titles = [next(step.iter("text")).text for step in steps]
+    assert titles == ["1 split", "2 compute", "3 add", "4 update"]
+    assert [step.get("aria-label").split(":")[0] for step in steps] == [f"Step {t}" for t in titles]
+    assert "copy" not in STEPS and "four steps" in update_steps().alt
+
+
+@pytest.mark.parametrize("current", [(), ("add",), ("compute", "update"), tuple(PICTURES)])
 def test_the_steps_that_are_named_stand_out(current):
     strip = update_steps(*current)
-    for name, picture in zip(STEPS, pictures(strip), strict=True):
+    for name, picture in zip(PICTURES, pictures(strip), strict=True):
         assert pale(picture) == (bool(current) and name not in current)
         assert bool(bold(picture)) != pale(picture)
     assert all(name in strip.alt for name in current)

@@ -5,9 +5,10 @@ its checkpoint ends, bit for bit, where the undisturbed one does, wherever it wa
 """
 
 import importlib
-import math
 import os
 import re
+import resource
+import shutil
 import subprocess
 import sys
 import textwrap
@@ -16,7 +17,6 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from safetensors.torch import load_file
 from torch.nn import functional as F
 
 from d2lmgpu.data.datasets import fashion_mnist
@@ -24,11 +24,20 @@ from d2lmgpu.torch import lenet
 
 FOLDER = Path(__file__).parents[2] / "chapters" / "concise"
 BATCH, LR, CLIP, EPOCHS, TEST = 12, 0.05, 0.2, 2, 31
-SETTINGS = [f"--batch-size={BATCH}", f"--lr={LR}", f"--clip={CLIP}", f"--epochs={EPOCHS}",
+SETTINGS = ["--data", f"--batch-size={BATCH}", f"--lr={LR}", f"--clip={CLIP}", f"--epochs={EPOCHS}",
             f"--num-test={TEST}", "--device=cpu", "--seed=3"]  # fmt: skip
 ENVIRON = os.environ | {
     "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(FOLDER),
 }  # fmt: skip
+
+
+@pytest.fixture(scope="module", autouse=True)
+def data(tmp_path_factory):
+    """Fashion-MNIST's four files with its first images, where the script looks for them."""
+    folder = tmp_path_factory.mktemp("data")
+    fashion_mnist(60, TEST).save(folder)
+    SETTINGS[0] = f"--data={folder}"
+    return folder
 
 
 def torchrun(script, *options, processes, restarts=0):
@@ -44,17 +53,11 @@ def vector(state):
     return torch.cat([value.flatten() for value in state.values()])
 
 
-def weights(folder, num_train=49):
-    """Of the newest checkpoint, which is that after the last update, in the network's order."""
+def weights(folder):
+    """Of the newest checkpoint, which is that after the last epoch."""
     file = max(folder.iterdir())
-    assert file.name.startswith(f"step-{EPOCHS * math.ceil(num_train / BATCH):08}-")
-    saved = {name: value for name, value in load_file(file).items() if name.startswith("/net/")}
-
-    def place(name):
-        layer, kind = name.removeprefix("/net/").split(".")
-        return int(layer), kind == "bias"
-
-    return {name: saved[name] for name in sorted(saved, key=place)}
+    assert file.name == f"epoch-{EPOCHS:05}.pt"
+    return torch.load(file, weights_only=True)["net"]
 
 
 def one_process(num_train):
@@ -102,7 +105,7 @@ def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
                     f"--checkpoints={tmp_path}", processes=processes)  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected, lines = one_process(num_train)
-    found = vector(weights(tmp_path, num_train))
+    found = vector(weights(tmp_path))
     assert (found - expected).norm() < 1e-5 * expected.norm()
     shown = [line.replace(",", "").split() for line in done.stdout.splitlines()]
     assert [words[:2] for words in shown] == [["epoch", "1:"], ["epoch", "2:"]]
@@ -111,7 +114,7 @@ def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
 
 
 def test_a_batch_that_the_ranks_cannot_share_is_an_error(tmp_path):
-    done = torchrun(FOLDER / "train_ddp.py", "--batch-size=7", processes=2)
+    done = torchrun(FOLDER / "train_ddp.py", "--num-train=49", "--batch-size=7", processes=2)
     assert done.returncode != 0 and "--batch-size 7: give a multiple of 2." in done.stderr
 
 
@@ -149,12 +152,11 @@ CRASH = """
     def leave_a_damaged_one():
         (first,) = Path(train_ddp.parse_args().checkpoints).iterdir()
         data = bytearray(first.read_bytes())
-        data[-1] ^= 1
-        later = int(first.name[5:13]) + 1
-        first.with_name(f"step-{later:08}{first.name[13:]}").write_bytes(data)
+        data[len(data) // 2] ^= 1
+        first.with_name("epoch-00002.pt").write_bytes(data)
 
     if os.environ["RANK"] != "0":  # what it reads may not be what rank 0 reads
-        train_ddp.checkpoints.newest = None
+        train_ddp.newest = None
     """
 
 
@@ -188,21 +190,21 @@ def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbe
     between = first if "checkpoint" in death else "goes on after epoch 1 of 2"
     assert done.stdout.splitlines() == [first, between, second]
     # A damaged one is refused by its name, once, and the one before it is used.
-    refused = re.findall(r"(step-\d{8})\S* is damaged.*; (step-\d{8})\S* is used", done.stderr)
-    damaged = [] if "checkpoint" in death else [("step-00000006", "step-00000005")]
-    assert refused == damaged, done.stderr
+    refused = re.findall(r"(epoch-\d+)\.pt is damaged; the one before it is used", done.stderr)
+    assert refused == [] if "checkpoint" in death else ["epoch-00002"], done.stderr
 
 
-def test_the_command_for_the_night_survives_a_killed_process(tmp_path):
+def test_the_command_for_the_night_survives_a_killed_process(data, tmp_path):
     """As the page has it, with two ranks on CPU cores and a training of two short epochs."""
     page = nbformat.read(FOLDER / "torchrun.ipynb", as_version=4)
     text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
     (command,) = re.findall(r"```bash\n(export .*?)```", text, flags=re.DOTALL)
     crash = tmp_path / "crash.py"
     crash.write_text(dying("rank 1 in an update of epoch 2"))
-    for told, tried in {"=gpu": "=2", "train_ddp.py": str(crash), "60000": "49",
-                        "10000": str(TEST),  # and batches so small that it dies in a later one
-                        "--epochs 20": f"--epochs 2 --batch-size {BATCH}"}.items():  # fmt: skip
+    small = f"--epochs 2 --batch-size {BATCH}"  # it dies in a later batch
+    changes = {"=gpu": "=2", "train_ddp.py": str(crash), "FashionMNIST/raw": str(data)}
+    changes |= {"60000": "49", "10000": str(TEST), "--epochs 20": small}
+    for told, tried in changes.items():
         assert told in command
         command = command.replace(told, tried)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
@@ -231,25 +233,102 @@ def train_ddp(monkeypatch):
     ["--lr=0.1", "--batch-size=6", "--seed=4", "--num-train=50", "--clip=1", "--dropout=0.1",
      "--augment"],
 )  # fmt: skip
-def test_a_checkpoint_goes_on_with_its_own_settings_only(option, train_ddp, tmp_path):
+def test_a_checkpoint_goes_on_with_its_own_settings_only(option, train_ddp, tmp_path, monkeypatch):
     begun = [*SETTINGS, "--num-train=49", f"--checkpoints={tmp_path}"]
     net = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(net.parameters(), LR)
-    train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 10, 2)
-    found = train_ddp.checkpoints.newest(tmp_path, net)
+    monkeypatch.setattr(train_ddp.dist, "get_rank", lambda: 0)
+    monkeypatch.setattr(train_ddp.dist, "broadcast_object_list", lambda found: None)
+    train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 2)
     longer = train_ddp.parse_args([*begun, "--epochs=9", "--num-test=5", "--workers=1"])
-    assert train_ddp.resume(longer, found, net, optimizer) == 2
+    assert train_ddp.resume(longer, net, optimizer) == 2
     name = option.strip("-").split("=")[0].replace("-", "_")
     with pytest.raises(SystemExit, match=rf"begun with {name}=\S+\. Give the same, or another"):
-        train_ddp.resume(train_ddp.parse_args([*begun, option]), found, net, optimizer)
+        train_ddp.resume(train_ddp.parse_args([*begun, option]), net, optimizer)
+
+
+def saved(train_ddp, folder, *epochs):
+    net = torch.nn.Linear(100, 100)
+    args = train_ddp.parse_args([f"--checkpoints={folder}"])
+    for epoch in epochs:
+        train_ddp.save(args, net, torch.optim.SGD(net.parameters(), LR), epoch)
+    return sorted(path.name for path in folder.glob("*"))
 
 
 def test_a_checkpoint_that_cannot_be_written_is_told_and_ends_nothing(train_ddp, tmp_path, capsys):
     (tmp_path / "file").touch()
-    net = torch.nn.Linear(1, 1)
-    args = train_ddp.parse_args([f"--checkpoints={tmp_path / 'file'}"])
-    train_ddp.save(args, net, torch.optim.SGD(net.parameters(), LR), 10, 2)
-    assert capsys.readouterr().err.startswith("Step 10 was not saved in ")
+    saved(train_ddp, tmp_path / "file", 2)
+    assert "epoch-00002.pt was not saved: " in capsys.readouterr().err
+
+
+def test_a_full_disk_is_told_and_the_checkpoint_before_it_stays(train_ddp, tmp_path, capsys):
+    saved(train_ddp, tmp_path, 1)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
+    try:
+        saved(train_ddp, tmp_path, 2)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert "epoch-00002.pt was not saved: " in capsys.readouterr().err
+    assert train_ddp.newest(tmp_path) == f"{tmp_path}/epoch-00001.pt"
+
+
+def test_two_checkpoints_are_kept(train_ddp, tmp_path):
+    assert saved(train_ddp, tmp_path, 1, 2, 3, 10) == ["epoch-00003.pt", "epoch-00010.pt"]
+    assert train_ddp.newest(tmp_path) == f"{tmp_path}/epoch-00010.pt"
+
+
+DAMAGES = {
+    "a bit": lambda data: data[:20_000] + bytes([data[20_000] ^ 1]) + data[20_001:],
+    "the half": lambda data: data[: len(data) // 2],
+    "all": lambda data: b"",
+    "another file": lambda data: b"not a checkpoint" * 100,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_what_is_damaged_is_not_used(damage, train_ddp, tmp_path, capsys):
+    assert train_ddp.newest(tmp_path) is train_ddp.newest(tmp_path / "none") is None
+    saved(train_ddp, tmp_path, 1, 2)
+    for left in ("epoch-00001.pt", None):
+        newest = Path(train_ddp.newest(tmp_path))
+        newest.write_bytes(DAMAGES[damage](newest.read_bytes()))
+        if left:
+            assert train_ddp.newest(tmp_path) == f"{tmp_path}/{left}"
+            assert "epoch-00002.pt is damaged" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match=r"No checkpoint in .* is whole"):
+        train_ddp.newest(tmp_path)
+
+
+@pytest.mark.parametrize("options, said", [
+    (["--data=nowhere"], "--data nowhere: train-images-idx3-ubyte.gz is not there."),
+    (["--num-train=61"], "61 images of train were asked for, there are 60."),
+    (["--num-test=32"], "32 images of t10k were asked for, there are 31."),
+])  # fmt: skip
+def test_data_that_is_not_there_is_an_error(options, said, train_ddp, monkeypatch):
+    for name in ("get_rank", "get_world_size"):
+        monkeypatch.setattr(train_ddp.dist, name, lambda: 1)
+    args = train_ddp.parse_args([*SETTINGS, "--num-train=60", *options])
+    with pytest.raises(SystemExit, match=f"^{re.escape(said)}"):
+        train_ddp.train(args, torch.device("cpu"))
+
+
+def test_the_data_are_those_of_the_course(train_ddp, data):
+    X, y = train_ddp.fashion_mnist(data, "train", 49)
+    ours = fashion_mnist(49, 1)
+    assert X.dtype == ours.X_train.dtype and y.dtype == ours.y_train.dtype
+    assert (ours.X_train == X).all() and (ours.y_train == y).all()
+
+
+def test_the_script_stands_alone(tmp_path):
+    """Copied to an empty folder, where the course's package cannot be imported."""
+    shutil.copy(FOLDER / "train_ddp.py", tmp_path)
+    hidden = tmp_path / "d2lmgpu.py"
+    hidden.write_text("raise ImportError('the course is not here')")
+    script = tmp_path / "train_ddp.py"
+    done = torchrun(script, "--num-train=12", "--epochs=1", "--checkpoints", tmp_path, processes=2)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("epoch 1: ") and (tmp_path / "epoch-00001.pt").exists()
 
 
 @pytest.mark.parametrize("option, setting", [([], None), (["--deterministic"], ":4096:8")])

@@ -22,6 +22,17 @@ def test_curves_are_those_of_the_asked_runs_by_setting():
     }
 
 
+def test_speeds_are_those_of_the_asked_runs_by_their_median_epoch():
+    settings = [(1, 256), (1, 512), (2, 256), (1, 256)]
+    runs = [
+        {"num_gpus": k, "batch_size": b, "num_samples": 100 * (i + 1), "seconds": [9, 2, 1, 3, 2]}
+        for i, (k, b) in enumerate(settings)
+    ]
+    assert store.speeds({"runs": runs}, num_gpus=1, batch_size=256) == [50, 200]
+    assert store.speeds({"runs": runs}, num_gpus=1, batch_size=512) == [100]
+    assert store.speeds({"runs": runs}, num_gpus=2, batch_size=512) == []
+
+
 def git(folder, *words):
     author = ["-c", "user.name=A Name", "-c", "user.email=a@b.c"]
     done = subprocess.run(

@@ -38,25 +38,25 @@ formula(
 formula(
     "waitall",
     "Draw two rows, host and device, for three steps: once with the wait, once without it.",
-    "Without the wait the longer one sets the pace. The first step still has to be issued, and the "
-    "last one still has to be computed.",
+    "Without the wait the longer one sets the pace. The first batch still has to be loaded, and the "
+    "last one computed.",
     cases=lambda g: [
         (int(g.integers(2, 20)), *g.integers(1, 9, 2).tolist(), waits)
         for waits in (True, False) for _ in range(4)
     ],
-    right=lambda steps, issue, compute, waits: simulate(
-        [issue] * steps, [compute] * steps, 1 if waits else steps
+    right=lambda steps, load, compute, waits: simulate(
+        [load] * steps, [compute] * steps, 1 if waits else steps
     ),
     slips={
         "serial": (
-            lambda steps, issue, compute, waits: steps * (issue + compute),
+            lambda steps, load, compute, waits: steps * (load + compute),
             "Without the wait the two overlap.",
         ),
         "ends": (
-            lambda steps, issue, compute, waits: (
-                steps * (issue + compute if waits else max(issue, compute))
+            lambda steps, load, compute, waits: (
+                steps * (load + compute if waits else max(load, compute))
             ),
-            "In the first step the device waits for the host, and in the last one nobody issues.",
+            "In the first step the device waits for the host, and in the last one nothing is loaded.",
         ),
     },
     what="The time",

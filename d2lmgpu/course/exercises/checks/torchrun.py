@@ -1,4 +1,4 @@
-"""The Script Everybody Writes: torchrun"""
+"""A Script for torchrun"""
 
 import numpy as np
 
