@@ -63,10 +63,13 @@ if settings.subdomain_host:
     # browser; the host prefix keeps such a page from planting cookies.
     c.JupyterHub.subdomain_host = settings.subdomain_host
     c.JupyterHub.cookie_host_prefix_enabled = True
+# Other sites' forms and frames get no cookie, in browsers that do not do so by themselves too.
+cookies = {"samesite": "Lax"}
 if settings.tls_key:
+    cookies["secure"] = True
     # A browser that has seen this hub by TLS once never asks in the clear again.
     headers["Strict-Transport-Security"] = "max-age=31536000"
-c.JupyterHub.tornado_settings = {"headers": headers}
+c.JupyterHub.tornado_settings = {"headers": headers, "cookie_options": cookies}
 # JupyterHub logs session ids with this message.
 logging.getLogger("tornado.application").addFilter(
     lambda record: "xsrf cookie for" not in record.getMessage()

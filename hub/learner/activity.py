@@ -12,7 +12,7 @@ from tornado.ioloop import PeriodicCallback
 from traitlets import Integer
 from traitlets.config import Configurable
 
-COMPUTES = 0.1  # of a core: an idle kernel takes a hundredth
+COMPUTES = 0.03  # of a core: an idle kernel takes less than a hundredth
 LAST = "work_last_activity"  # jupyter_server takes every setting of such a name for activity
 
 
@@ -50,8 +50,9 @@ class Work(Configurable):
     def has_busy_terminal(self) -> bool:
         """Whether a program runs in a terminal, in the foreground or in the background."""
         manager = self.app.web_app.settings.get("terminal_manager")
-        terminals = manager.terminals.values() if manager else ()
-        return any(children(terminal.ptyproc.pid) for terminal in terminals)
+        shells = [terminal.ptyproc for terminal in manager.terminals.values()] if manager else []
+        # Not by its children alone: those of a loop may be too short-lived to be found.
+        return any(os.tcgetpgrp(shell.fd) != shell.pid or children(shell.pid) for shell in shells)
 
     def is_computing(self) -> bool:
         """Whether a process below this one has computed since the last look: a lab's run, say."""
@@ -62,8 +63,8 @@ class Work(Configurable):
                 self.spent[process.pid, process.create_time()] = times.user + times.system
             except psutil.Error:  # it has just ended
                 continue
-        more = sum(now - before.get(key, now) for key, now in self.spent.items())
-        return more > COMPUTES * self.seconds
+        more = (now - before.get(key, now) for key, now in self.spent.items())
+        return max(more, default=0) > COMPUTES * self.seconds
 
 
 def children(pid: int) -> list[psutil.Process]:

@@ -4,6 +4,7 @@
 What is the same for every server stands here, so that one on a node or in a container has it too.
 """
 
+import json
 import os
 import sys
 import tempfile
@@ -26,6 +27,13 @@ OURS = [
 ]
 
 
+def settings() -> dict:
+    """That the token in the server's own cookie is sent as the hub says of its cookies."""
+    options = json.loads(os.environ.get("JUPYTERHUB_COOKIE_OPTIONS", "{}"))
+    path = os.environ.get("JUPYTERHUB_SERVICE_PREFIX", "/")
+    return {"xsrf_cookie_kwargs": {"path": path, **options}}
+
+
 def main():
     sys.path.insert(0, HERE)  # where a server finds `links` and `activity`
     from jupyterhub.singleuser import main as serve
@@ -35,7 +43,7 @@ def main():
             # Not in the home, where the path may be too long for a socket.
             folder = tempfile.TemporaryDirectory(prefix="d2lmgpu-server-", dir="/tmp")
             os.environ["JUPYTER_RUNTIME_DIR"] = stack.enter_context(folder)
-        sys.argv[1:1] = OURS
+        sys.argv[1:1] = [*OURS, f"--ServerApp.tornado_settings={settings()}"]
         serve()
 
 

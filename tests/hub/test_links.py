@@ -4,13 +4,10 @@ import subprocess
 import sys
 from urllib.parse import urlencode
 
-import pytest
-import requests
-from learner import ADA, lab_hub, log_in, publish, write_notebook
-from running_hub import wait_until
-from test_security import CROSS_SITE
-
 import course
+import pytest
+from learner import ADA, lab_hub, log_in, publish, write_notebook
+from test_security import CROSS_SITE
 
 STARTUP = ".ipython/profile_default/startup"
 
