@@ -5,11 +5,16 @@ import os
 import pwd
 import re
 import shutil
+import stat
 import subprocess
 import tempfile
 
 from gpu_slots import Refused
 
+OTHERS = 0o077  # what a home's mode may say of anybody but its owner: nothing
+# A kernel's sockets lie in the folder of the server; a path of a socket has 107 bytes.
+SOCKET = len("/d2lmgpu-server-01234567/kernel-01234567-0123-0123-0123-0123456789ab-ipc-5")
+LONGEST = 107 - SOCKET  # bytes of the path in which that folder is made
 ROOM = 100 * 2**20  # bytes; the course itself and some notebooks with pictures
 
 
@@ -17,7 +22,8 @@ def ensure(name, group, create):
     """Check that ``name`` is a Unix account of ``group``; create it if it is missing and allowed.
 
     A login from outside must never start a server as root or as an administrator who happens to
-    have that name: hence the group. Raises ``Refused`` (403; 503 if no account could be made).
+    have that name: hence the group. Its home is closed to others, see ``close_home``. Raises
+    ``Refused`` (403; 503 if no account could be made).
     """
     try:
         account = pwd.getpwnam(name)
@@ -25,14 +31,15 @@ def ensure(name, group, create):
         if not create:
             raise Refused(403, "no-account", f"{name} has no account on this machine.") from None
         make(name, group)
-        return
+        account = pwd.getpwnam(name)
     if grp.getgrnam(group).gr_gid not in os.getgrouplist(name, account.pw_gid):
         message = f"The account {name} is not in the group {group}: ask your instructor."
         raise Refused(403, "not-a-learner", message)
+    close_home(account)
 
 
 def make(name, group):
-    """Make the account ``name`` in ``group``, its home closed to others. Raises ``Refused``."""
+    """Make the account ``name`` in ``group``, with a home. Raises ``Refused``."""
     if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", name):
         raise Refused(403, "no-account", f"{name!r} cannot be the name of a Unix account.")
     command = ["useradd", "--create-home", "--shell", "/bin/bash", "--groups", group, name]
@@ -41,14 +48,42 @@ def make(name, group):
         said = " ".join(answer.stderr.split()) or "useradd gave no reason"
         message = f"No account could be made for {name} ({said}): tell your instructor."
         raise Refused(503, "no-account", message)
-    os.chmod(pwd.getpwnam(name).pw_dir, 0o700)  # whatever the system's default is
+
+
+def close_home(account: pwd.struct_passwd) -> None:
+    """Close the home of ``account`` to all others; an older system makes homes that all can read.
+
+    The folder alone: what is in it cannot be reached then. Raises ``Refused`` (403) for a home that
+    is not the learner's own folder, or cannot be closed.
+    """
+    home, said = account.pw_dir, ""
+    try:
+        # The folder itself, held open: what its name leads to could change between two looks.
+        folder = os.open(os.path.realpath(home), os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            found = os.fstat(folder)
+            if found.st_uid != account.pw_uid:
+                said = "it belongs to another account"
+            elif found.st_mode & OTHERS:
+                os.chmod(f"/proc/self/fd/{folder}", stat.S_IMODE(found.st_mode) & ~OTHERS)
+        finally:
+            os.close(folder)
+    except OSError as error:
+        said = os.strerror(error.errno)
+    if said:
+        raise Refused(
+            403,
+            "open-home",
+            f"The home of {account.pw_name}, {home}, cannot be closed to the other learners"
+            f" ({said}): tell your instructor.",
+        )
 
 
 def runtime_folder(account: str | None) -> str:
     """A new folder that only ``account`` can read (None: the hub's own); returns its path.
 
-    A server keeps its kernels' keys there and cannot start without. In the learner's home a full
-    disk would stop the only server in which the learner can make room.
+    A server keeps its kernels' keys and sockets there and cannot start without. In the learner's
+    home a full disk would stop the only server in which the learner can make room.
     """
     folder = tempfile.mkdtemp(prefix="d2lmgpu-server-")
     if account:

@@ -18,6 +18,8 @@ class Refused(SpawnException):
 
     def __init__(self, status, reason, message):
         super().__init__(message, reason=reason, status_code=status)
+        # What a page says later, when the browser comes back to it, is this attribute.
+        self.jupyterhub_message = message
 
 
 class GpuSlots:

@@ -63,10 +63,13 @@ if settings.subdomain_host:
     # browser; the host prefix keeps such a page from planting cookies.
     c.JupyterHub.subdomain_host = settings.subdomain_host
     c.JupyterHub.cookie_host_prefix_enabled = True
+# Other sites' forms and frames get no cookie, in browsers that do not do so by themselves too.
+cookies = {"samesite": "Lax"}
 if settings.tls_key:
+    cookies["secure"] = True
     # A browser that has seen this hub by TLS once never asks in the clear again.
     headers["Strict-Transport-Security"] = "max-age=31536000"
-c.JupyterHub.tornado_settings = {"headers": headers}
+c.JupyterHub.tornado_settings = {"headers": headers, "cookie_options": cookies}
 # JupyterHub logs session ids with this message.
 logging.getLogger("tornado.application").addFilter(
     lambda record: "xsrf cookie for" not in record.getMessage()
@@ -116,24 +119,29 @@ else:
 c.GpuLease.settings = settings
 c.OneAccountGpuSpawner.home_dir_template = f"{state}/home/{{username}}"
 # The Python that has the course installed; its kernel `python3` is the one of every notebook.
-python = settings.python
-c.Spawner.cmd = [python, str(HERE / "keeper.py"), python, "-m", "jupyterhub.singleuser"]
+python, server = settings.python, str(HERE / "learner/server.py")
+c.Spawner.cmd = [python, str(HERE / "keeper.py"), python, server]
 if slurm:  # which ends what a job has started; batchspawner wants a program
-    c.Spawner.cmd = [str(Path(python).parent / "jupyterhub-singleuser")]
+    c.Spawner.cmd = [server]
 c.Spawner.default_url = "/lab"
-# What learners open is theirs: the hub's log gets the servers' warnings only. Deleting makes room
-# in a home that is full: the trash would be in the same home.
-c.Spawner.args = ["--log-level=WARN", "--FileContentsManager.delete_to_trash=False"]
+# What learners open is theirs: the hub's log gets the servers' warnings only.
+c.Spawner.args = ["--log-level=WARN", f"--Work.silent_seconds={settings.silent_timeout}"]
+for repository in [f"{published.url}#{published.branch}", *settings.repositories.split()]:
+    c.Spawner.args.append(f"--LaunchLinks.repositories={repository}")
 if not own and os.geteuid() == 0:
     c.Spawner.args.append("--allow-root")  # asked for by HUB_ACCOUNTS=one; loopback only
 # What a server takes from the hub's environment: nothing secret. LD_LIBRARY_PATH is where some
 # systems name the GPU driver's libraries.
 c.Spawner.env_keep = ["LANG", "LC_ALL", "LD_LIBRARY_PATH", "D2LMGPU_DATA", "D2LMGPU_PROFILE"]
 c.Spawner.env_keep += ["SLURM_CONF"] if slurm else []
+# How often the hub learns who was active, from servers and from the proxy, for the culler.
+look_seconds = max(1, min(300, settings.idle_timeout // 4))
+c.JupyterHub.last_activity_interval = look_seconds
 c.Spawner.environment = {
     "PATH": f"{Path(python).parent}:/usr/local/bin:/usr/bin:/bin",
     # labconfig/: chapters that are Markdown files open as notebooks, not as text; no news.
     "JUPYTER_CONFIG_PATH": str(HERE),
+    "JUPYTERHUB_ACTIVITY_INTERVAL": str(look_seconds),
     **in_place,
 }
 # A class that starts at once shares the machine's cores: ten JupyterLabs take a while.
@@ -161,5 +169,3 @@ culler.append(f"--max-age={settings.max_age}")
 scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
 c.JupyterHub.services = [{"name": "idle-culler", "command": culler}]
 c.JupyterHub.load_roles = [{"name": "idle-culler", "services": ["idle-culler"], "scopes": scopes}]
-# How often the hub learns from the proxy who was active; the culler decides by it.
-c.JupyterHub.last_activity_interval = max(1, min(300, settings.idle_timeout // 4))

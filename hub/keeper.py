@@ -2,6 +2,9 @@
 
     python keeper.py COMMAND...
 
+Standard input is a pipe to the hub, for the server's last words: when it ends, what it said last on
+standard error, which the hub's log has in whole.
+
 A daemon that the learner started may have a session of its own and nothing in its environment. It
 cannot choose its parents: what the server leaves behind becomes a child of this process.
 """
@@ -11,11 +14,13 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from contextlib import suppress
 
 import psutil
 
 PR_SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+WORDS = 2000  # bytes
 PATIENCE = 3  # seconds from SIGTERM to SIGKILL; the hub's own term_timeout is longer
 
 
@@ -27,8 +32,13 @@ def main(command: list[str]) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "orphans cannot be adopted (PR_SET_CHILD_SUBREAPER)")
+    said = bytearray()
+    errors, theirs = os.pipe()
     # Its number alone is used: the object's methods would take its end away from os.wait.
-    server = subprocess.Popen(command).pid
+    server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs).pid
+    os.close(theirs)
+    listener = threading.Thread(target=pass_on, args=(errors, said), daemon=True)
+    listener.start()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: ask(server, number))
     signal.signal(signal.SIGALRM, lambda number, frame: ask(server, signal.SIGKILL))
@@ -36,7 +46,19 @@ def main(command: list[str]) -> int:
     while pid != server:  # orphans may end before it
         pid, status = os.wait()
     end_the_rest()
+    listener.join(1)  # not for good: somebody may have been handed the other end
+    with suppress(OSError):  # after a start the hub no longer listens
+        os.write(sys.stdin.fileno(), said)
     return os.waitstatus_to_exitcode(status)
+
+
+def pass_on(errors: int, said: bytearray) -> None:
+    """Hand on what comes out of ``errors`` to standard error; keep the end of it in ``said``."""
+    while data := os.read(errors, 65536):
+        with suppress(OSError):  # nobody reads the hub's log any more: the server runs on
+            os.write(sys.stderr.fileno(), data)
+        said += data
+        del said[:-WORDS]
 
 
 def ask(server: int, number: int) -> None:
@@ -60,4 +82,9 @@ def end_the_rest() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    code = main(sys.argv[1:])
+    if code < 0:  # a signal ended it: so that the hub sees which
+        with suppress(OSError):  # of SIGKILL
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    sys.exit(code)

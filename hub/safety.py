@@ -2,10 +2,13 @@
 
 import grp
 import ipaddress
+import os
 import shutil
+import tempfile
 from importlib.metadata import entry_points
 from pathlib import Path
 
+import accounts
 from jupyterhub.auth import Authenticator, DummyAuthenticator
 from jupyterhub.authenticators.shared import SharedPasswordAuthenticator
 from traitlets.utils.importstring import import_item
@@ -54,6 +57,7 @@ def check(settings, is_root: bool) -> None:
         raise SettingError("HUB_ACCOUNTS=own starts servers under other accounts: run as root.")
     check_login(settings)
     check_spawner(settings)
+    check_sockets()
     if not settings.on_loopback:
         check_public(settings)
     if settings.accounts == "own":
@@ -113,6 +117,16 @@ def check_spawner(settings) -> None:
         raise SettingError(
             f"{slurm}: others reach {address}, so every learner needs an own account there and"
             f" here (HUB_ACCOUNTS=own, as root), and a login that proves it: {OTHER_LOGIN}."
+        )
+
+
+def check_sockets() -> None:
+    """The sockets of kernels have room in the folder for temporary files."""
+    folder = tempfile.gettempdir()
+    if len(os.fsencode(folder)) > accounts.LONGEST:
+        raise SettingError(
+            f"TMPDIR={folder} is too long: the kernels' sockets lie below it, and a socket's path"
+            f" has 107 bytes. Name a folder of at most {accounts.LONGEST}, such as /tmp."
         )
 
 

@@ -6,6 +6,7 @@ The secrets of OAuth and LTI are not among them: those authenticators read their
 import ipaddress
 import math
 import os
+import re
 import sys
 from dataclasses import dataclass, field, fields
 
@@ -14,6 +15,9 @@ from gpu_slots import NO_LIMIT
 from jupyterhub.traitlets import ByteSpecification
 from safety import SettingError
 from traitlets import TraitError
+
+FOLDER = re.compile(r"\w[\w.-]*")  # of the learner's, which nbgitpuller makes
+BRANCH = re.compile(r"\w[\w./-]*")
 
 
 def number(default, least, most=math.inf, parse=None, words=""):
@@ -48,12 +52,14 @@ class Settings:
     tls_key: str = ""
     tls_cert: str = ""
     subdomain_host: str = ""
+    repositories: str = ""
     python: str = sys.executable
     memory: int = number(0, 1, parse=size, words="a size such as 8G or 512M")  # 0: no limit
     cpus: float = number(0.0, 0.01)  # 0: no limit; the kernel takes no smaller share
     gpus_per_learner: int = number(NO_LIMIT, 0)
     simulated_gpus: int = number(0, 0)
     idle_timeout: int = number(3600, 1)
+    silent_timeout: int = number(21600, 0)
     max_age: int = number(43200, 0)
 
     @property
@@ -139,5 +145,12 @@ def check_texts(settings: Settings) -> None:
     for name, path in {"KEY": settings.tls_key, "CERT": settings.tls_cert}.items():
         if path and not (os.path.isfile(path) and os.access(path, os.R_OK)):
             raise SettingError(f"HUB_TLS_{name}={path!r} is no file that this account can read.")
+    for repository in settings.repositories.split():
+        address, _, branch = repository.rpartition("#")
+        if not FOLDER.fullmatch(address.rpartition("/")[2]) or not BRANCH.fullmatch(branch):
+            raise SettingError(
+                f"HUB_REPOSITORIES: {repository!r} is no ADDRESS#BRANCH whose address ends in the"
+                " name of a folder, such as https://git.example.org/more-exercises#main."
+            )
     if settings.subdomain_host and not settings.subdomain_host.startswith("https://"):
         raise SettingError("HUB_SUBDOMAIN_HOST starts with https://: its cookies need TLS.")

@@ -4,8 +4,10 @@
 door of batchspawner's that is made narrower.
 """
 
+import asyncio
 import os
 import re
+import shlex
 import subprocess
 from html import escape
 
@@ -14,7 +16,9 @@ from batchspawner import SlurmSpawner
 from batchspawner.api import BatchSpawnerAPIHandler
 from gpu_slots import NO_LIMIT, Refused, requested
 from jupyterhub.apihandlers import APIHandler, default_handlers
+from jupyterhub.utils import can_connect
 from settings import Settings
+from spawner import ended
 from tornado import web
 from traitlets import Bool, Instance, Unicode, default
 
@@ -22,10 +26,14 @@ MINUTES = 60  # that the form proposes
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,63}")  # goes into a folder's name and a shell
 MOST_GPUS = 8  # that the form lists where no HUB_GPUS_PER_LEARNER says how many
 ASKING = ("PATH", "LANG", "SLURM_CONF")  # of the hub's environment, what asking Slurm takes
+ANYWHERE = "0.0.0.0"  # where a server listens before batchspawner knows its node
+LOOK_SECONDS = 2  # between two looks at a job whose server is not up yet
+LOG = ".course-server.log"  # of a job, in its learner's home
 OPTIONS = ("partition", "gpus", "minutes")
-SCRIPT = """#!/bin/bash
-#SBATCH --job-name=course
-#SBATCH --output={{homedir}}/.course-server.log
+SCRIPT = f"""#!/bin/bash
+#SBATCH --output={{{{homedir}}}}/{LOG}
+"""
+SCRIPT += """#SBATCH --job-name=course
 #SBATCH --chdir={{homedir}}
 #SBATCH --export={{keepvars}}
 #SBATCH --partition={{partition}}
@@ -134,10 +142,34 @@ class CourseSlurmSpawner(SlurmSpawner):
             accounts.ensure(name, setting.group, setting.create_accounts)
         else:
             os.makedirs(self.req_homedir, mode=0o700, exist_ok=True)
+        starting = asyncio.ensure_future(super().start())
         try:
-            return await super().start()
+            # Once a job runs, batchspawner waits for its port, and no longer looks at the job.
+            while not (await asyncio.wait([starting], timeout=LOOK_SECONDS))[0]:
+                if self.ip != ANYWHERE:
+                    await self.must_live()
+            address = await starting
+            while not await asyncio.to_thread(can_connect, *address):
+                await self.must_live()
+                await asyncio.sleep(LOOK_SECONDS)
+            return address
         except RuntimeError as error:
             raise Refused(503, "no-job", f"Slurm: {error}") from error
+        finally:
+            starting.cancel()
+
+    async def must_live(self):
+        """Refuse, with what its log says at the end, if the job is over before its server is up."""
+        if await self.poll() is None:
+            return
+        # As the learner: what is in that home is the learner's, also what the file's name leads to.
+        become = self.exec_prefix.format(username=self.user.name)
+        log = shlex.quote(os.path.join(self.req_homedir, LOG))
+        try:
+            said = await self.run_command(f"{become} tail --bytes=2000 {log}")
+        except RuntimeError as error:
+            said = str(error)
+        raise ended(f"its log is {LOG}", said)
 
 
 class PortOnly(APIHandler):

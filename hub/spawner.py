@@ -7,6 +7,7 @@ Unix account; ``OneAccountGpuSpawner`` runs all under the hub's, for a hub on lo
 import asyncio
 import os
 import shutil
+import signal
 from contextlib import suppress
 from html import escape
 
@@ -20,6 +21,7 @@ from settings import Settings
 from traitlets import Any, Instance, Unicode
 
 SLOTS = gpu_slots.GpuSlots()  # one table for the hub's one process
+LINES = 3  # of the last words of a server that did not start
 MARK = "D2LMGPU_LEASE"  # in the environment of everything that a server starts
 
 
@@ -89,7 +91,30 @@ class GpuLease(LocalProcessSpawner):
         most = self.settings.gpus_per_learner
         self.gpus = SLOTS.lease(self._log_name, self.wanted, present, most)
         self.runtime = accounts.runtime_folder(self.account)
-        return await super().start()
+        words, writing = os.pipe()
+        os.set_blocking(words, False)
+        try:
+            try:
+                self.popen_kwargs = {"stdin": writing}  # see keeper.py
+                address = await super().start()
+            finally:
+                os.close(writing)
+            await self.comes_up(words)
+        finally:
+            os.close(words)
+        return address
+
+    async def comes_up(self, words):
+        """Wait until the server listens. Refused, with its last words, if it ends before."""
+        while (status := await self.poll()) is None:
+            if await asyncio.to_thread(is_listening, self.pid, self.port):
+                return
+            await asyncio.sleep(0.2)
+        how = f"exit code {status}" if status >= 0 else signal.strsignal(-status).lower()
+        text = b""
+        with suppress(BlockingIOError):  # the keeper was killed, and something has its pipe
+            text = os.read(words, 65536)
+        raise ended(how, text.decode(errors="replace"))
 
     def get_env(self):
         env = super().get_env()
@@ -174,6 +199,25 @@ class GpuSpawner(GpuLease):
     async def start(self):
         accounts.ensure(self.user.name, self.settings.group, self.settings.create_accounts)
         return await super().start()
+
+
+def ended(how: str, said: str) -> gpu_slots.Refused:
+    """The refusal of a server that ended while it started, with the end of what it ``said``."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    reason = f"It said at the end: {' '.join(lines[-LINES:])}" if lines else "It gave no reason."
+    message = f"Your server ended while it started ({how}). {reason}"
+    return gpu_slots.Refused(500, "ended", message)
+
+
+def is_listening(pid: int, port: int) -> bool:
+    """Whether ``pid``, or a process below it, listens at ``port``: not whoever else does."""
+    with suppress(psutil.NoSuchProcess):
+        keeper = psutil.Process(pid)
+        for process in (keeper, *keeper.children(recursive=True)):
+            for socket in process.net_connections("tcp"):
+                if socket.status == psutil.CONN_LISTEN and socket.laddr.port == port:
+                    return True
+    return False
 
 
 def end_leftovers(groups, owner, mark):

@@ -18,7 +18,6 @@ import numpy as np
 
 from d2lmgpu.data.download import DownloadError
 from d2lmgpu.data.files import DATA_SETS, FILES, DataError, fetch, locate, read
-from d2lmgpu.machine import saving
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.checks import is_whole
 from d2lmgpu.machine.saving import save
@@ -67,7 +66,7 @@ class Dataset:
             contents += [struct.pack(">4i", 2051, *sizes) + pixels.tobytes()]
             contents += [struct.pack(">2i", 2049, len(y)) + labels.tobytes()]
         for name, content in zip(FILES, contents, strict=True):
-            saving.save(Path(folder, f"{name}.gz"), gzip.compress(content, 1))
+            save(Path(folder, f"{name}.gz"), gzip.compress(content, 1))
 
 
 def fashion_mnist(num_train: int | None = None, num_test: int | None = None) -> Dataset:

@@ -13,12 +13,13 @@ from pathlib import Path
 
 import psutil
 import requests
+import websocket
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-password-for-tests"
 # Half the start-up time, where a test asks only whether there is a server and what it may do.
 WITHOUT = ["jupyterlab", "notebook", "notebook_shim", "jupyter_lsp", "jupyterlab_jupytext"]
-WITHOUT += ["voila.server_extension", "nbgitpuller", "jupyter_resource_usage"]
+WITHOUT += ["jupyter_resource_usage"]
 
 
 def wait_until(condition, seconds, what):
@@ -198,6 +199,18 @@ class RunningHub:
     def user_token(self, user):
         return self.api("POST", f"users/{user}/tokens", json={"note": "test"}).json()["token"]
 
+    def ask_server(self, user, method, path, by=None, **arguments):
+        """What the server of ``user`` answers to the token of ``by``, or of ``user``."""
+        headers = {"Authorization": f"token {self.user_token(by or user)}"}
+        url = f"{self.url}/user/{user}/{path}"
+        return requests.request(method, url, headers=headers, timeout=60, **arguments)
+
+    def start_kernel(self, user):
+        """Start a kernel in the server of ``user``; returns a ``Kernel``."""
+        answer = self.ask_server(user, "POST", "api/kernels", json={})
+        assert answer.ok, answer.text
+        return Kernel(self, user, answer.json()["id"])
+
     # --- a browser's requests ---
 
     def login(self, user):
@@ -209,6 +222,52 @@ class RunningHub:
         answer = session.post(f"{self.url}/hub/login?next=%2Fhub%2Fhome", data=form, timeout=30)
         assert answer.url == f"{self.url}/hub/home", (answer.url, answer.status_code)
         return session
+
+    def choose(self, session, gpus):
+        """Send the form in the browser ``session`` with so many GPUs; returns the answer."""
+        page = session.get(f"{self.url}/hub/spawn", timeout=30)
+        assert "How many GPUs?" in page.text
+        xsrf = re.search(r'name="_xsrf" value="([^"]+)"|_xsrf=([^"]+)"', page.text)
+        form = {"gpus": str(gpus), "_xsrf": xsrf[1] or xsrf[2]}
+        return session.post(f"{self.url}/hub/spawn", data=form, timeout=120)
+
+
+class Kernel:
+    """A running kernel of a learner's server, asked as JupyterLab asks it."""
+
+    def __init__(self, hub, user, id):
+        self.id = id
+        address = f"{hub.url}/user/{user}/api/kernels/{id}/channels".replace("http:", "ws:")
+        header = {"Authorization": f"token {hub.user_token(user)}"}
+        self.channels = websocket.create_connection(address, header=header, timeout=120)
+
+    def send(self, channel, type, content):
+        """Send a message; returns its id."""
+        header = {"msg_id": secrets.token_hex(8), "msg_type": type, "version": "5.4"}
+        message = {"channel": channel, "header": header, "content": content}
+        self.channels.send(json.dumps(message | {"parent_header": {}, "metadata": {}}))
+        return header["msg_id"]
+
+    def answer_to(self, id, type):
+        """The content of the next message of ``type`` that answers ``id``, and texts before it."""
+        texts = []
+        while True:
+            message = json.loads(self.channels.recv())
+            if message["parent_header"].get("msg_id") != id:
+                continue
+            texts.append(message["content"].get("text", ""))
+            if message["msg_type"] == type:
+                return message["content"], "".join(texts)
+
+    def run(self, code):
+        """Run a cell; returns what it prints."""
+        id = self.send("shell", "execute_request", {"code": code, "silent": False})
+        state = ""
+        printed = ""
+        while state != "idle":
+            content, text = self.answer_to(id, "status")
+            state, printed = content["execution_state"], printed + text
+        return printed
 
 
 def three_free_ports():

@@ -24,11 +24,7 @@ def hub(tmp_path_factory):
 def ada(hub):
     """Ada's browser, after login, the GPU form and a look into her server."""
     session = hub.login("ada")
-    page = session.get(f"{hub.url}/hub/spawn", timeout=30)
-    assert "How many GPUs?" in page.text
-    xsrf = re.search(r'name="_xsrf" value="([^"]+)"|_xsrf=([^"]+)"', page.text)
-    form = {"gpus": "2", "_xsrf": xsrf[1] or xsrf[2]}
-    session.post(f"{hub.url}/hub/spawn", data=form, timeout=120)
+    hub.choose(session, 2)
     wait_until(lambda: hub.servers().get("ada", {}).get("ready"), 120, "ada's server")
     answer = session.get(f"{hub.url}/user/ada/lab", timeout=60)
     assert answer.status_code == 200

@@ -1,5 +1,6 @@
 """What other systems lack is taken away here; nothing of this has run on Windows or macOS."""
 
+import os
 import subprocess
 import sys
 

@@ -1,0 +1,87 @@
+"""Work is activity: an extension of a learner's server, which tells the hub who still computes.
+
+JupyterHub takes for activity what is said: a request of a browser, a kernel's message, a line in
+a terminal. A training that prints nothing says nothing for hours, and the idle culler would end it.
+"""
+
+import os
+from datetime import datetime, timedelta, timezone
+
+import psutil
+from tornado.ioloop import PeriodicCallback
+from traitlets import Integer
+from traitlets.config import Configurable
+
+COMPUTES = 0.03  # of a core: an idle kernel takes less than a hundredth
+LAST = "work_last_activity"  # jupyter_server takes every setting of such a name for activity
+
+
+class Work(Configurable):
+    """Whether this server's kernels, terminals and other processes are at work."""
+
+    silent_seconds = Integer(
+        21600, min=0, config=True, help="For so long work counts that says nothing."
+    )
+
+    def __init__(self, app, seconds: float):
+        super().__init__(parent=app)
+        self.app, self.seconds = app, seconds
+        self.spent = {}  # a process's id and start -> seconds of a core, at the last look
+
+    def look(self) -> None:
+        """Note that the server is active, if it is at work and was heard of lately."""
+        settings = self.app.web_app.settings
+        ours = settings.pop(LAST, None)
+        heard = self.app.web_app.last_activity()
+        computing = self.is_computing()  # at each look, or the next one compares with long ago
+        now = datetime.now(timezone.utc)
+        at_work = computing or self.has_busy_kernel() or self.has_busy_terminal()
+        if at_work and now - heard < timedelta(seconds=self.silent_seconds):
+            settings[LAST] = now
+        elif ours:
+            settings[LAST] = ours
+
+    def has_busy_kernel(self) -> bool:
+        """Whether a cell runs."""
+        kernels = self.app.kernel_manager
+        states = (kernels.get_kernel(id).execution_state for id in kernels.list_kernel_ids())
+        return "busy" in states
+
+    def has_busy_terminal(self) -> bool:
+        """Whether a program runs in a terminal, in the foreground or in the background."""
+        manager = self.app.web_app.settings.get("terminal_manager")
+        shells = [terminal.ptyproc for terminal in manager.terminals.values()] if manager else []
+        # Not by its children alone: those of a loop may be too short-lived to be found.
+        return any(os.tcgetpgrp(shell.fd) != shell.pid or children(shell.pid) for shell in shells)
+
+    def is_computing(self) -> bool:
+        """Whether a process below this one has computed since the last look: a lab's run, say."""
+        before, self.spent = self.spent, {}
+        for process in children(os.getpid()):
+            try:
+                times = process.cpu_times()
+                self.spent[process.pid, process.create_time()] = times.user + times.system
+            except psutil.Error:  # it has just ended
+                continue
+        more = (now - before.get(key, now) for key, now in self.spent.items())
+        return max(more, default=0) > COMPUTES * self.seconds
+
+
+def children(pid: int) -> list[psutil.Process]:
+    """All processes below ``pid``; none if it is gone."""
+    try:
+        return psutil.Process(pid).children(recursive=True)
+    except psutil.NoSuchProcess:
+        return []
+
+
+def _jupyter_server_extension_points():
+    return [{"module": "activity"}]
+
+
+def _load_jupyter_server_extension(app):
+    # As often as JupyterHub's own extension tells the hub who was active.
+    seconds = int(os.environ.get("JUPYTERHUB_ACTIVITY_INTERVAL") or 300)
+    work = Work(app, seconds)
+    app.web_app.settings["work_looks"] = looks = PeriodicCallback(work.look, seconds * 1000)
+    looks.start()

@@ -1,0 +1,103 @@
+"""A server that ends while it starts: its GPUs are free at once, and its learner reads why."""
+
+import json
+import os
+import socket
+
+import pytest
+from running_hub import RunningHub, wait_until
+
+FOUR = ["GPU-a", "GPU-b", "GPU-c", "GPU-d"]
+# Before each start: the command that the test has written down for it, and the port.
+CHOOSE = """
+import json, pathlib
+usual = list(c.Spawner.cmd)
+
+def choose(spawner):
+    chosen = json.loads(pathlib.Path({path!r}).read_text())
+    words = {{"KEEPER": usual[:2], "SERVER": usual}}
+    spawner.cmd = sum((words.get(word, [word]) for word in chosen["command"]), [])
+    spawner.port = chosen["port"]
+
+c.Spawner.pre_spawn_hook = choose
+"""
+# How a server ends: its command, and what its learner reads.
+ENDS = {
+    "at once": (["/bin/false"], "(exit code 1). It gave no reason."),
+    "with an option that is none": (["SERVER", "--ServerApp.port=many"], "exit code 1"),
+    "by an extension": (
+        ["SERVER", "--ServerApp.jpserver_extensions=no_such_thing=True"],
+        "No module named 'no_such_thing'",
+    ),
+    "with its keeper": (["sh", "-c", "kill -SEGV $$"], "(segmentation fault). It gave no"),
+}
+
+
+@pytest.fixture(scope="module")
+def hub(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("hub")
+    more = CHOOSE.format(path=str(folder / "chosen"))
+    with RunningHub(folder, more, without_lab=True, HUB_ACCOUNTS="one") as running:
+        running.set_gpus(*FOUR)
+        yield running
+
+
+def choose(hub, command=("SERVER",), port=0):
+    (hub.folder / "chosen").write_text(json.dumps({"command": command, "port": port}))
+
+
+def assert_all_is_free(hub):
+    wait_until(lambda: not hub.leases(), 10, "the lease has ended")
+    choose(hub)
+    assert hub.start_server("grace", 4) == FOUR
+    hub.stop_server("grace")
+
+
+@pytest.mark.parametrize("how", ENDS)
+def test_its_gpus_are_free_and_the_reason_is_told(hub, how):
+    command, words = ENDS[how]
+    choose(hub, command)
+    answer = hub.ask("ada", {"gpus": 4})
+    assert answer.status_code == 500, answer.text
+    assert "Your server ended while it started" in answer.json()["message"]
+    assert words in answer.json()["message"]
+    assert_all_is_free(hub)
+
+
+@pytest.mark.parametrize("signal, words", [("KILL", "killed"), ("SEGV", "segmentation fault")])
+def test_the_signal_and_the_last_words_of_the_server_itself(hub, tmp_path, signal, words):
+    """Below the keeper, which hands both on."""
+    server = tmp_path / "server.sh"
+    server.write_text(f"seq 100000 >&2; echo the last straw >&2; kill -{signal} $$\n")
+    choose(hub, ["KEEPER", "sh", str(server)])
+    answer = hub.ask("ada", {"gpus": 4})
+    assert answer.status_code == 500, answer.text
+    assert f"({words}). It said at the end: 99999 100000 the last straw" in answer.json()["message"]
+    assert_all_is_free(hub)
+
+
+def test_a_browser_that_waits_is_told_too(hub, tmp_path):
+    """It ends long after the hub has answered that it is starting."""
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    choose(hub, ["KEEPER", "sh", "-c", f"cat {pipe} >&2; exit 3"])
+    session = hub.login("ada")
+    answer = hub.choose(session, 4)
+    assert answer.url.startswith(f"{hub.url}/hub/spawn-pending/ada")
+    assert hub.leases() == {"ada": FOUR}
+    pipe.write_text("<b>No space</b> left on device\n")
+    wait_until(lambda: "ada" not in hub.servers(), 10, "the start has failed")
+    page = session.get(answer.url, timeout=30).text
+    assert "ended while it started (exit code 3)" in page
+    assert "&lt;b&gt;No space&lt;/b&gt; left on device" in page and "<b>No space" not in page
+    assert_all_is_free(hub)
+
+
+def test_a_port_that_somebody_else_has_is_no_server(hub):
+    """Else the hub would hand a learner's browser to whoever took the port first."""
+    with socket.create_server(("127.0.0.1", 0)) as theirs:
+        choose(hub, port=theirs.getsockname()[1])
+        answer = hub.ask("ada", {"gpus": 4})
+    assert answer.status_code == 500, answer.text
+    assert "is not available" in answer.json()["message"]
+    assert_all_is_free(hub)
