@@ -35,7 +35,7 @@ def key() -> str:
 def is_kept() -> bool:
     """Whether the chapters in ``_build`` were executed with all of this as it is."""
     stamp = BUILD / "key"
-    return stamp.exists() and stamp.read_text() == key()
+    return stamp.exists() and stamp.read_text(encoding="utf-8") == key()
 
 
 def turn_to_little_data() -> bool:
@@ -50,7 +50,7 @@ def drop_stale_build() -> None:
     if not is_kept():
         shutil.rmtree(BUILD, ignore_errors=True)
         BUILD.mkdir()
-        (BUILD / "key").write_text(key())
+        (BUILD / "key").write_text(key(), encoding="utf-8")
 
 
 def main() -> int:

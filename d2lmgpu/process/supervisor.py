@@ -172,7 +172,7 @@ def lead_a_group():
     os.setpgid(0, 0)
     end_with_the_parent()
     if LINUX:
-        with open("/proc/self/oom_score_adj", "w") as file:
+        with open("/proc/self/oom_score_adj", "w", encoding="utf-8") as file:
             file.write("500")  # if memory runs out, the run goes, not the notebook
 
 
