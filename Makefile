@@ -4,6 +4,13 @@
 #   D2LMGPU_DEVICES=gpu|cpu|gpu:N|cpu:N    which devices (default: the GPUs, else one a CPU core)
 #   CHAPTER=chapters/...ipynb        the chapter for `make run`
 
+# make reads such a checkout, of Git for Windows, and bash does not.
+ifneq (,$(shell grep "$$(printf '\r')$$" tools/setup.sh))
+$(error The lines of this checkout end as on Windows (CRLF), and no script of it runs. Clone it anew, \
+in WSL: .gitattributes keeps the ends of lines. Or, if you want to keep changes that you have made: \
+git grep -Ilz $$'\r' | xargs -0 sed -i 's/\r$$//')
+endif
+
 PYTHON := .venv/bin/python
 CACHE := $(CURDIR)/.cache
 

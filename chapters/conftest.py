@@ -1,6 +1,7 @@
 """Chapters as tests: ``pytest --nbval chapters/...``, on little data, device names ignored.
 
 With ``--executed`` the book is made of what they put out; what ``make book`` has run is compared.
+With ``-n`` each chapter is one worker's: its cells need each other.
 """
 
 import os
@@ -39,3 +40,11 @@ def pytest_configure(config):
 def pytest_configure_node(node):
     """A worker of pytest-xdist inherits this profile, by which it would decide anew."""
     node.workerinput["little_data"] = node.config.stash.get(LITTLE_DATA, True)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """pytest-xdist hands out single tests, if nothing is said: cells without those before them."""
+    from xdist.scheduler import LoadFileScheduling
+
+    return LoadFileScheduling(config, log)

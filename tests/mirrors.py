@@ -3,6 +3,7 @@
 import contextlib
 import re
 import socket
+import socketserver
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -77,6 +78,48 @@ def serve(files):
         yield mirror
     finally:
         mirror.closing.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@contextlib.contextmanager
+def answer(content, ticks=None):
+    """The address of a loopback port that answers every request with these bytes, headers included.
+
+    ``ticks``: a semaphore, of which one byte takes one. /long is answered without an end.
+    """
+    closing = threading.Event()
+
+    class Handler(socketserver.StreamRequestHandler):
+        def handle(self):
+            asked = self.rfile.readline()
+            while self.rfile.readline().strip():
+                pass
+            self.connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            with contextlib.suppress(OSError):  # the client has gone
+                if asked.startswith(b"GET /long"):
+                    self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
+                    while not closing.is_set():
+                        self.wfile.write(bytes(10**5))
+                if ticks is None:
+                    self.wfile.write(content)
+                    return
+                for byte in content:
+                    ticks.acquire()
+                    self.wfile.write(bytes([byte]))
+                    if closing.is_set():
+                        return
+
+    server = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/"
+    finally:
+        closing.set()
+        if ticks:
+            ticks.release(2)
         server.shutdown()
         thread.join()
         server.server_close()

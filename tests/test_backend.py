@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from d2lmgpu.backend import hand_on
+from d2lmgpu.backend.refused import VERSION
 from d2lmgpu.data.loader import resize_images
 
 OURS = ["devices", "train_batch"]
@@ -16,8 +17,8 @@ OURS = ["devices", "train_batch"]
 def d2l(monkeypatch):
     """A stand-in for ``d2l.mxnet``; the real one takes seconds to import."""
     package, module = types.ModuleType("d2l"), types.ModuleType("d2l.mxnet")
-    module.corr2d = lambda X, K: X
-    module.train_ch3 = module.load_array = module.try_gpu = module.corr2d
+    package.__version__ = VERSION
+    module.corr2d = module.train_ch6 = module.load_array = lambda X, K: X
     monkeypatch.setitem(sys.modules, "d2l", package)
     monkeypatch.setitem(sys.modules, "d2l.mxnet", module)
     return module
@@ -28,14 +29,23 @@ def test_pure_helpers_are_handed_on(d2l):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["train_ch3", "load_array", "try_gpu", "evaluate_loss", "predict_ch3", "download", "read_csv",
-     "Trainer", "DataModule", "FashionMNIST", "get_data_ch11", "num_devices", "cpu"],
+    "name, why",
+    [("train_ch6", "trains"), ("Trainer", "trains"), ("hpo_objective_lenet", "trains"),
+     ("update_D", "trains"), ("evaluate_loss", "evaluates"), ("download", "fetches"),
+     ("MTFraEng", "data"), ("TimeMachine", "data"), ("TokenEmbedding", "data"),
+     ("FashionMNIST", "data"), ("predict_snli", "picks devices"), ("d2l", "all of d2l")],
 )  # fmt: skip
-def test_what_trains_loads_or_picks_devices_is_not(d2l, name):
+def test_what_trains_loads_or_picks_devices_is_not(d2l, name, why):
     with pytest.raises(AttributeError, match="Ours are: devices, train_batch") as refused:
         hand_on(name, "d2l.mxnet", OURS)
-    assert repr(name) in str(refused.value)
+    assert repr(name) in str(refused.value) and why in str(refused.value)
+
+
+@pytest.mark.parametrize("version", ["0.17.6", "1.0.0", "2.0"])
+def test_another_version_of_d2l_is_not_known(d2l, version):
+    sys.modules["d2l"].__version__ = version
+    with pytest.raises(AttributeError, match=rf"'corr2d'.*d2l {version}.*d2l=={VERSION}"):
+        hand_on("corr2d", "d2l.mxnet", OURS)
 
 
 @pytest.mark.parametrize("name", ["__wrapped__", "_private", "nowhere"])

@@ -51,7 +51,7 @@ FRAMEWORKS = {
 
 def parts() -> dict:
     """{title of the part: [(page, its title)]}, as the side bar has them, without the reference."""
-    parts = yaml.safe_load((ROOT / "_toc.yml").read_text())["parts"]
+    parts = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
     return {
         part["caption"]: [(page["file"], page.get("title")) for page in part["chapters"]]
         for part in parts
@@ -66,7 +66,7 @@ def framework(page: str) -> str:
 
 def heading(page: str) -> str:
     """The title that a page gives itself."""
-    return re.search(r'"# ([^\\"]+)', (ROOT / f"{page}.ipynb").read_text()).group(1)
+    return re.search(r'"# ([^\\"]+)', (ROOT / f"{page}.ipynb").read_text(encoding="utf-8")).group(1)
 
 
 def icon(color: str) -> str:
@@ -106,5 +106,5 @@ def hours(*left_out: str) -> int:
 
 
 if __name__ == "__main__":
-    FILE.write_text(course_map())
+    FILE.write_text(course_map(), encoding="utf-8")
     print("PyTorch:", hours("mxnet"), "hours; MXNet:", hours("pytorch"), "hours")

@@ -143,4 +143,4 @@ def cover() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(cover())
+    FILE.write_text(cover(), encoding="utf-8")

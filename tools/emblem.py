@@ -19,4 +19,4 @@ def emblem() -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(emblem())
+    FILE.write_text(emblem(), encoding="utf-8")

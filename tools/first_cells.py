@@ -100,16 +100,16 @@ def put(notebook, name, repository):
 
 def write(root):
     """Put the first cells into all chapters of ``root``; the names of those that were changed."""
-    repository = yaml.safe_load((root / "_config.yml").read_text())["repository"]
+    repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
     changed = []
     for path in sorted((root / "chapters").glob("*/*.ipynb")):
-        before = path.read_text()
+        before = path.read_text(encoding="utf-8")
         notebook = nbformat.reads(before, as_version=4)
         name = path.relative_to(root / "chapters").with_suffix("").as_posix()
         put(notebook, name, repository)
         normalise(notebook)
         nbformat.write(notebook, path)
-        if path.read_text() != before:
+        if path.read_text(encoding="utf-8") != before:
             changed.append(name)
     return changed
 

@@ -16,7 +16,7 @@ def is_hosted(path):
     """Whether this is a notebook with such a first cell."""
     if path.suffix != ".ipynb":
         return False
-    cells = json.loads(path.read_text())["cells"]
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     return any(
         cell["cell_type"] == "code" and TAG in cell["metadata"].get("tags", []) for cell in cells
     )

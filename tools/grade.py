@@ -65,7 +65,7 @@ def grade(notebook: Path, autograder: Path, log: Path, cell_seconds: int, second
         command = [sys.executable, KEEPER, sys.executable, "-m", "otter", "run", "--no-logo",
                    "-a", autograder.resolve(), "-o", name, copy]  # fmt: skip
         own = {"TMPDIR": name, "IPYTHONDIR": name, "D2LMGPU_PREDICTIONS": f"{name}/predictions"}
-        with log.open("w") as output:
+        with log.open("w", encoding="utf-8") as output:
             process = subprocess.Popen(
                 command, cwd=folder, env=os.environ | own,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
@@ -78,9 +78,9 @@ def grade(notebook: Path, autograder: Path, log: Path, cell_seconds: int, second
                 return {"remark": f"ended after {seconds} seconds"}
         results = folder / "results.json"
         if not results.exists():
-            last = log.read_text(errors="replace").strip().splitlines()[-1:]
+            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
             return {"remark": f"not graded: {''.join(last)}"}
-        tests = json.loads(results.read_text())["tests"]
+        tests = json.loads(results.read_text(encoding="utf-8"))["tests"]
         return {test["name"]: test["score"] for test in tests if "score" in test}
 
 

@@ -29,9 +29,12 @@ def block():
 
 
 def write(path):
-    notice = SUBSET.with_suffix(".LICENSE").read_text() + "\nHere they are at 16 grey levels."
+    notice = (
+        SUBSET.with_suffix(".LICENSE").read_text(encoding="utf-8")
+        + "\nHere they are at 16 grey levels."
+    )
     text = base64.b64encode(zlib.compress(block(), 9)).decode()
-    path.write_text(f'/*\n{notice}\n*/\nglobalThis.TrainingImages =\n"{text}";\n')
+    path.write_text(f'/*\n{notice}\n*/\nglobalThis.TrainingImages =\n"{text}";\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

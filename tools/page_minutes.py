@@ -32,7 +32,7 @@ def minutes(page: str) -> int:
     lines = sum(bool(line.strip()) for source in shown for line in source.splitlines())
     tried = prose.count('class="training"') + EXPERIMENTS.get(page, 0)
     tried += sum(len(re.findall(r"\b(?:Explorer|TrainingLab)\(", cell.source)) for cell in code)
-    seconds = json.loads(RECORD.read_text())["seconds"][page]
+    seconds = json.loads(RECORD.read_text(encoding="utf-8"))["seconds"][page]
     return 5 * round((words / WORDS + lines / LINES + TRYING * tried + seconds / 60) / 5)
 
 
@@ -43,7 +43,7 @@ def record(cache: Path = ROOT / "_build" / ".jupyter_cache") -> None:
         page = run.uri[run.uri.rindex("/chapters/") + 1 :].partition(".")[0]
         seconds[page] = round(run.data["execution_seconds"], 1)
     found = store.provenance("python tools/page_minutes.py") | {"seconds": seconds}
-    RECORD.write_text(json.dumps(found, indent=1) + "\n")
+    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ NUMBER = (
 
 def contents(root):
     """[(caption of a part or "", [page, …]), …], pages as 'chapters/intro'."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text())
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     parts = [
         (part["caption"], [page["file"] for page in part["chapters"]]) for part in toc["parts"]
     ]
@@ -40,7 +40,7 @@ def contents(root):
 
 def article(html, page, pages):
     """The article of a page, its ids made its own and its links leading into the whole."""
-    soup = BeautifulSoup((html / f"{page}.html").read_text(), "html.parser")
+    soup = BeautifulSoup((html / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
     found = soup.select_one("article.bd-article")
     for useless in found.select(
         ".headerlink, script[type='application/vnd.jupyter.widget-state+json']"
@@ -77,7 +77,7 @@ def address(link, page, pages):
 def whole(html, parts):
     """All pages as one: the first page's head, the contents, the articles."""
     pages = [page for _, named in parts for page in named]
-    soup = BeautifulSoup((html / f"{pages[0]}.html").read_text(), "html.parser")
+    soup = BeautifulSoup((html / f"{pages[0]}.html").read_text(encoding="utf-8"), "html.parser")
     for element in soup.head.select("[src], [href]"):
         name = "src" if "src" in element.attrs else "href"
         element[name] = address(element[name], pages[0], ())
@@ -97,7 +97,9 @@ def whole(html, parts):
     body.nav.insert_before(first)
     body.body.extend(others)
     soup.body.replace_with(body.body)
-    soup.head.append(BeautifulSoup(f"<style>{STYLE.read_text()}</style>", "html.parser"))
+    soup.head.append(
+        BeautifulSoup(f"<style>{STYLE.read_text(encoding='utf-8')}</style>", "html.parser")
+    )
     return soup
 
 
@@ -145,7 +147,7 @@ def write(html, root, folder):
     parts = contents(root)
     source = html.parent / "pdf" / "index.html"
     source.parent.mkdir(exist_ok=True)
-    source.write_text(str(whole(html, parts)))
+    source.write_text(str(whole(html, parts)), encoding="utf-8")
     folder.mkdir(exist_ok=True)
     target = folder / f"hands-on-multi-gpu-{__version__}.pdf"
     with chromium() as browser:

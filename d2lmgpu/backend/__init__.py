@@ -5,17 +5,14 @@ import re
 import sys
 import types
 
+from d2lmgpu.backend.refused import VERSION, why_refused
+
 INSTALL = {
     "torch": "pip install torch==2.13.0 (without a GPU: from the CPU index that PyTorch's install "
     "page names, which saves several GB)",
     "mxnet": 'pip install mxnet==1.9.1 "numpy<1.24" (Python up to 3.11; Linux or an Intel Mac)',
 }
 OLDEST_TORCH = 2, 4  # as in pyproject.toml
-
-# d2l's own versions of these would silently run on one device or fetch data of their own.
-_NOT_HANDED_ON = re.compile(
-    r"train|load|read_|download|evaluate|predict|gpu|cpu|device|Trainer|Data|MNIST|get_data"
-)
 
 
 def not_installed(error):
@@ -43,24 +40,30 @@ def need_torch(version):
 def hand_on(name, module, ours):
     """``name`` from ``module`` (``d2l.torch`` or ``d2l.mxnet``), which is imported only now.
 
-    Raises AttributeError for private names and for whatever trains, loads data or picks devices.
+    Raises AttributeError for private names, for whatever trains, loads data or picks devices, and
+    for all names of a d2l of another version, of which that is not known.
     """
     if name.startswith("_"):
         raise AttributeError(name)
-    if _NOT_HANDED_ON.search(name):
+    if why := why_refused(name, module):
         raise AttributeError(
-            f"{name!r} is not handed on from {module}: it would choose its own data or run on one "
-            f"device. Ours are: {', '.join(ours)}."
+            f"{name!r} is not handed on from {module}: {why}. Ours are: {', '.join(ours)}."
         )
     try:
         if module == "d2l.torch":
             _let_torchvision_import()
-        return getattr(importlib.import_module(module), name)
+        value = getattr(importlib.import_module(module), name)
     except ImportError as error:
         raise AttributeError(
             f"{name!r} is d2l's, and {module} cannot be imported here ({error}). "
-            "Install it: pip install d2l==1.0.3 torchvision"
+            f"Install it: pip install d2l=={VERSION} torchvision"
         ) from error
+    if (found := sys.modules["d2l"].__version__) != VERSION:
+        raise AttributeError(
+            f"{name!r} is not handed on from d2l {found}: what its names do is known of {VERSION} "
+            f"only. Install that: pip install d2l=={VERSION}"
+        )
+    return value
 
 
 def _let_torchvision_import():

@@ -101,7 +101,7 @@ def _kept(network, framework):
     """(calibration, work, fit_error) that was kept here, if it counts; else None."""
     file = _file(network, framework)
     try:
-        kept = json.loads(file.read_text())
+        kept = json.loads(file.read_text(encoding="utf-8"))
         if kept["key"] != _key(framework, kept["source"]):
             return None
         return Calibration(**kept["calibration"]), Work(**kept["work"]), kept["fit_error"]

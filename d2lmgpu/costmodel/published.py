@@ -32,7 +32,7 @@ class PublishedRow:
 
 
 def _read(path) -> list[PublishedRow]:
-    with open(path, newline="") as file:
+    with open(path, encoding="utf-8", newline="") as file:
         printed = list(csv.DictReader(file))
     for row in printed:
         number, unit = float(row.pop("number")), row.pop("unit")

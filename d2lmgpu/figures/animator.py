@@ -2,7 +2,9 @@
 
 import sys
 from itertools import cycle
+from math import isfinite
 
+from d2lmgpu.figures.diverged import DIVERGED, finite, gaps, is_several, mark, numbers
 from d2lmgpu.process.events import report
 
 
@@ -33,18 +35,21 @@ class Animator:
         self.X, self.Y, self.chart, self.handle = [], [], None, None
 
     def add(self, x, y):
-        """Add a point to each curve; ``x`` and ``y`` are numbers or sequences (None: no point)."""
-        ys = list(y) if hasattr(y, "__len__") else [y]
-        xs = list(x) if hasattr(x, "__len__") else [x] * len(ys)
+        """Add a point to each curve; ``x`` and ``y`` are numbers or sequences (None: no point).
+
+        An array of one number is a number. What is not finite is a gap, marked "diverged".
+        """
+        ys = numbers(y)
+        xs = numbers(x) if is_several(x) else numbers(x) * len(ys)
         while len(self.X) < len(ys):
             self.X.append([])
             self.Y.append([])
         points = []
         for i, (a, b) in enumerate(zip(xs, ys, strict=True)):
             if a is not None and b is not None:
-                self.X[i].append(float(a))
-                self.Y[i].append(float(b))
-                points.append((i, float(a), float(b)))
+                self.X[i].append(a)
+                self.Y[i].append(b)
+                points.append((i, a, b))
         report("point", points=points, legend=self.legend, **self.settings)
         if in_notebook():
             self._draw()
@@ -64,15 +69,20 @@ class Animator:
                 self.axes = self.chart.subplots(nrows, ncols, squeeze=False).flatten()[0]
             self.axes.cla()
             self.chart.told.clear()
+            curves = []
             for name, x, y, fmt in zip(self._names(), self.X, self.Y, cycle(self.fmts)):
-                drawn = self.axes.plot(x, y, fmt, marker="o" if len(x) == 1 else None)
-                told = [(a, b, f"{self._xlabel()} {number(a)}", number(b)) for a, b in zip(x, y)]
+                drawn = self.axes.plot(x, gaps(y), fmt, marker="o" if len(x) == 1 else None)
+                told = [
+                    (a, b, f"{self._xlabel()} {number(a)}", number(b)) for a, b in finite(zip(x, y))
+                ]
                 self.chart.tell(name, drawn, told)
+                curves.append((x, y, drawn[0].get_color()))
             self.axes.set(**self.settings)
             if self.only is not None:  # room for whole numbers on the axis
                 self.axes.set_xlim(self.only - 1, self.only + 1)
             if self.settings.get("xlabel") == "epoch":
                 self.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            mark(self.axes, curves)
             if self.legend:
                 self.axes.legend(self.legend, frameon=False)
         self.chart.alt = self._say()
@@ -85,7 +95,10 @@ class Animator:
         """The last point of each curve in words."""
         curves = zip(self._names(), self.X, self.Y)
         points = [(name, x[-1], y[-1]) for name, x, y in curves if x]
-        return "; ".join(f"{name} {y:.3f} at {self._xlabel()} {x:g}" for name, x, y in points)
+        return "; ".join(
+            f"{name} {f'{y:.3f}' if isfinite(y) else DIVERGED} at {self._xlabel()} {x:g}"
+            for name, x, y in points
+        )
 
     def _names(self):
         """What each curve is called."""

@@ -2,17 +2,21 @@
 
 Each function returns a `Chart`, which tells its points to the pointer and carries `alt`, a text
 that says what it shows.
-Measured is drawn solid, modelled dashed. What cannot be drawn is a FigureError.
+Measured is drawn solid, modelled dashed. What cannot be drawn is a FigureError; a value that is not
+finite is a gap, marked "diverged", and an array of one number is a number.
 """
 
 from functools import partial
 from itertools import cycle
+from math import isfinite, isnan, nan
 from statistics import median
 
 from matplotlib.ticker import MaxNLocator
 
 from d2lmgpu.figures.chart import DRAWN_INK, Chart, styled
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, is_span, need
+from d2lmgpu.figures.diverged import DIVERGED, finite, gaps, is_number, plain
+from d2lmgpu.figures.diverged import mark as mark_diverged
 from d2lmgpu.figures.gaps import WAIT, longest_gap, mark
 from d2lmgpu.figures.style import COLORS, GRAY, number
 from d2lmgpu.machine.checks import is_real
@@ -27,7 +31,7 @@ def scaling(measured: dict, modelled: dict, title: str, ylabel: str = "speedup")
     measured, modelled: name of the run -> {number of devices: value}; a name that is in both has
     one colour. title says the point. For speedups, the ideal (value = devices) is drawn dotted.
     """
-    kinds = {"measured": measured, "modelled": modelled}
+    kinds = {"measured": plain(measured), "modelled": plain(modelled)}
     _need_curves(kinds, lambda k: is_real(k) and k > 0, "{name: {number of devices: value}}")
     facts = _facts(kinds, ylabel, "devices")
     chart, axes = _chart(title, facts, 6.5, 3.6, xlabel="devices", ylabel=ylabel)
@@ -51,9 +55,10 @@ def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
 
     measured, modelled: name of the group -> value; either may lack a name. title says the point.
     """
+    measured, modelled = plain(measured), plain(modelled)
     kinds = {"measured": measured, "modelled": modelled}
     for kind, groups in kinds.items():
-        need(is_named(groups, is_real), kind, groups, "{name: number}")
+        need(is_named(groups, is_number), kind, groups, "{name: number}")
     chart, axes = _chart(title, _facts(kinds, ylabel), 6.5, 3.4, ylabel=ylabel)
     places = {name: place for place, name in enumerate(measured | modelled)}
     outline = dict(facecolor="none", edgecolor=DRAWN_INK, linestyle="--", linewidth=1.2)
@@ -61,9 +66,13 @@ def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
     for (kind, groups), beside in zip(kinds.items(), (-0.2, 0.2)):
         if groups:
             at = [places[name] + beside for name in groups]
-            drawn = axes.bar(at, list(groups.values()), label=kind, **{"width": 0.36} | looks[kind])
+            heights = gaps(groups.values())
+            drawn = axes.bar(at, heights, label=kind, **{"width": 0.36} | looks[kind])
             told = [(x, y, name, number(y)) for x, (name, y) in zip(at, groups.items())]
-            chart.tell(kind, drawn, told)
+            chart.tell(kind, drawn, finite(told))
+            for x, y in zip(at, heights):
+                if isnan(y):
+                    axes.text(x, 0, DIVERGED, rotation=90, ha="center", va="bottom", fontsize=9)
     axes.set_xticks(range(len(places)), places)
     axes.grid(False, axis="x")
     axes.set_axisbelow(True)
@@ -77,19 +86,25 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
 
     curves: name -> runs, each a list of values, one a step from 1 on; all measured, of one length.
     """
-    good = is_named(curves, partial(is_series, is_one=is_series))
+    curves = plain(curves)
+    good = is_named(curves, partial(is_series, is_one=partial(is_series, is_one=is_number)))
     need(good, "curves", curves, "{name: [[number, …], …]}")
     for name, runs in curves.items():
         steps = sorted({len(run) for run in runs})
         need(len(steps) == 1, f"The length of the runs of {name!r}", steps,
              "runs of one length, or each length a name of its own")  # fmt: skip
-    medians = {name: [median(step) for step in zip(*runs)] for name, runs in curves.items()}
-    last = ", ".join(f"{name} {values[-1]:.2f}" for name, values in medians.items())
+    of_steps = {  # where one of the runs is not finite, nothing is known of all of them
+        name: [step if all(map(isfinite, step)) else (nan,) for step in zip(*runs)]
+        for name, runs in curves.items()
+    }
+    medians = {name: [median(step) for step in steps] for name, steps in of_steps.items()}
+    last = ", ".join(f"{name} {_said(values[-1], '.2f')}" for name, values in medians.items())
     facts = [f"Median {ylabel} at the last {xlabel}: {last}"]
     chart, axes = _chart(title, facts, 5.5, 3.2, xlabel=xlabel, ylabel=ylabel)
-    for (name, runs), color in zip(curves.items(), cycle(COLORS)):
-        steps = range(1, len(medians[name]) + 1)
-        least, most = ([limit(step) for step in zip(*runs)] for limit in (min, max))
+    marked = []
+    for (name, values), color in zip(of_steps.items(), cycle(COLORS)):
+        steps = range(1, len(values) + 1)
+        least, most = ([limit(step) for step in values] for limit in (min, max))
         band = axes.fill_between(steps, least, most, alpha=0.2, color=color)
         drawn = axes.plot(steps, medians[name], "o-", color=color, label=name)
         ends = [f"{number(low)} to {number(high)}" for low, high in zip(least, most)]
@@ -97,7 +112,9 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
             (x, y, f"{xlabel} {x}", f"{number(y)} ({between})")
             for x, y, between in zip(steps, medians[name], ends)
         ]
-        chart.tell(name, [band, *drawn], told)
+        chart.tell(name, [band, *drawn], finite(told))
+        marked.append((steps, medians[name], color))
+    mark_diverged(axes, marked)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.legend()
     return chart
@@ -112,8 +129,8 @@ def costs(
     A name that is in both has one colour. marks: label -> (x, y) on the modelled curves. scale is
     that of both axes, "log" or "linear" (then from 0 up). title says the point.
     """
-    kinds = {"measured": {} if measured is None else measured, "modelled": modelled}
-    marks = {} if marks is None else marks
+    kinds = {"measured": {} if measured is None else plain(measured), "modelled": plain(modelled)}
+    marks = {} if marks is None else plain(marks)
     _need_curves(kinds, is_real, "{name: {x: y}}")
     good = is_named(marks, lambda at: is_series(at) and len(at) == 2)
     need(good, "marks", marks, "{label: (x, y)}")
@@ -178,7 +195,7 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
 def _need_curves(kinds, is_x, allowed) -> None:
     """FigureError unless there are named curves of each kind, none of them empty."""
     for kind, curves in kinds.items():
-        good = is_named(curves, lambda curve: is_curve(curve, is_x) and len(curve) > 0)
+        good = is_named(curves, lambda curve: is_curve(curve, is_x, is_number) and curve)
         need(good, kind, curves, allowed)
 
 
@@ -187,8 +204,14 @@ def _facts(kinds, ylabel, xlabel=None):
     for kind, values in kinds.items():
         for name, value in values.items():
             points = sorted(value.items()) if isinstance(value, dict) else []
-            said = [f"{number(y)} at {number(x)} {xlabel}" for x, y in points] or [number(value)]
+            said = [f"{_said(y)} at {number(x)} {xlabel}" for x, y in points] or [_said(value)]
             yield f"{name}, {kind} {ylabel}: {', '.join(said)}"
+
+
+def _said(value, digits=None):
+    if not isfinite(value):
+        return DIVERGED
+    return number(value) if digits is None else f"{value:{digits}}"
 
 
 def _chart(title, facts, width, height, note="", **labels):
@@ -205,11 +228,15 @@ def _plot(chart, kinds, say_kind=True) -> None:
     """Draw the curves, one colour a name: measured as dots on a line, modelled dashed."""
     (axes,) = chart.axes
     names = dict.fromkeys(name for curves in kinds.values() for name in curves)
+    marked = []
     for name, color in zip(names, cycle(COLORS)):
         for (kind, curves), style in zip(kinds.items(), ("o-", "--")):
             if name in curves:
                 label = f"{name}, {kind}" if say_kind else name
                 points = sorted(curves[name].items())
-                drawn = axes.plot(*zip(*points), style, color=color, label=label)
+                xs, ys = zip(*points)
+                drawn = axes.plot(xs, gaps(ys), style, color=color, label=label)
                 told = [(x, y, f"{axes.get_xlabel()} {number(x)}", number(y)) for x, y in points]
-                chart.tell(label, drawn, told)
+                chart.tell(label, drawn, finite(told))
+                marked.append((xs, ys, color))
+    mark_diverged(axes, marked)

@@ -15,12 +15,11 @@ returns HTML or something that shows itself as HTML, as a `charts` picture does;
 then the reader goes through them step by step. A picture needs a text alternative.
 """
 
-import json
 from html import escape
 from itertools import product
 
 from d2lmgpu.figures.checks import FigureError
-from d2lmgpu.figures.site import inlined
+from d2lmgpu.figures.site import embedded, inlined
 from d2lmgpu.machine.checks import Need
 
 MOST_BYTES = 2**20  # of one explorer: it is part of its page
@@ -63,10 +62,14 @@ class Explorer:
         for texts in product(*controls.values()):
             values = tuple(of[text] for of, text in zip(controls.values(), texts, strict=True))
             answers[texts] = _steps(answer(*values), values, absent)
+        self.words = f"Choices of {', '.join(controls)}: run this cell, and they are here."
         self.html = _page(controls, start, answers, absent)
         size = len(self.html.encode())
         need(size <= MOST_BYTES, f"The size with {len(answers):,} choices", size,
              f"fewer choices, or shorter answers: at most {MOST_BYTES:,} bytes")  # fmt: skip
+
+    def __repr__(self):
+        return self.words
 
     def _repr_html_(self):
         return inlined("figures/explorer.css") + self.html + inlined("figures/explorer.js")
@@ -117,12 +120,10 @@ def _page(controls, start, answers, absent) -> str:
         "absent": numbers(absent),
         "lines": list(lines),
     }
-    data = json.dumps(data, separators=(",", ":"))
-    data = data.replace("</", "<\\/").replace("<!--", "\\u003c!--")  # or it might end, or not end
     choices = "".join(_select(label, texts, start[label]) for label, texts in controls.items())
     hidden = "" if any(len(steps) > 1 for steps in answers.values()) else "hidden"
     return (
-        f'<div class="explore"><script type="application/json">{data}</script>'
+        f'<div class="explore"><script type="application/json">{embedded(data)}</script>'
         f'<div class="explore-controls">{choices}</div>'
         f'<div class="explore-controls explore-steps" {hidden}>'
         '<label>Step <span class="explore-at"></span>'

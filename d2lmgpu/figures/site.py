@@ -4,7 +4,9 @@ The built book loads each of them once (see _config.yml). Elsewhere, in a notebo
 the output that needs them.
 """
 
+import json
 import os
+import re
 from functools import cache
 from pathlib import Path
 
@@ -27,7 +29,16 @@ def _element(name):
 @cache
 def joined(*names: str) -> str:
     """The files as one text."""
-    return "\n".join((PACKAGE / name).read_text() for name in names)
+    return "\n".join((PACKAGE / name).read_text(encoding="utf-8") for name in names)
+
+
+def embedded(data) -> str:
+    """``data`` as JSON for a script element, which no text in it can end, or keep from ending.
+
+    Raises ValueError for NaN and infinity, which the browser's JSON has not.
+    """
+    text = json.dumps(data, separators=(",", ":"), allow_nan=False).replace("</", "<\\/")
+    return re.sub("<(?=!--|script)", r"\\u003c", text, flags=re.IGNORECASE)
 
 
 def widget(drawn: str, *names: str) -> str:

@@ -27,6 +27,9 @@ class Strip:
     def __init__(self, alt: str, pictures: list[str]):
         self.alt, self.pictures = alt, pictures
 
+    def __repr__(self):
+        return self.alt
+
     def _repr_html_(self) -> str:
         look = "display:flex;flex-wrap:wrap;justify-content:center;gap:0.75rem 0.5rem"
         row = "".join(self.pictures)

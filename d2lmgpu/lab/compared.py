@@ -33,7 +33,8 @@ def row(entry):
 def said(entry):
     """What an entry says in words, for those who see no picture."""
     if entry["part"] == "table":
-        return "\n".join(f"{one['name']}: {compared(one)}" for one in entry["entries"])
+        lines = [f"{one['name']}: {compared(one)}" for one in entry["entries"]]
+        return "\n".join(lines) or "No predictions yet."
     if entry["part"] == "outcome":
         return compared(entry)
     locked = f"Your prediction: {quantity(entry, 'predicted')}." if entry["predicted"] else ""

@@ -1,9 +1,8 @@
 """The lab in a built page: recorded runs, drawn by the scripts that draw those of a live lab."""
 
-import json
 from html import escape
 
-from d2lmgpu.figures.site import inlined
+from d2lmgpu.figures.site import embedded, inlined
 from d2lmgpu.lab import scripts
 from d2lmgpu.lab.recorded import machine, recorded
 from d2lmgpu.records import store
@@ -27,13 +26,12 @@ def page(stem="", folder=store.FOLDER):
     records = sorted((one for one in records if one["runs"]), key=lambda one: -len(one["runs"]))
     if not records:
         return f"<p>{NOTE}No runs have been recorded yet: <code>make record</code> does it.</p>"
-    data = json.dumps(records, separators=(",", ":")).replace("</", "<\\/")
     tables = "".join(table(record) for record in records)
     return (
         f"<p>{NOTE}Here it shows recorded runs, of repeats the first.</p>"
         f"{inlined(*scripts.in_package(*scripts.STYLES))}"
         f'<div class="lab-recorded" data-scripts="{" ".join(scripts.IN_BOOK)}">'
-        f'<script type="application/json">{data}</script>{tables}</div>'
+        f'<script type="application/json">{embedded(records)}</script>{tables}</div>'
         f"{inlined(*scripts.in_package(*scripts.OF_PAGE))}"
     )
 

@@ -15,7 +15,6 @@ import os
 import re
 from html import escape
 
-import anywidget
 from traitlets import Dict
 
 from d2lmgpu.figures.site import BOOK, joined
@@ -23,18 +22,30 @@ from d2lmgpu.lab import predicted
 from d2lmgpu.lab.compared import COLUMNS, quantity, row, said
 from d2lmgpu.lab.predicted import PredictionError, need
 from d2lmgpu.lab.scripts import in_package
+from d2lmgpu.lab.widget import MessageError, Widget
 from d2lmgpu.machine.checks import is_real
 
 
-class Sheet(anywidget.AnyWidget):
-    """One output in a live notebook: ``entry`` is what prediction.js draws."""
+class Sheet(Widget):
+    """One output in a live notebook: ``entry`` is what prediction.js draws, ``lock`` what locks."""
 
+    words = "A prediction: run this cell, and it is here."
     _esm = (
         joined(*in_package("prediction.js", "predictions.js"))
         + "\nexport default { render: predictionWidget };"
     )
     _css = joined(*in_package("prediction.css"))
     entry = Dict().tag(sync=True)
+
+    def __init__(self, entry, lock):
+        super().__init__(entry=entry)
+        self.lock = lock
+
+    def do_lock(self, value: float | int):
+        """Keep what the reader predicts."""
+        if self.lock is None:
+            raise MessageError("Nothing can be predicted here.")
+        self.lock(value)
 
 
 class Part:
@@ -51,8 +62,7 @@ class Part:
         if os.environ.get(BOOK):
             return {"text/html": html(entry, self.fallback)}
         if self.sheet is None:
-            self.sheet = Sheet(entry=entry)
-            self.sheet.on_msg(lambda _, message, buffers: self.lock(message["value"]))
+            self.sheet = Sheet(entry, self.lock)
         bundle, metadata = self.sheet._repr_mimebundle_(**kwargs)
         return bundle | {"text/plain": said(entry)}, metadata
 

@@ -6,9 +6,9 @@ FOLDER = PACKAGE / "lab" / "web"
 STYLES = ("uPlot.min.css", "lab.css")
 PREDICTION = ("prediction.js", "prediction.css")  # which the book has of its own
 SCRIPTS = (
-    "uPlot.iife.min.js", "words.js", "theme.js", "choice.js", "number.js", "controls.js",
-    "chart.js", "svg.js", "curves.js", "speedup.js", "runs.js", "lanes.js", "where.js",
-    "table.js", "save.js", "lab.js",
+    "uPlot.iife.min.js", "words.js", "theme.js", "line.js", "choice.js", "number.js",
+    "controls.js", "chart.js", "svg.js", "curves.js", "speedup.js", "runs.js", "lanes.js",
+    "where.js", "table.js", "save.js", "lab.js",
 )  # fmt: skip
 OF_PAGE = (*SCRIPTS, "page.js")  # in a page that has no kernel
 # In the book: a loader gets them, and uPlot from where the pages that train have it.

@@ -4,7 +4,6 @@ import os
 import threading
 import time
 
-import anywidget
 from traitlets import Dict, List, TraitError, Unicode
 
 from d2lmgpu.costmodel.forecast import training_of
@@ -13,11 +12,13 @@ from d2lmgpu.lab import numbers, predicting, scripts, why
 from d2lmgpu.lab.functions import CONTROLS, framework_of, need
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.predicted import PredictionError
+from d2lmgpu.lab.widget import MessageError, Widget
 from d2lmgpu.process.settings import TITLES
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")
 RESULTS = ("runs", "baseline")
+WORDS = "A training lab: run this cell, and it is here."
 
 
 def hidden(model):
@@ -66,6 +67,9 @@ class TrainingLab:
         self.model = LabModel(train, fixed, time_limit, training, **settings)
         self.view, self.records = None, records
 
+    def __repr__(self):
+        return WORDS
+
     def _repr_mimebundle_(self, **kwargs):
         if os.environ.get(BOOK):
             from d2lmgpu.lab.page import page
@@ -77,20 +81,17 @@ class TrainingLab:
         return self.view._repr_mimebundle_(**kwargs)
 
 
-class LabView(anywidget.AnyWidget):
-    """The widget of one LabModel. Its traits are what ``numbers`` says; the browser draws them.
+class LabView(Widget):
+    """The widget of one LabModel. Its traits are what ``numbers`` says; the browser draws them."""
 
-    The browser sends ``{"do": …}``: the names of the methods below that begin with ``do_``, with
-    their arguments. ``heard`` is the token of the last settings that came from there.
-    """
-
+    words = WORDS
     _esm, _css = scripts.module(), scripts.styles()
 
     about, settings, state = (Dict().tag(sync=True) for _ in range(3))
     runs, speedups, hidden = (List().tag(sync=True) for _ in range(3))
     table, files = (Dict().tag(sync=True) for _ in range(2))
     live, prediction = (Dict(None, allow_none=True).tag(sync=True) for _ in range(2))
-    why, heard, troubles = (Unicode().tag(sync=True) for _ in range(3))
+    why, troubles = (Unicode().tag(sync=True) for _ in range(2))
 
     def __init__(self, model):
         self.model, self._drawn, self._trouble = model, 0.0, {}
@@ -102,7 +103,6 @@ class LabView(anywidget.AnyWidget):
             self._tell(name)
         model.observe(lambda change: model.warm(), "train")
         model.observe(self._tell_live, ["news", "status"])
-        self.on_msg(lambda view, content, buffers: self._hear(**content))
 
     def _tell_live(self, change=None):
         now = time.monotonic()
@@ -121,17 +121,15 @@ class LabView(anywidget.AnyWidget):
                 self._trouble[name] = what
             self.troubles = " ".join(dict.fromkeys(self._trouble.values()))
 
-    def _hear(self, do, **given):
-        getattr(self, f"do_{do}")(**given)
-
-    def do_set(self, settings, token):
+    def do_set(self, settings: dict):
         """Choose what runs next, ``{name: value}``."""
+        if not settings.keys() <= set(SETTINGS):
+            raise MessageError(f"{settings!r:.200} are no settings: {', '.join(SETTINGS)} are.")
         try:
             for name, value in settings.items():
                 setattr(self.model, name, value)
         except TraitError as error:
             self.model.message = str(error)
-        self.heard = token
 
     def do_run(self):
         self.model.run()
@@ -142,7 +140,7 @@ class LabView(anywidget.AnyWidget):
     def do_reset(self):
         self.model.reset()
 
-    def do_predict(self, value):
+    def do_predict(self, value: float | int):
         try:
             predicting.lock(self.model, value)
         except PredictionError as error:
@@ -152,11 +150,11 @@ class LabView(anywidget.AnyWidget):
     def do_measure(self):
         self.model.measure()
 
-    def do_hide(self, id, hidden):
+    def do_hide(self, id: int, hidden: bool):
         self.model.hide(id, hidden)
 
-    def do_rename(self, id, name):
+    def do_rename(self, id: int, name: str):
         self.model.rename(id, name)
 
-    def do_baseline(self, row):
+    def do_baseline(self, row: int | None):
         self.model.baseline = row

@@ -31,7 +31,9 @@ def memory_gib() -> int | None:
 def cpu_model() -> str:
     """The CPU as it names itself."""
     try:
-        return re.search(r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text())[1]
+        return re.search(
+            r"model name\s*:\s*(.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8")
+        )[1]
     except (OSError, TypeError):
         return platform.processor() or platform.machine()
 
@@ -72,8 +74,8 @@ def quota(root=Path("/")) -> float:
 def _groups(root):
     """The folders of this process's control groups that may hold a CPU quota, with all above."""
     try:
-        mounts = (root / "proc/self/mountinfo").read_text().splitlines()
-        groups = (root / "proc/self/cgroup").read_text().splitlines()
+        mounts = (root / "proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
     except OSError:  # not on Linux
         return
     own = {}  # "cpu" for version 1, "" for version 2 -> the group's path
@@ -99,9 +101,9 @@ def _limit(folder) -> float:
     """Whole cores that one control group allows; inf where it sets no limit."""
     try:
         if (folder / "cpu.max").exists():
-            quota, period = (folder / "cpu.max").read_text().split()
+            quota, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
         else:
-            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text().strip()
+            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8").strip()
                              for name in ("quota", "period"))  # fmt: skip
     except OSError:  # the topmost group has none, a group above a container's cannot be read
         return math.inf

@@ -120,10 +120,11 @@ def evaluate_accuracy_gpu(net, data_iter, device=None):
     if device is None and isinstance(net, gluon.Block):
         device = next((p.list_ctx()[0] for p in net.collect_params().values()), None)
     metric = Accumulator(2)
-    for X, y in data_iter:
-        if device is not None:
-            X, y = X.as_in_ctx(device), y.as_in_ctx(device)
-        metric.add(accuracy(net(X), y), len(y))
+    with autograd.pause():  # inside of a record, a net would be in its training mode
+        for X, y in data_iter:
+            if device is not None:
+                X, y = X.as_in_ctx(device), y.as_in_ctx(device)
+            metric.add(accuracy(net(X), y), len(y))
     return metric[0] / metric[1]
 
 

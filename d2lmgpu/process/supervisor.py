@@ -204,7 +204,8 @@ def lead_a_group():
     end_with_the_parent()
     if LINUX:
         # If memory runs out, the run goes, not the notebook; some containers forbid to say so.
-        with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
+        setting = "/proc/self/oom_score_adj"
+        with contextlib.suppress(OSError), open(setting, "w", encoding="utf-8") as file:
             file.write("500")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf
 from statistics import median
 
-from d2lmgpu.machine.checks import is_real
+from d2lmgpu.machine.checks import is_count, is_real, is_whole
 from d2lmgpu.records.run import Run, RunError, at_least, need
 from d2lmgpu.records.speedup import refer, reference
 
@@ -76,11 +76,17 @@ def recorded(record):
     trials = []
     for number, run in enumerate(record.get("runs", ()), 1):
         try:
+            for name in ("num_gpus", "batch_size"):
+                need(is_count(run[name]), name, run[name], "a whole number above 0")
+            need(is_real(run["lr"]), "lr", run["lr"], "a finite number")
+            sharing, turn = run["sharing"], run.get("round")
+            need(isinstance(sharing, str | None), "sharing", sharing, "a text, or null")
+            need(turn is None or is_whole(turn), "round", turn, "a whole number, or null")
             given = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
             trials.append(Trial(
                 run.get("train", ""), run.get("version", ""), run["num_gpus"], run["batch_size"],
-                run["lr"], len(run["seconds"]) or None, run["sharing"], "finished",
-                started="", message="", round=run.get("round"), **given,
+                run["lr"], len(run["seconds"]) or None, sharing, "finished",
+                started="", message="", round=turn, **given,
             ))  # fmt: skip
         except (AttributeError, KeyError, TypeError, RunError) as error:
             raise RunError(f"run {number} of the record: {error!r}") from error

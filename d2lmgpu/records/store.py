@@ -31,6 +31,7 @@ from pathlib import Path
 from statistics import median
 
 from d2lmgpu.machine import files, hardware
+from d2lmgpu.records import shape
 
 PACKAGES = ["d2lmgpu", "torch", "mxnet", "mxnet-cu112", "numpy", "d2l"]
 SCHEMA = 2
@@ -87,20 +88,21 @@ def write(folder, stem: str, record: dict) -> Path:
     """Write ``record`` to ``folder`` under the name of its machine and ``stem``."""
     path = Path(folder) / f"{name(record['machine'])}-{stem}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n")
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return path
 
 
 def read(path) -> dict:
     """Read a record; RecordError if the file is none, or of a later schema."""
     try:
-        record = json.loads(Path(path).read_text())
+        text = Path(path).read_text(encoding="utf-8")
+        record = json.loads(text, parse_constant=_no_number)
+        if said := shape.wrong(record):
+            raise ValueError(said)
         if record["schema"] not in range(1, SCHEMA + 1):
-            raise ValueError(f"schema {record['schema']!r}, not 1 to {SCHEMA}")
-        for needed in ("machine", "versions", "commit", "command"):
-            record[needed]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise RecordError(f"{path} is no record of this course: {error!r}.") from error
+            raise ValueError(f"its schema is {record['schema']}, not 1 to {SCHEMA}")
+    except (OSError, ValueError, RecursionError) as error:
+        raise RecordError(f"{path} is no record of this course: {error}.") from error
     for run in record.get("runs", []):
         if "overlap" in run:  # its name in older records
             run["sharing"] = run.pop("overlap")
@@ -114,6 +116,10 @@ def speeds(record: dict, num_gpus, batch_size) -> list:
         for run in record["runs"]
         if (run["num_gpus"], run["batch_size"]) == (num_gpus, batch_size)
     ]
+
+
+def _no_number(text):
+    raise ValueError(f"{text} is no number that a record can have")
 
 
 def curves(record: dict, num_gpus, batch_sizes) -> dict:

@@ -116,9 +116,12 @@ def train_batch(X, y, device_params, devices, lr):
 def evaluate_accuracy_gpu(net, data_iter, device=None):
     """Share of ``data_iter`` that ``net`` (a Module or a function) classifies right, on one device.
 
-    ``device`` None: where the parameters of ``net`` are, or the images.
+    ``device`` None: where the parameters of ``net`` are, or the images. Afterwards each module of
+    ``net`` is in the mode that it was in.
     """
+    modes = {}
     if isinstance(net, nn.Module):
+        modes = {module: module.training for module in net.modules()}
         net.eval()
         device = device or next((p.device for p in net.parameters()), None)
     metric = Accumulator(2)
@@ -126,6 +129,8 @@ def evaluate_accuracy_gpu(net, data_iter, device=None):
         for X, y in data_iter:
             X, y = X.to(device), y.to(device)
             metric.add(accuracy(net(X), y), len(y))
+    for module, mode in modes.items():
+        module.training = mode
     return metric[0] / metric[1]
 
 
@@ -140,6 +145,7 @@ def evaluate_accuracy_gpus(net, data_iter):
     distributed = dist.is_available() and dist.is_initialized()
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if distributed else (0, 1)
     net = getattr(net, "module", net)  # DDP's wrapper might wait for ranks that have no images
+    modes = {module: module.training for module in net.modules()}
     net.eval()
     device = next(net.parameters()).device
     counts = torch.zeros(2, device=device)
@@ -149,6 +155,8 @@ def evaluate_accuracy_gpus(net, data_iter):
             if len(y):
                 counts[0] += (net(X).argmax(dim=1) == y).sum()
                 counts[1] += len(y)
+    for module, mode in modes.items():
+        module.training = mode
     if distributed:
         dist.all_reduce(counts)
     return (counts[0] / counts[1]).item()

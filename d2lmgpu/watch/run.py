@@ -118,7 +118,7 @@ def check_script(script, framework="torch") -> Path:
     if not path.is_file():
         raise WatchError(f"{script}: there is no such file. Give the path of your Python script.")
     try:
-        source = path.read_text()
+        source = path.read_text(encoding="utf-8")
         compile(source, str(path), "exec")
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise WatchError(f"{script} is no Python script: {error}.") from None

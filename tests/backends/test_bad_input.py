@@ -84,7 +84,7 @@ def test_a_batch_of_no_size(d2l, batch_size):
 
 
 @pytest.mark.parametrize(
-    "name", ["train_ch6", "load_data_time_machine", "Trainer", "get_dataloader_workers"]
+    "name", ["train_ch6", "load_data_nmt", "Trainer", "load_array", "MTFraEng", "predict_snli"]
 )
 def test_what_d2l_would_run_on_one_device_is_not_handed_on(d2l, name):
     with pytest.raises(AttributeError, match="not handed on"):

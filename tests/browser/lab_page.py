@@ -1,8 +1,8 @@
 """A page with the lab over numbers that a test has made, in place of a kernel's."""
 
-import json
 from math import exp
 
+from d2lmgpu.figures.site import embedded
 from d2lmgpu.lab import scripts
 
 FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
@@ -137,7 +137,7 @@ def html(**others):
     """A page that makes ``lab`` over ``source``; ``numbers`` may be others."""
     code = scripts.module().partition("export default")[0]
     start = "const lab = new Lab(document.querySelector('#place'), source);"
-    given = json.dumps(numbers(**others)).replace("</", "<\\/")
+    given = embedded(numbers(**others))
     return (
         f"<style>{scripts.styles()}</style><div id='place'></div><script>{code}\n{SOURCE}"
         f"const source = new Source({given});\n{start}</script>"

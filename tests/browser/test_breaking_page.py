@@ -1,15 +1,14 @@
 """The break-it lab: recorded in a page of the book, and over numbers that a test has made."""
 
-import json
 import shutil
 
 import pytest
 from contrast import FAINT
-from lab_page import SOURCE
+from lab_page import SOURCE, sent
 from training_page import LINKS, write_theme
 
 from d2lmgpu.course.breaking import record
-from d2lmgpu.figures.site import BOOK, PACKAGE
+from d2lmgpu.figures.site import BOOK, PACKAGE, embedded
 
 OUTCOME = {
     "name": "worker", "title": "Kill a <worker>", "said": "the worker on n2", "done": True,
@@ -32,7 +31,7 @@ def draw(show_offline):
 
     def draw(**others):
         code = record.module().partition("export default")[0]
-        given = json.dumps(SHOWN | others).replace("</", "<\\/")
+        given = embedded(SHOWN | others)
         page = show_offline(
             f"<style>{record.styles()}</style><div id='place'></div><script>{code}\n{SOURCE}"
             f"const source = new Source({given});\n"
@@ -102,7 +101,7 @@ def test_what_is_pressed_is_sent_and_keeps_the_keyboard(draw):
     assert page.evaluate("document.activeElement.dataset.name") == "worker"
     page.get_by_role("button", name="Cut a link").click(force=True)  # it cannot be pressed now
     page.get_by_role("button", name="Stop").click()
-    assert page.evaluate("source.sent") == [{"do": "press", "name": "worker"}, {"do": "stop"}]
+    assert sent(page) == [{"do": "press", "name": "worker"}, {"do": "stop"}]
 
 
 def test_a_picture_is_told_and_has_its_harm_in_its_place(draw):
@@ -122,5 +121,5 @@ def test_before_the_start_there_is_one_button(show_offline, draw):
     assert page.locator(".breaking-since").inner_text() == "seconds, now is 0, measured"
     page.evaluate("source.set({ runs: false, now: {} })")
     page.get_by_role("button", name="Start").click()
-    assert page.evaluate("source.sent") == [{"do": "start"}]
+    assert sent(page) == [{"do": "start"}]
     assert page.get_by_role("button").count() == 1

@@ -181,3 +181,40 @@ def test_no_page_is_too_narrow(draw, width):
     page.set_viewport_size({"width": width, "height": 900})
     page.evaluate(FRAME)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+# Epochs whose loss is not finite -> where the drawn line begins anew, of eleven points.
+DIVERGED = {"at the end": (range(6, 11), 1), "for a while": (range(3, 5), 2),
+            "from the start": (range(0, 4), 1), "always": (range(0, 11), 0)}  # fmt: skip
+
+
+@pytest.mark.parametrize("when", DIVERGED)
+def test_what_is_not_finite_is_a_gap_that_is_marked(draw, when):
+    epochs, parts = DIVERGED[when]
+    points = [[x, x, 100 * x, None if x in epochs else 2 - x / 10] for x in range(11)]
+    one = lab_page.run(1, epochs=10, curves={"train loss": points})
+    page = draw(runs=[one, lab_page.run(2, 2, epochs=10)], live=None)
+    page.get_by_label("train loss").check()
+    last = "diverged" if 10 in epochs else "1"
+    assert f"batch 256 {last} at 10" in said(page)
+    drawn = page.evaluate(
+        """() => {
+            const at = document.createElement("div");
+            const { curves } = lab;
+            at.innerHTML = LabSvg.text(curves.picture(), () => "gray");
+            const lines = [...at.querySelectorAll("path[fill=none]")].map(p => p.getAttribute("d"));
+            return [lines, [...at.querySelectorAll("text")].map(t => t.textContent)];
+        }"""
+    )
+    lines, texts = drawn
+    assert [text for text in texts if "diverged" in text] == ["1 diverged"]
+    assert sum(line.count("M") == parts and line.count("L") < 11 for line in lines) == (parts > 0)
+
+
+def test_a_speed_that_is_missing_is_no_divergence(draw):
+    points = [[x, x, 100 * x, None if x == 2 else 3000] for x in range(1, 5)]
+    page = draw(runs=[lab_page.run(1, curves={"samples/s": points}, forecast=None)], live=None)
+    assert "diverged" not in said(page)
+    assert "diverged" not in str(page.evaluate("JSON.stringify(lab.curves.picture())")).replace(
+        '"diverged":false', ""
+    )

@@ -1,17 +1,23 @@
 """Downloads from real servers on loopback."""
 
 import random
+import threading
+import tracemalloc
 from contextlib import ExitStack
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mirrors import nobody_there, serve
+from mirrors import answer, nobody_there, serve
 
 from d2lmgpu.data import download as module
-from d2lmgpu.data.download import DownloadError, download
+from d2lmgpu.data.download import DownloadError
 
 CONTENT = random.Random(0).randbytes(300_001)  # several reads long
+
+
+def download(urls, **more):
+    return module.download(urls, len(CONTENT), **more)
 
 
 @pytest.fixture
@@ -93,6 +99,89 @@ def test_error_names_every_mirror_and_what_it_did(two):
         download([urls[0], url + "file"])
     assert f"{first.url[7:-1]}: HTTP Error 404" in str(error.value)
     assert f"{url[7:-1]}: [Errno" in str(error.value) and "refused" in str(error.value)
+
+
+def chunked(body):
+    return b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"".join(
+        b"%x\r\n%s\r\n" % (len(part), part) for part in body
+    )
+
+
+FOUND = b"HTTP/1.0 200 OK\r\n"
+TOO_LONG = {
+    "says so": FOUND + b"Content-Length: 99999999999\r\n\r\n" + bytes(9),
+    "does not say": FOUND + b"\r\n" + bytes(10**7),
+    "in chunks": chunked([bytes(10**5)] * 100),
+    "after a redirect": FOUND.replace(b"200 OK", b"302 Found") + b"Location: /long\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("case", TOO_LONG)
+def test_what_is_too_long_is_stopped_and_the_next_one_sends_it(case, capsys):
+    with answer(TOO_LONG[case]) as url, serve({"/file": CONTENT}) as good:
+        with pytest.raises(DownloadError, match="more than 300,001 bytes"):
+            download([url + "file"])
+        assert download([url + "file", good.url + "file"]) == CONTENT
+    assert good.requests == [("/file", None, len(CONTENT))]  # from its beginning
+
+
+@pytest.mark.parametrize("case", list(TOO_LONG)[1:3])
+def test_no_more_than_is_allowed_is_kept_in_memory(case):
+    with answer(TOO_LONG[case]) as url:
+        tracemalloc.start()
+        with pytest.raises(DownloadError):
+            download([url + "file"])
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    assert peak < 3 * len(CONTENT)
+
+
+SLOW = {
+    "with a length": FOUND + b"Content-Length: 300001\r\n\r\n" + CONTENT,
+    "without": FOUND + b"\r\n" + CONTENT,
+    "in chunks": chunked([CONTENT[:1]] * 5000),
+    "headers": FOUND + b"X-Padding: " + b"x" * 5000,
+    "a chunk's size": chunked([b"0"])[:-6] + b"1;" + b"x" * 5000,
+}
+
+
+class Ticking:
+    """A clock on which a second passes with every look, and then the server may send a byte."""
+
+    def __init__(self):
+        self.now, self.ticks = 0, threading.Semaphore(0)
+
+    def __call__(self):
+        self.now += 1
+        self.ticks.release()
+        return self.now
+
+
+@pytest.mark.parametrize("case", SLOW)
+def test_one_byte_a_second_is_given_up(case):
+    clock = Ticking()
+    too_slow = pytest.raises(DownloadError, match=r"too slow: [\d,]+ bytes were here after")
+    with answer(SLOW[case], clock.ticks) as url, too_slow:
+        download([url + "file"], clock=clock)
+    assert module.SECONDS <= clock.now < module.SECONDS + 20
+
+
+def test_a_slow_mirror_leaves_time_for_the_next():
+    clock = Ticking()
+    with answer(SLOW["with a length"], clock.ticks) as slow, serve({"/file": CONTENT}) as good:
+        assert download([slow + "file", good.url + "file"], clock=clock) == CONTENT
+    ((_, wanted, _),) = good.requests
+    assert wanted.startswith("bytes=")  # it goes on from there
+    assert clock.now < module.SECONDS
+
+
+def test_slow_mirrors_end_together():
+    clock = Ticking()
+    with ExitStack() as stack:
+        slow = [stack.enter_context(answer(SLOW[case], clock.ticks)) for case in list(SLOW)[:2]]
+        stack.enter_context(pytest.raises(DownloadError, match=r"too slow.*; .*too slow"))
+        download([url + "file" for url in slow], clock=clock)
+    assert clock.now < module.SECONDS + 60
 
 
 @settings(max_examples=25)

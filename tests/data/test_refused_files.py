@@ -1,6 +1,7 @@
 """Files that are not what was asked for, or cannot be: an error that names them, and no repair."""
 
 import gzip
+import tracemalloc
 
 import pytest
 from small_data import ARCHIVES, PLACES, PLAIN, assert_small, put
@@ -71,3 +72,53 @@ def test_more_images_than_there_are(tmp_path, offline):
     put(tmp_path / PLACES["the cache"], PLAIN)
     with pytest.raises(DataError, match=r"num_test=11 .* from 1 to 10, or None .* there are\.$"):
         datasets.fashion_mnist(30, 11)
+
+
+BLOCK = gzip.compress(bytes(10**6))
+TOO_LARGE = {  # for a file of 24 KB
+    "unpacked": gzip.compress(bytes(2 * 10**7)),
+    "members": BLOCK * 20,
+    "valid first": ARCHIVES[f"{IMAGES}.gz"] + BLOCK,
+    "plain": None,
+    "archive": gzip.compress(bytes(10**8), 0),
+}
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+def test_what_is_too_large_is_refused_before_it_fills_the_memory(case, tmp_path, mirrors):
+    folder = tmp_path / "cache" / "fashion-mnist"
+    put(folder, PLAIN)
+    (folder / IMAGES).unlink()
+    path = folder / f"{IMAGES}.gz"
+    if case == "plain":
+        path = folder / IMAGES
+        with open(path, "wb") as file:
+            file.truncate(10**8)  # a hole: it takes no room on the disk
+    else:
+        path.write_bytes(TOO_LARGE[case])
+    peak = refused(match=f"{path} is not .*holds more bytes than that, expected are 23,536")
+    assert peak < 10**6
+
+
+@pytest.mark.parametrize("case", ["unpacked", "members", "valid first"])
+def test_what_comes_and_is_too_large_is_refused_as_well(case, tmp_path, mirrors):
+    for mirror in mirrors:
+        mirror.files[f"/{IMAGES}.gz"] = TOO_LARGE[case]
+    assert refused(match="What came for .* holds more bytes than that") < 10**6
+    assert not (tmp_path / "cache").exists()
+
+
+def test_an_archive_of_what_cannot_be_compressed_is_read(tmp_path, offline):
+    put(tmp_path / PLACES["the cache"], {f"{f}.gz": gzip.compress(PLAIN[f], 0) for f in FILES})
+    assert_small(datasets.fashion_mnist())
+
+
+def refused(match):
+    """Bytes of memory that were in use at most while the data set was refused."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(DataError, match=match):
+            datasets.fashion_mnist()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()

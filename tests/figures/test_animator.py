@@ -1,6 +1,7 @@
 """The curve that grows: what it keeps, what it draws, what it tells the lab."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -121,3 +122,81 @@ def test_a_worker_process_imports_nothing_that_draws():
         "print(sorted({'IPython', 'matplotlib'} & set(sys.modules)))"
     )
     assert subprocess.check_output([sys.executable, "-c", program], text=True) == "[]\n"
+
+
+def scalars():
+    """One number, as those who train have it."""
+    import numpy as np
+    import torch
+
+    return {
+        "float": 0.5, "numpy": np.float32(0.5), "0-d array": np.array(0.5),
+        "0-d tensor": torch.tensor(0.5), "gradient": torch.tensor(0.5).requires_grad_(),
+        "half": torch.tensor(0.5, dtype=torch.bfloat16), "0-d of integers": torch.tensor(1) / 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", scalars())
+@pytest.mark.filterwarnings("error")
+def test_an_array_of_one_number_is_a_number(notebook, kind):
+    one = scalars()[kind]
+    curve = Animator("epoch", legend=["train", "test"])
+    curve.add(one, (one, None))
+    curve.add(one * 2, (one * 2, one))
+    alone = Animator()
+    alone.add(one, one)
+    assert (curve.X, curve.Y) == ([[0.5, 1.0], [1.0]], [[0.5, 1.0], [0.5]])
+    assert (alone.X, alone.Y) == ([[0.5]], [[0.5]])
+    assert {type(y) for ys in (*curve.Y, *alone.Y) for y in ys} == {float}
+
+
+MXNET = """
+from d2lmgpu.figures.animator import Animator
+from mxnet import np, npx
+npx.set_np()
+curve = Animator()
+curve.add(np.array(1), np.array(0.5))
+curve.add(np.array(2), (np.array(0.25),))
+curve.add(3, np.array([0.125]))
+print(curve.X, curve.Y)
+"""
+
+
+def test_those_of_mxnet_are_numbers_too():
+    out = subprocess.run([sys.executable, "-c", MXNET], capture_output=True, text=True)
+    assert out.stdout == "[[1.0, 2.0, 3.0]] [[0.5, 0.25, 0.125]]\n", out.stderr
+
+
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.mark.parametrize(
+    "values, marks",
+    [([2.0, NAN], 1), ([2.0, 1.0, INF, -INF], 1), ([NAN, 1.0, 2.0], 1), ([NAN, NAN], 1),
+     ([INF], 1), ([1.0, NAN, 2.0, NAN], 1), ([1e30, 1e300, INF], 1), ([2.0, 1.0], 0)],
+)  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_what_is_not_finite_is_a_gap_that_is_marked(notebook, values, marks):
+    curve = Animator("epoch", legend=["train loss"], xlim=[1, 5])
+    for epoch, value in enumerate(values, start=1):
+        curve.add(epoch, value)
+    assert len(notebook.shown) == len(values), "each was drawn"
+    picture = notebook.shown[-1]
+    assert picture.count(">diverged</text>") == marks
+    assert ("diverged at epoch" in picture) == (
+        values[-1] in (INF, -INF) or values[-1] != values[-1]
+    )
+    (line,) = curve.axes.lines
+    drawn = line.get_ydata()
+    assert [y == y for y in drawn] == [abs(y) < INF for y in values]
+    told = json.loads(re.search("data-chart='(.*?)'", picture)[1])
+    assert len(told[0]["points"]) == sum(abs(y) < INF for y in values)
+
+
+def test_two_curves_that_diverge_are_both_marked(notebook):
+    curve = Animator("epoch", legend=["a", "b", "c"])
+    curve.add(1, (1.0, 1.0, 1.0))
+    curve.add(2, (NAN, INF, 2.0))
+    assert notebook.shown[-1].count(">diverged</text>") == 2
+    heights = [text.get_position()[1] for text in curve.axes.texts]
+    assert len(set(heights)) == 2, "one word lies over the other"

@@ -203,3 +203,45 @@ def test_a_band_of_runs_of_unlike_lengths_is_refused():
         charts.bands({"a": [[0.1, 0.2], [0.1, 0.2, 0.3]]}, "P", "epoch", "accuracy")
     chart = charts.bands({"a": [[0.1, 0.2]] * 2, "b": [[0.3]]}, "P", "epoch", "accuracy")
     assert [len(line.get_xdata()) for line in chart.axes[0].lines] == [2, 1]
+
+
+NAN, INF = float("nan"), float("inf")
+DIVERGING = {
+    "scaling": lambda y: charts.scaling({"x": {1: 1.0, 2: y, 4: 3.0}}, {}, "P", "seconds"),
+    "bars": lambda y: charts.bars({"a": 1.0, "b": y}, {"b": 2.0}, "P", "loss"),
+    "bands": lambda y: charts.bands({"x": [[1, 2, 3], [1, y, 2]]}, "P", "epoch", "loss"),
+    "costs": lambda y: charts.costs({"x": {1: 1.0, 2: y}}, "P", "n", "s", {"x": {1: 2.0, 3: y}}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [NAN, INF, -INF])
+@pytest.mark.parametrize("chart", DIVERGING)
+@pytest.mark.filterwarnings("error")
+def test_what_is_not_finite_is_a_gap_that_is_marked(chart, value):
+    picture = DIVERGING[chart](value).svg()
+    marks = 2 if chart == "costs" else 1
+    assert picture.count(">diverged</text>") == marks
+    label = ElementTree.fromstring(picture).get("aria-label")
+    assert "nan" not in label and "inf" not in label
+    assert "diverged" in label or chart == "bands"  # which tells the last step alone
+
+
+@pytest.mark.parametrize("chart", DIVERGING)
+def test_what_is_finite_is_not_marked(chart):
+    assert "diverged" not in DIVERGING[chart](2.0).svg()
+
+
+@pytest.mark.parametrize("chart", DIVERGING)
+def test_an_array_of_one_number_is_a_number(chart):
+    import numpy as np
+    import torch
+
+    for one in (np.array(1.5), torch.tensor(1.5), np.float32(1.5)):
+        assert DIVERGING[chart](one).svg() == DIVERGING[chart](1.5).svg()
+
+
+@pytest.mark.parametrize("wrong", [None, "1", [1.0], True])
+def test_what_is_no_number_is_refused(wrong):
+    for chart in ("scaling", "bars", "costs"):
+        with pytest.raises(FigureError):
+            DIVERGING[chart](wrong)

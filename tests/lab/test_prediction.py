@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import subprocess
 import sys
 
@@ -166,10 +167,10 @@ def test_what_the_widget_sends_is_checked_and_what_is_wrong_is_said():
     one = ask(low=0, high=4)
     one._repr_mimebundle_()
     sheet = one._field.sheet
-    for value, words in ((5, "from 0 to 4"), (None, "finite"), ("2", "finite")):
-        sheet._handle_custom_msg({"value": value}, [])
+    for value, words in ((5, "from 0 to 4"), (-1, "from 0 to 4"), (math.nan, "finite")):
+        sheet._handle_custom_msg({"do": "lock", "value": value}, [])
         assert sheet.entry["predicted"] is None and words in sheet.entry["remark"]
-    sheet._handle_custom_msg({"value": 2}, [])
+    sheet._handle_custom_msg({"do": "lock", "value": 2}, [])
     assert sheet.entry["predicted"]["value"] == 2 and sheet.entry["remark"] == ""
     answer = one.happened(1)
     answer._repr_mimebundle_()

@@ -86,10 +86,11 @@ def test_the_chooser_has_machine_and_training_in_words(tmp_path):
 
 @pytest.mark.parametrize("wrong", [
     {"seconds": [float("inf")]}, {"seconds": [-1.0]}, {"accuracies": [float("nan")]},
-    {"seconds": None}, {"accuracies": ["0.5"]}, {"num_samples": "many"},
+    {"seconds": None}, {"accuracies": ["0.5"]}, {"num_samples": "many"}, {"num_gpus": "2"},
+    {"num_gpus": None}, {"batch_size": [256]}, {"lr": "0.1"}, {"sharing": 3}, {"round": "1"},
 ])  # fmt: skip
 def test_a_record_whose_numbers_are_none_is_refused_by_name(tmp_path, wrong):
-    with pytest.raises(store.RecordError, match=r"x\.json: run 2 of the record"):
+    with pytest.raises(store.RecordError, match=r"x\.json(: run 2| is no record.*no number)"):
         shown(tmp_path, RUN, RUN | wrong)
 
 

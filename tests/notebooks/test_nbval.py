@@ -180,3 +180,30 @@ def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     done = subprocess.run([*command, "-c", "/dev/null", "--rootdir", "."], **options)
     assert "1 passed" in done.stdout, done.stdout
     assert not (tmp_path / "chapters" / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    "how", [["-n", "2"], ["-n", "3", "--dist", "load"], ["-n", "2", "--dist", "worksteal"]]
+)
+def test_the_cells_of_a_chapter_stay_together_however_many_workers_there_are(tmp_path, how):
+    chapters, settings = tmp_path / "chapters", tmp_path / "tests" / "notebooks"
+    chapters.mkdir()
+    settings.mkdir(parents=True)
+    shutil.copy(ROOT / "chapters" / "conftest.py", chapters)
+    shutil.copy(ROOT / "tests" / "notebooks" / "sanitize.cfg", settings)
+    for name in ("one", "two"):
+        cells = [checked_cell("x = 1\nprint(x)", "1\n")]
+        cells += [checked_cell("x += 1\nprint(x)", f"{i}\n") for i in range(2, 10)]
+        for number, cell in enumerate(cells, start=1):
+            cell.execution_count = number
+        write(
+            v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL}),
+            chapters / f"{name}.ipynb",
+        )
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    done = subprocess.run(
+        [*command, "--rootdir", tmp_path, "--nbval", *how, chapters],
+        capture_output=True, text=True,
+        env=os.environ | {"PYTEST_ADDOPTS": ""}, cwd=tmp_path,
+    )  # fmt: skip
+    assert "18 passed" in done.stdout, done.stdout

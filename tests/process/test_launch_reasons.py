@@ -253,7 +253,7 @@ def forks(traces, monkeypatch, tmp_path):
         file = tmp_path / "forks"
         code = COUNTS_FORKS.format(file=str(file), more=more)
         (tmp_path / "sitecustomize.py").write_text(textwrap.dedent(code))
-        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
         return lambda: len(file.read_text().split())
 
     return count

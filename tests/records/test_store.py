@@ -101,7 +101,54 @@ def test_machines_are_named_by_gpus_or_cores():
     assert store.name({"gpus": gpus, "cores": 16}) == "2xnvidia-h200"
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{}", '{"schema": 3}', '{"schema": 1}'])
+RIGHT = {
+    "schema": 2, "machine": {"cpu": "A", "cores": 2, "gpus": []}, "versions": {}, "commit": "c",
+    "command": "python", "date": "today",
+}  # fmt: skip
+OUTCOME = {
+    "title": "t", "seconds": 1, "at": 0.5, "said": "", "rows": [["a", "s", 1.5, None]],
+    "lanes": {"n1": [["trains", 0, 1]]},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "wrong, words",
+    [
+        ({"runs": None}, "runs is null, not a list"),
+        ({"runs": {}}, "runs is an object, not a list"),
+        ({"runs": [{}, None]}, r"runs\[1\] is null, not an object"),
+        ({"runs": "none"}, "runs is a text, not a list"),
+        ({"machine": None}, "machine is null, not an object"),
+        ({"machine": []}, "machine is a list, not an object"),
+        ({"machine": {"cpu": "A", "gpus": []}}, "there is no machine.cores"),
+        ({"machine": RIGHT["machine"] | {"cores": "2"}}, "machine.cores is a text"),
+        ({"machine": RIGHT["machine"] | {"cores": True}}, "machine.cores is true or false"),
+        ({"machine": RIGHT["machine"] | {"gpus": [1]}}, r"machine.gpus\[0\] is a whole number"),
+        ({"versions": {"torch": None}}, "versions.torch is null, not a text"),
+        ({"commit": 3}, "commit is a whole number, not a text"),
+        ({"command": ["a"]}, "command is a list, not a text"),
+        ({"schema": "2"}, "schema is a text, not a whole number"),
+        ({"schema": 3}, "its schema is 3, not 1 to 2"),
+        ({"profile": None}, "profile is null, not a text"),
+        ({"speedups": 1.5}, "speedups is a number, not a list"),
+        ({"outcomes": [OUTCOME | {"rows": [["a"]]}]}, r"there is no outcomes\[0\].rows\[0\]\[1\]"),
+        ({"outcomes": [OUTCOME | {"lanes": None}]}, r"outcomes\[0\].lanes is null"),
+        ({"outcomes": [OUTCOME | {"title": 1}]}, r"outcomes\[0\].title is a whole number"),
+    ],
+)
+def test_a_record_of_another_shape_is_refused_by_name_and_place(tmp_path, wrong, words):
+    path = tmp_path / "x.json"
+    path.write_text(json.dumps(RIGHT | {"runs": [{}], "outcomes": [OUTCOME]}))
+    assert store.read(path)["runs"] == [{}]
+    path.write_text(json.dumps(RIGHT | wrong))
+    with pytest.raises(store.RecordError, match=rf"x\.json is no record of this course: {words}"):
+        store.read(path)
+
+
+@pytest.mark.parametrize("content", [
+    "", "[]", "{}", "null", '"text"', '{"schema": 3}', '{"schema": 1}', "[" * 10**5,
+    json.dumps(RIGHT | {"runs": [{"lr": float("nan")}]}), json.dumps(RIGHT)[:-3],
+])  # fmt: skip
 def test_what_is_no_record_is_refused(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_text(content)
@@ -124,7 +171,7 @@ def test_a_simulated_run_claims_no_speed():
 
 
 def test_older_records_have_another_name_for_the_sharing_of_time(tmp_path):
-    old = {"schema": 1, "machine": {}, "versions": {}, "commit": "", "command": ""}
+    old = RIGHT | {"schema": 1}
     path = tmp_path / "old.json"
     path.write_text(json.dumps(old | {"runs": [{"num_gpus": 2, "overlap": "in parallel"}]}))
     assert store.read(path)["runs"] == [{"num_gpus": 2, "sharing": "in parallel"}]

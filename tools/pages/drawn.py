@@ -36,7 +36,7 @@ def put_files(app, doctree) -> None:
         at = within.index(start)
         while within.pop(at).astext().strip() != "</div>":
             pass
-        within.insert(at, nodes.raw("", file.read_text(), format="html"))
+        within.insert(at, nodes.raw("", file.read_text(encoding="utf-8"), format="html"))
 
 
 def put_roles(app, page, source) -> None:

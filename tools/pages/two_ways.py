@@ -6,10 +6,11 @@ gets a link to its twin, and each page a table of all pages in their order, from
 assets/pages/framework.js leads along the reader's framework.
 """
 
-import json
 from html import escape
 
 from docutils import nodes
+
+from d2lmgpu.figures.site import embedded
 
 FRAMEWORKS = ("PyTorch", "MXNet")
 
@@ -75,8 +76,8 @@ def link_twins(app, doctree, page) -> None:
 
 def tell_path(app, page, template, context, doctree) -> None:
     """The table of pages, in the page: among files a script could not fetch it."""
-    table = json.dumps(path(app.env), separators=(",", ":")).replace("</", "<\\/")
-    app.add_js_file(None, body=f"const CoursePages = {table};", priority=600)
+    body = f"const CoursePages = {embedded(path(app.env))};"
+    app.add_js_file(None, body=body, priority=600)
 
 
 def read_twins_too(app, env, added, changed, removed) -> list[str]:

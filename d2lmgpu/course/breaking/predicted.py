@@ -28,7 +28,9 @@ MENDS = {"heal": "Heal the link", "free": "Make room on the disk", "quicken": "F
 @cache
 def option(name) -> float:
     """The number that ``name`` is given in the launcher or in the script."""
-    text = "".join((PAGE / file).read_text() for file in ("elastic.py", "train_elastic.py"))
+    text = "".join(
+        (PAGE / file).read_text(encoding="utf-8") for file in ("elastic.py", "train_elastic.py")
+    )
     return float(re.search(rf"\b{name}\s*=\s*(?:timedelta\(seconds=)?([\d.]+)", text)[1])
 
 

@@ -38,7 +38,7 @@ class Training:
         self.start()
 
     def start(self):
-        self._words = open(self.folder / "words", "w+")  # noqa: SIM115, as long as it runs
+        self._words = open(self.folder / "words", "w+", encoding="utf-8")  # noqa: SIM115, as long as it runs
         self.started = time.time()
         self.process = subprocess.Popen(
             self._command, cwd=self.folder, start_new_session=True, stdin=subprocess.DEVNULL,
@@ -47,7 +47,7 @@ class Training:
 
     def words(self):
         """What the launcher and the ranks have printed."""
-        return (self.folder / "words").read_text()
+        return (self.folder / "words").read_text(encoding="utf-8")
 
     def kill(self):
         """End the launcher, which holds the store; and wait until the hosts have nothing of it."""
@@ -64,7 +64,7 @@ class Training:
         """The same in the order in which it came here, from this number on."""
         with self._lock:
             for file in self.log.glob("*.jsonl"):
-                with open(file) as text:
+                with open(file, encoding="utf-8") as text:
                     text.seek(self._read.get(file, 0))
                     new = text.read()
                 whole = new[: new.rfind("\n") + 1]

@@ -5,11 +5,11 @@ import os
 import subprocess
 import threading
 
-import anywidget
 from traitlets import Bool, Dict, List, Unicode
 
-from d2lmgpu.course.breaking import keeper, record
+from d2lmgpu.course.breaking import keeper, predicted, record
 from d2lmgpu.figures.site import BOOK
+from d2lmgpu.lab.widget import MessageError, Widget
 from d2lmgpu.machine.files import PACKAGE
 from d2lmgpu.process.cluster import box
 
@@ -23,10 +23,10 @@ def BreakIt(num_hosts=3):
     return record.Page() if os.environ.get(BOOK) else Lab(num_hosts)
 
 
-class Lab(anywidget.AnyWidget):
-    """The widget. Its traits are what the process says, or the record; the browser sends {"do": …},
-    the name of a method."""
+class Lab(Widget):
+    """The widget. Its traits are what the process says, or the record."""
 
+    words = "A lab that breaks a training: run this cell, and it is here."
     _esm, _css = record.module(), record.styles()
     present = None  # the one in this kernel that has hosts
 
@@ -41,7 +41,17 @@ class Lab(anywidget.AnyWidget):
             shown, of = record.recorded(), "; ".join(lacking)
             self.set_trait("outcomes", shown["outcomes"])
             self.provenance = f"No hosts here: that needs {of}. Recorded on {shown['provenance']}"
-        self.on_msg(lambda lab, content, buffers: getattr(self, content.pop("do"))(**content))
+
+    def do_start(self):
+        self.start()
+
+    def do_press(self, name: str):
+        if name not in predicted.HARMS | predicted.MENDS:
+            raise MessageError(f"{name!r:.200} is no harm: see the names of the buttons.")
+        self.press(name)
+
+    def do_stop(self):
+        self.stop()
 
     def start(self):
         """Make hosts and train on them; those that this kernel had before end."""

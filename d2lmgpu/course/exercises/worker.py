@@ -49,7 +49,7 @@ def limit_memory():
     if sys.platform == "linux":
         import resource  # which Windows lacks
 
-        with open("/proc/self/statm") as file:
+        with open("/proc/self/statm", encoding="utf-8") as file:
             most = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 

@@ -1,8 +1,9 @@
 // A chart of lines: uPlot draws what a picture says, and tells what is under the pointer.
 //
 // A picture is { x: { label, range, whole }, y: { label, range }, lines: [...] }, each line
-// { name, colour, points: [[x, y], …] } and, where wanted, width, dash, dots, a tag at its end, and
-// spread: [[least, greatest], …] of its points. Colours are names of the style sheet's --lab-….
+// { name, colour, points: [[x, y], …] } and, where wanted, width, dash, dots, a tag at its end,
+// diverged where some y is not finite, and spread: [[least, greatest], …] of its points. Colours
+// are names of the style sheet's --lab-….
 "use strict";
 
 class LabChart {
@@ -110,11 +111,11 @@ class LabChart {
     const at = (value, axis) => plot.valToPos(value, axis, true);
     ctx.save();
     ctx.font = `bold ${12 * scale}px system-ui, sans-serif`;
-    ctx.textAlign = "left";
     const tags = LabChart.tags(this.picture, (y) => at(y, "y"), 12 * scale);
-    for (const { x, at: height, tag, colour } of tags) {
+    for (const { x, at: height, tag, side, colour } of tags) {
       ctx.fillStyle = this.colour(colour);
-      ctx.fillText(tag, at(x, "x") + 6 * scale, height + 4 * scale);
+      ctx.textAlign = side;
+      ctx.fillText(tag, at(x, "x") + (side === "end" ? -6 : 6) * scale, height + 4 * scale);
     }
     ctx.lineWidth = 2 * scale;
     for (const { points, spread = [], colour } of this.picture.lines) {
@@ -130,13 +131,16 @@ class LabChart {
   }
 
   /** The ends of lines with a tag, from the top down, `gap` apart: `at`, where `up(y)` is. */
-  static tags({ lines, y }, up, gap) {
+  static tags({ lines, x: { range: [low, high] }, y }, up, gap) {
     const ends = lines
       .filter(({ tag, points }) => tag && points.length)
-      .map(({ tag, points, colour }) => {
-        return { tag, colour, x: points.at(-1)[0], y: Math.min(points.at(-1)[1], y.range[1]) };
+      .map(({ tag, diverged, points, colour }) => {
+        const [x, value] = points.findLast((point) => point.every(Number.isFinite)) ??
+          [points.at(-1)[0], y.range[1]]; // a curve without any point: at the top
+        const side = diverged && x > (low + high) / 2 ? "end" : "start";
+        const words = diverged ? `${tag} diverged` : tag;
+        return { tag: words, side, colour, x, y: Math.min(value, y.range[1]) };
       })
-      .filter((end) => Number.isFinite(end.y))
       .sort((one, other) => other.y - one.y);
     return LabChart.#apart(ends.map((end) => ({ ...end, at: up(end.y) })), gap);
   }

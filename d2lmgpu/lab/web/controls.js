@@ -30,7 +30,6 @@ class LabControls {
   constructor(root, source) {
     this.root = root;
     this.source = source;
-    this.sent = null; // the last setting that the kernel has not yet answered
     root.innerHTML = LabControls.HTML;
     this.#makeSettings(this.find(".lab-settings"));
     for (const name of ["run", "stop", "reset", "measure"]) {
@@ -68,8 +67,7 @@ class LabControls {
   }
 
   #set(settings) {
-    this.sent = `${Math.random()}`;
-    this.source.send({ do: "set", settings, token: this.sent });
+    this.source.send({ do: "set", settings });
   }
 
   /** Press a button; whoever did it with the keyboard goes on at the one that follows. */
@@ -79,10 +77,9 @@ class LabControls {
     if (name === "stop") this.next = this.run;
   }
 
-  /** The settings that hold, unless one is on its way that the kernel has not heard of yet. */
+  /** The settings that hold, unless one may be on its way that the kernel has not heard of yet. */
   showSettings() {
-    if (this.sent !== null && this.sent !== this.source.get("heard")) return;
-    this.sent = null;
+    if (this.source.sent !== null) return;
     const about = this.source.get("about");
     const settings = this.source.get("settings");
     const known = about.devices ?? Infinity;

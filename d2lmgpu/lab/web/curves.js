@@ -49,8 +49,10 @@ class LabCurves {
       const points = (run.curves[this.y] ?? []).map((point) => [point[at], point[3]]);
       const known = points.filter(([x]) => x !== null && x !== undefined);
       const { name, colour, tag } = run;
+      const diverged = this.#diverged(known);
       // A run of few epochs has few points: each of them can be seen.
-      return known.length ? [{ name, colour, tag, points: known, dots: known.length < 40 }] : [];
+      const look = { name, colour, tag, diverged, dots: known.length < 40 };
+      return known.length ? [{ ...look, points: known }] : [];
     });
     const values = lines.flatMap(({ points }) => points.map(([, y]) => y)).filter(Number.isFinite);
     const end = this.#end(lines);
@@ -59,6 +61,11 @@ class LabCurves {
       y: { label: this.y ?? "", range: this.#range(values, lines) },
       lines: [...lines, ...this.#forecasts(lines, end)],
     };
+  }
+
+  /** Whether some value is not finite; a speed that is missing was not measured. */
+  #diverged(points) {
+    return this.y !== LabCurves.SPEED && points.some((point) => !Number.isFinite(point.at(-1)));
   }
 
   /** How fast each run was modelled to be: dashed, to the end of the axis. */
@@ -111,7 +118,8 @@ class LabCurves {
     const at = Object.keys(LabCurves.XS).indexOf(this.x);
     const last = this.runs.filter((run) => run.curves[this.y]?.length).map((run) => {
       const point = run.curves[this.y].at(-1);
-      return `${run.name} ${LabWords.number(point[3])} at ${LabWords.number(point[at])}`;
+      const said = this.#diverged([point]) ? "diverged" : LabWords.number(point[3]);
+      return `${run.name} ${said} at ${LabWords.number(point[at])}`;
     });
     const what = `${this.y ?? "No curve"} over ${LabCurves.XS[this.x]}`;
     return `${what}, at last: ${last.join("; ") || "no run yet"}`;

@@ -7,6 +7,7 @@ class Lab {
   static PARTS = `
     <div class="lab-controls"></div>
     <div class="lab-live" hidden></div>
+    <p class="lab-silence" role="alert"></p>
     <p class="lab-troubles" role="alert"></p>
     <div class="lab-results" hidden>
       <ul class="lab-runs"></ul>
@@ -29,13 +30,14 @@ class Lab {
     this.root.addEventListener("submit", (event) => event.preventDefault());
     this.root.innerHTML = Lab.PARTS;
     root.append(this.root);
-    this.source = source;
     this.recorded = recorded;
+    this.line = recorded ? null : new LabLine(this.find("silence"), source);
+    this.source = this.line ?? source;
     this.#make();
     this.dirty = new Set();
     this.heard = [...Lab.LIVE, ...Lab.RESULTS].map((name) => {
       const hear = () => this.#mark(name);
-      source.on(`change:${name}`, hear);
+      this.source.on(`change:${name}`, hear);
       return [`change:${name}`, hear];
     });
     this.theme = new LabTheme(this.root, () => {
@@ -106,6 +108,7 @@ class Lab {
 
   end() {
     for (const [name, hear] of this.heard) this.source.off(name, hear);
+    this.line?.end();
     cancelAnimationFrame(this.frame);
     this.theme.end();
     this.curves.chart.end();

@@ -67,7 +67,8 @@ function predictionDraw(element, entry, onLock) {
 
 // What anywidget calls for each output; the kernel keeps what is locked and answers with an entry.
 function predictionWidget({ model, el }) {
-  const draw = () => predictionDraw(el, model.get("entry"), (value) => model.send({ value }));
+  const lock = (value) => model.send({ do: "lock", value });
+  const draw = () => predictionDraw(el, model.get("entry"), lock);
   model.on("change:entry", draw);
   draw();
   return () => model.off("change:entry", draw);

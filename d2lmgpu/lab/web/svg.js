@@ -39,9 +39,10 @@ class LabSvg {
       `<svg x="${LEFT}" y="${TOP}" width="${width}" height="${height}" viewBox="${box}">`,
       ...picture.lines.map((line) => LabSvg.#line(line, across, up, colour(line.colour))),
       "</svg>",
-      ...LabChart.tags(picture, up, 12).map(({ x, at, tag, colour: of }) => {
+      ...LabChart.tags(picture, up, 12).map(({ x, at, tag, side, colour: of }) => {
         const look = `font-weight="bold" fill="${colour(of)}"`;
-        return `<text x="${across(x) + 6}" y="${at + 4}" ${look}>${LabWords.html(tag)}</text>`;
+        const place = `x="${across(x) + (side === "end" ? -6 : 6)}" y="${at + 4}"`;
+        return `<text ${place} text-anchor="${side}" ${look}>${LabWords.html(tag)}</text>`;
       }),
       ...picture.lines.map((line, index) => {
         const at = TOP + 12 + 18 * index;
@@ -63,13 +64,17 @@ class LabSvg {
   }
 
   static #line({ points, spread = [], width = 2, dash, dots }, across, up, stroke) {
-    const known = points.filter(([x, y]) => Number.isFinite(x) && Number.isFinite(y));
-    const places = known.map(([x, y]) => `${across(x)} ${up(y)}`);
+    const has = (point) => point !== undefined && point.every(Number.isFinite);
+    const known = points.filter(has);
+    const steps = points.map((point, index) => {
+      if (!has(point)) return ""; // a gap
+      return `${has(points[index - 1]) ? "L" : "M"}${across(point[0])} ${up(point[1])}`;
+    });
     const bars = spread.map(([low, high], index) => {
       return `<path d="M${across(points[index][0])} ${up(low)}V${up(high)}" stroke="${stroke}"/>`;
     });
-    const path = width && places.length
-      ? `<path d="M${places.join("L")}" fill="none" ${LabSvg.#look({ dash }, stroke, width)}/>`
+    const path = width && known.length
+      ? `<path d="${steps.join("")}" fill="none" ${LabSvg.#look({ dash }, stroke, width)}/>`
       : "";
     const marks = dots
       ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" r="4" fill="${stroke}"/>`)

@@ -154,19 +154,23 @@ def _write_files(folder, addresses, here, with_slurm):
     folder.mkdir(mode=0o700, parents=True)
     for key in ("key", "host_key"):
         links.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / key)
-    public = (folder / "host_key.pub").read_text()
+    public = (folder / "host_key.pub").read_text(encoding="utf-8")
     known = [f"{address} {public}" for address in addresses.values()]
-    (folder / "known_hosts").write_text("".join(known))
+    (folder / "known_hosts").write_text("".join(known), encoding="utf-8")
     ways = [f"Host {name}\nHostName {address}\n" for name, address in addresses.items()]
-    (folder / "ssh_config").write_text("".join(ways) + "Host *\n" + SSH.format(folder=folder))
+    (folder / "ssh_config").write_text(
+        "".join(ways) + "Host *\n" + SSH.format(folder=folder), encoding="utf-8"
+    )
     named = {"localhost": "127.0.0.1", socket.gethostname(): here, "head": here} | addresses
     lines = [f"{address} {name}\n" for name, address in named.items()]
-    (folder / "hosts").write_text("".join(lines))
-    (folder / "shadow").write_text("root:*:1:0:99999:7:::\n")  # no password, and not locked
+    (folder / "hosts").write_text("".join(lines), encoding="utf-8")
+    (folder / "shadow").write_text(
+        "root:*:1:0:99999:7:::\n", encoding="utf-8"
+    )  # no password, and not locked
     environ = f"SLURM_CONF={folder}/slurm.conf" if with_slurm else ""
     for name, address in addresses.items():
         text = SSHD.format(folder=folder, address=address, environ=environ)
-        (folder / name).write_text(text)
+        (folder / name).write_text(text, encoding="utf-8")
     if with_slurm:
         slurm.write_files(folder, addresses, here)
 
@@ -189,7 +193,9 @@ def _remove():
     for pid in filter(_is_host, map(int, filter(str.isdigit, os.listdir("/proc")))):
         # The host's first process, and `unshare` ends after it; or `unshare` before it has one.
         with contextlib.suppress(OSError):
-            first = Path(f"/proc/{pid}/task/{pid}/children").read_text().split() or [pid]
+            first = Path(f"/proc/{pid}/task/{pid}/children").read_text(
+                encoding="utf-8"
+            ).split() or [pid]
             os.kill(int(first[0]), signal.SIGKILL)
         _wait(lambda pid=pid: not _is_host(pid), f"process {pid} of a host does not end")
     links.disconnect(links.bridge_of(folder))

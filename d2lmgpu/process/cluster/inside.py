@@ -14,14 +14,14 @@ class Hosts:
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.state = json.loads((self.folder / "state.json").read_text())
+        self.state = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
         self.names, self.cut = list(self.state["hosts"]), set()
 
     def first(self, host):
         """The process with whose end the host ends; None if it has."""
         pid = self.state["hosts"][host]["pid"]
         with contextlib.suppress(OSError):
-            children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+            children = Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="utf-8").split()
             return int(children[0]) if children else None
 
     def alive(self, host) -> bool:
@@ -45,7 +45,7 @@ class Hosts:
     def status(self, pid) -> dict:
         """{name: words} that the system says of a process; nothing of one that has gone."""
         with contextlib.suppress(OSError):
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+            lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
             return {name: words.strip() for name, words in (line.split(":", 1) for line in lines)}
         return {}
 

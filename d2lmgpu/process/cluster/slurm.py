@@ -27,11 +27,11 @@ def write_files(folder, addresses, here):
         file.write(secrets.token_bytes(128))
     has = f"CPUs={CORES} RealMemory=4000 Gres=gpu:{GPUS}"
     nodes = [f"NodeName={name} NodeAddr={at} {has}" for name, at in addresses.items()]
-    text = CONF.read_text().format(folder=folder, here=here, nodes="\n".join(nodes))
-    (folder / "slurm.conf").write_text(text)
+    text = CONF.read_text(encoding="utf-8").format(folder=folder, here=here, nodes="\n".join(nodes))
+    (folder / "slurm.conf").write_text(text, encoding="utf-8")
     device = f"Name=gpu File=/run/gpu[0-{GPUS - 1}]"
     gpus = [f"NodeName={name} {device}\n" for name in addresses]
-    (folder / "gres.conf").write_text("AutoDetect=off\n" + "".join(gpus))
+    (folder / "gres.conf").write_text("AutoDetect=off\n" + "".join(gpus), encoding="utf-8")
 
 
 def start_head(folder):

@@ -32,7 +32,7 @@ def read() -> dict:
     holds the controller, or None.
     """
     with contextlib.suppress(OSError):
-        return json.loads((folder() / "state.json").read_text())
+        return json.loads((folder() / "state.json").read_text(encoding="utf-8"))
     return {}
 
 

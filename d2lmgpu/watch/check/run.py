@@ -55,7 +55,7 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
     devices = check_devices(devices)
     if devices < 2:
         raise WatchError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
-    spawns = bool(SPAWNS.search(path.read_text()))
+    spawns = bool(SPAWNS.search(path.read_text(encoding="utf-8")))
     processes = 1 if spawns else devices
 
     def runs(number, options):

@@ -30,7 +30,10 @@ def threads() -> dict:
     found = {}
     folder = "/proc/self/task"
     for thread in os.listdir(folder) if os.path.isdir(folder) else []:
-        with suppress(OSError), open(f"{folder}/{thread}/schedstat") as file:  # it may have ended
+        with (
+            suppress(OSError),
+            open(f"{folder}/{thread}/schedstat", encoding="utf-8") as file,
+        ):  # it may have ended
             found[int(thread)] = int(file.read().split()[0]) / 1e9
     return found
 

@@ -7,6 +7,7 @@ class BreakingLab {
   static PARTS = `
     <div class="lab-buttons breaking-run"></div>
     <div class="lab-buttons breaking-harms" role="group" aria-label="Harms"></div>
+    <p class="lab-silence" role="alert"></p>
     <form class="breaking-outcomes"></form>
     <p class="lab-message" role="status"></p>
     <div class="breaking-picture"></div>
@@ -23,8 +24,9 @@ class BreakingLab {
     this.root.addEventListener("keydown", (event) => event.stopPropagation());
     this.root.innerHTML = BreakingLab.PARTS;
     root.append(this.root);
-    [this.run, this.harms, this.form, this.message, this.picture, this.table] = this.root.children;
-    this.source = source;
+    [this.run, this.harms, this.silence, this.form, this.message, this.picture, this.table] =
+      this.root.children;
+    this.source = new LabLine(this.silence, source);
     this.recorded = Boolean(source.get("provenance"));
     const legend = this.recorded ? "Recorded" : "So far";
     this.choice = new LabChoice(this.form, "harm", legend, (value) => {
@@ -33,7 +35,7 @@ class BreakingLab {
     });
     this.root.addEventListener("click", (event) => this.#press(event.target.closest("button")));
     this.theme = new LabTheme(this.root, () => {});
-    for (const name of BreakingLab.NAMES) source.on(`change:${name}`, this.mark);
+    for (const name of BreakingLab.NAMES) this.source.on(`change:${name}`, this.mark);
     this.mark();
   }
 
@@ -146,6 +148,7 @@ class BreakingLab {
 
   end() {
     for (const name of BreakingLab.NAMES) this.source.off(`change:${name}`, this.mark);
+    this.source.end();
     cancelAnimationFrame(this.frame);
     this.theme.end();
     this.root.remove();
