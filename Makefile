@@ -39,6 +39,9 @@ endif
 # Lines of two jobs are kept apart by files in /tmp, without which GNU make 4.3 crashes.
 JOBS := -j2 $(if $(shell t=$$(mktemp -p /tmp 2>/dev/null) && rm $$t && echo usable),-Oline)
 
+# A path as one word of the shell, whatever is in it.
+quoted = '$(subst ','\'',$(1))'
+
 # The suite sees nothing else of the shell from which it is started; set-up keeps all of it.
 CACHES := PIP_CACHE_DIR NPM_CONFIG_CACHE XDG_%_HOME IPYTHONDIR JUPYTER_%_DIR MPLCONFIGDIR PLAYWRIGHT_BROWSERS_PATH MXNET_HOME RUSTUP_HOME
 SEEN := $(sort $(filter PATH HOME LANG CI TMPDIR OPENBLAS_% $(CACHES),$(.VARIABLES)))
@@ -84,7 +87,7 @@ slides: book  ## slides of every chapter, to dist/slides
 	@$(PYTHON) tools/slides.py dist/slides
 
 grade: setup  ## a class's notebooks: make grade AUTOGRADER=exercises/foundations-autograder.zip FOLDER=...
-	@$(PYTHON) tools/grade.py $(or $(AUTOGRADER),$(error which autograder? make exercises makes them)) $(or $(FOLDER),$(error which folder?))
+	@$(PYTHON) tools/grade.py $(call quoted,$(or $(AUTOGRADER),$(error which autograder? make exercises makes them))) $(call quoted,$(or $(FOLDER),$(error which folder?)))
 
 wheel: .venv-release/.ready  ## the package, checked, to dist/
 	rm -f dist/*.whl dist/*.tar.gz
@@ -160,9 +163,9 @@ soak-arguments: setup  # drawn anew, twenty times
 soak-marked: setup  # the tests that are marked so
 	$(PYTEST) -q -m soak tests --ignore tests/backends --ignore tests/hub
 
-soak-exercises: setup  # wrong solutions, and a class of thirty
+soak-exercises: setup  # wrong solutions, and a class of sixty
 	$(PYTHON) tests/course/exercise_mutants.py
-	$(PYTEST) -q -s tests/course/class_of_thirty.py
+	$(PYTEST) -q -s tests/course/class_of_sixty.py
 
 soak-process: setup  # interruptions and kills
 	$(PYTEST) -q -s tests/process/soak.py

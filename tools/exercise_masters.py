@@ -29,6 +29,7 @@ ASSIGNMENT = {
     # Gradescope's machine: this Python, what a checker imports, and the course's package itself.
     "python_version": "3.11", "requirements": ["numpy", "cloudpickle"],
     "autograder_files": ["d2lmgpu"],
+    "plugins": ["course_grading.Graded"],
 }  # fmt: skip
 HIDDEN_SEEDS = "range(100, 106)"
 INTRODUCTION = """# Exercises: {title}

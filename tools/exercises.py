@@ -12,6 +12,7 @@ repository.
 import shutil
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 import nbformat
@@ -23,6 +24,7 @@ from d2lmgpu.course.exercises.registry import find
 
 PAGE = Path("chapters", "reference", "exercises.md")
 LEFT_OUT = shutil.ignore_patterns("__pycache__", "fashion_mnist_subset.*")  # of the autograder
+GRADING = Path(__file__).with_name("course_grading.py")  # the plugin that otter needs
 TAG = "checked-exercises"  # of the lists in the chapters
 INTRODUCTION = """# Exercises That Check Themselves
 
@@ -96,6 +98,8 @@ def make(part: Part, target: Path) -> None:
         normalise(learners)
         nbformat.write(learners, target / master.name)
         (autograder,) = (made / "autograder").glob("*.zip")
+        with zipfile.ZipFile(autograder, "a") as file:
+            file.write(GRADING, GRADING.name)
         shutil.copy(autograder, target / f"{part.name}-autograder.zip")
 
 

@@ -1,119 +1,209 @@
-"""Grades a folder of notebooks with ``otter run``: one row each, whatever a notebook does.
+"""Grades a folder of notebooks as Gradescope does: one row each, whatever a notebook does.
 
     python tools/grade.py AUTOGRADER.zip FOLDER
 
-Writes ``FOLDER/grades/grades.csv``, and beside it what the grader said of each notebook. Two are
-graded at a time. A cell that does not end is interrupted, so that what stands behind it counts, and
-a notebook that takes too long for that is ended. Its row then says so. Whatever a notebook has
-started, daemons included, ends with it. What learners have written runs under your own account: use
+Writes ``FOLDER/grades/grades.csv``, a row when it is known, and beside it what was said of each
+notebook. Two are graded at a time. A cell that does not end is interrupted, so that what stands
+behind it counts, and a notebook that takes too long or too much memory for that is ended. Its row
+then says so. Whatever a notebook has started, daemons included, ends with it. As root, notebooks
+run as another account without network; anybody else's run under the account that calls this: use
 an account, a container or a machine that may break. Linux only.
 """
 
 import argparse
 import csv
+import io
 import json
+import math
 import os
-import subprocess
+import queue
+import re
+import signal
 import sys
 import tempfile
 import zipfile
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from pathlib import Path
 
-import nbformat
+import course_grading
+from confined import MEMORY, Confinement, NotConfined
+from submissions import SIZE, Submission, content, submissions
 
-# It runs a command, and ends all that this leaves running.
-KEEPER = Path(__file__).resolve().parents[1] / "hub" / "keeper.py"
 AT_A_TIME = 2
-CELL_SECONDS = 60  # two endless functions, checked visibly and hidden, take 40
-NOTEBOOK_SECONDS = 300
-INTERRUPT = """\
-import signal
-
-signal.signal(signal.SIGALRM, signal.default_int_handler)
-for event, seconds in (("pre_run_cell", {seconds}), ("post_run_cell", 0)):
-    get_ipython().events.register(event, lambda *_, seconds=seconds: signal.alarm(seconds))"""
+CELL_SECONDS = 60
+NOTEBOOK_SECONDS = 300  # to run it; and as long to try its answers
+KEPT = re.compile("PATH|LANG|LC_.*|OPENBLAS_.*|LD_LIBRARY_PATH")  # of the environment
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # with these a spreadsheet begins one
 
 
-def questions(autograder: Path) -> list[str]:
-    """The names of the questions that an autograder asks for."""
-    with zipfile.ZipFile(autograder) as file:
-        paths = [Path(name) for name in file.namelist()]
-    tests = [path for path in paths if path.parent.name == "tests" and path.suffix == ".py"]
-    return sorted(path.stem for path in tests)
+class NotGraded(Exception):
+    """Why a submission gets no points."""
 
 
-def prepared(notebook: Path, folder: Path, cell_seconds: int) -> Path:
-    """A copy whose endless cells are interrupted; raises for what is no notebook."""
-    content = nbformat.read(notebook, as_version=4)
-    cell = nbformat.v4.new_code_cell(INTERRUPT.format(seconds=cell_seconds))
-    content.cells.insert(0, cell)
-    copy = folder / "submission.ipynb"
-    nbformat.write(content, copy)
-    return copy
+class Grader:
+    """Grades submissions by an autograder, a zip as bytes."""
 
+    def __init__(self, autograder: bytes, confinement: Confinement, cell_seconds, seconds):
+        self.autograder, self.confinement = autograder, confinement
+        self.cell_seconds, self.seconds = cell_seconds, seconds
+        with tempfile.TemporaryDirectory() as folder:
+            self.asked = course_grading.asked(self.unpack(folder))
+        self.slots = queue.SimpleQueue()
+        for slot in range(AT_A_TIME):
+            self.slots.put(slot)
 
-def grade(notebook: Path, autograder: Path, log: Path, cell_seconds: int, seconds: int) -> dict:
-    """``{question: points, "remark": what was wrong with the notebook itself}``"""
-    # What a notebook has started may still write there.
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-        folder = Path(name)
+    def unpack(self, folder) -> Path:
+        """The autograder's files, in a new folder below one."""
+        source = Path(folder, "source")
+        with zipfile.ZipFile(io.BytesIO(self.autograder)) as file:
+            file.extractall(source)
+        return source
+
+    def row(self, submission: Submission, logs: Path) -> dict:
+        """``{"submission", "total", question: points, …, "remark"}``, whatever happens."""
+        points, remark, log = {}, submission.remark, []
+        slot = self.slots.get()
         try:
-            copy = prepared(notebook, folder, cell_seconds)
-        except Exception as error:  # whatever nbformat makes of a file that is none
-            return {"remark": f"not a notebook: {type(error).__name__}"}
-        command = [sys.executable, KEEPER, sys.executable, "-m", "otter", "run", "--no-logo",
-                   "-a", autograder.resolve(), "-o", name, copy]  # fmt: skip
-        own = {"TMPDIR": name, "IPYTHONDIR": name, "D2LMGPU_PREDICTIONS": f"{name}/predictions"}
-        with log.open("w", encoding="utf-8") as output:
-            process = subprocess.Popen(
-                command, cwd=folder, env=os.environ | own,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-            )  # fmt: skip
-            try:
-                process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                process.terminate()
-                process.wait()
-                return {"remark": f"ended after {seconds} seconds"}
-        results = folder / "results.json"
-        if not results.exists():
-            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
-            return {"remark": f"not graded: {''.join(last)}"}
-        tests = json.loads(results.read_text(encoding="utf-8"))["tests"]
-        return {test["name"]: test["score"] for test in tests if "score" in test}
+            if not remark:
+                points, remark = self.grade(submission, slot, log)
+        except NotGraded as reason:
+            remark = str(reason)
+        except Exception as error:  # of one, not of all
+            remark = f"not graded: {type(error).__name__}: {error}"
+        finally:
+            self.slots.put(slot)
+        with suppress(OSError):
+            path = logs / f"{submission.name[:200]}.txt"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text("\n".join([remark, *log]), errors="backslashreplace")
+        points = {one.name: points.get(one.name, 0) for one in self.asked}
+        remark = " ".join(remark.split())[:1000]
+        return {
+            "submission": submission.name,
+            "total": sum(points.values()),
+            **points,
+            "remark": remark,
+        }
+
+    def grade(self, submission, slot, log):
+        """``({question: points}, remark)``. Raises NotGraded with the reason for none."""
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+            folder = Path(name)
+            for part in ("submission", "results", "home"):
+                (folder / part).mkdir()
+            source = self.unpack(folder)
+            (folder / "submission_metadata.json").write_text("{}")
+            left = SIZE
+            for path in submission.files:
+                try:
+                    data = content(path, left)
+                except (ValueError, OSError) as error:
+                    raise NotGraded(str(error)) from error
+                left -= len(data)
+                (folder / "submission" / path.name).write_bytes(data)
+            self.confinement.give(folder, slot)
+            self.step(source, ["run", folder, self.cell_seconds], folder, slot, log)
+            with tempfile.TemporaryDirectory() as other:  # which the notebook could not change
+                os.chmod(other, 0o755)
+                source = self.unpack(other)
+                answer = self.step(source, ["points", folder], folder, slot, log)
+        return self.read(json.loads(answer), log)
+
+    def step(self, source, command, folder, slot, log):
+        """What a step of the grading has printed. Raises NotGraded if it did not end well."""
+        home = str(folder / "home")
+        environ = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
+        environ |= {
+            "HOME": home,
+            "TMPDIR": home,
+            "IPYTHONDIR": home,
+            "PYTHONPATH": "",
+            "D2LMGPU_PREDICTIONS": f"{home}/predictions",
+        }
+        if command[0] == "points":  # the package that checks is the autograder's
+            environ["PYTHONPATH"] = str(source / "files")
+        program = [sys.executable, source / course_grading.SCRIPT, *command]
+        ended = self.confinement.run(program, folder / "home", slot, self.seconds, environ)
+        log.append(ended.said)
+        if ended.cut == "time":
+            raise NotGraded(f"ended after {self.seconds:g} seconds")
+        if ended.cut == "memory":
+            raise NotGraded(f"ended: it took more than {MEMORY >> 30} GB of memory")
+        number = -ended.code if ended.code < 0 else 256 - ended.code  # the keeper's, or its child's
+        if number in set(signal.Signals):
+            raise NotGraded(f"not graded: {signal.Signals(number).name} ended it")
+        if ended.code:
+            last = ended.said.strip().splitlines()[-1:] or [f"exit status {ended.code}"]
+            raise NotGraded(f"not graded: {last[0]}")
+        return ended.answer
+
+    def read(self, found, log):
+        """The points and the remark that were found; raises NotGraded if they cannot be."""
+        points = {}
+        for one in self.asked:
+            question = found["questions"][one.name]
+            score = points[one.name] = question["score"]
+            number = isinstance(score, (int, float)) and not isinstance(score, bool)
+            if not number or not math.isfinite(score) or not 0 <= score <= one.points:
+                raise NotGraded(f"not graded: {score!r} points for {one.name}")
+            log += [f"{one.name}: {score:g}", *(words for _, words in question["tests"])]
+        return points, found["remark"]
+
+
+def plain(text: str) -> str:
+    """A text that no spreadsheet takes for a formula."""
+    return f"'{text}" if text.startswith(FORMULA) else text
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("autograder", type=Path)
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--cell-seconds", type=int, default=CELL_SECONDS)
-    parser.add_argument("--notebook-seconds", type=int, default=NOTEBOOK_SECONDS)
+    parser.add_argument("--cell-seconds", type=float, default=CELL_SECONDS)
+    parser.add_argument("--notebook-seconds", type=float, default=NOTEBOOK_SECONDS)
+    parser.add_argument("--own-account", action="store_true", help="also as root: no other account")
     options = parser.parse_args()
-    asked, notebooks = questions(options.autograder), sorted(options.folder.glob("*.ipynb"))
-    if not notebooks:
-        sys.exit(f"{options.folder} has no notebooks: give the folder of the submissions.")
-    target = options.folder / "grades"
+    sys.stdout.reconfigure(errors="backslashreplace")  # names of files may be no text
+    if not options.folder.is_dir():
+        sys.exit(f"{options.folder} is no folder: give that of the submissions.")
+    confinement = Confinement(options.own_account, options.folder)
+    limits = options.cell_seconds, options.notebook_seconds
+    try:
+        grader = Grader(options.autograder.read_bytes(), confinement, *limits)
+    except (OSError, zipfile.BadZipFile) as error:
+        sys.exit(f"{options.autograder} is no autograder ({error}): make exercises makes them.")
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as trial:
+        found = submissions(options.folder, Path(name), print, left_out=("grades",))
+        if not found:
+            sys.exit(f"{options.folder} has no notebooks: give the folder of the submissions.")
+        try:
+            confinement.check(Path(trial))
+        except NotConfined as reason:
+            sys.exit(str(reason))
+        if not confinement.apart:
+            print("Notebooks run under this account, and may do whatever it may.")
+        write(grader, found, options.folder / "grades")
+
+
+def write(grader: Grader, found: list[Submission], target: Path) -> None:
+    """Grade all of ``found``; each row is written when it is known."""
     target.mkdir(exist_ok=True)
-
-    def row(notebook):
-        log = target / f"{notebook.stem}.txt"
-        limits = options.cell_seconds, options.notebook_seconds
-        found = grade(notebook, options.autograder, log, *limits)
-        points = {name: found.get(name, 0) for name in asked}
-        remark = found.get("remark", "")
-        return {"submission": notebook.name, "total": sum(points.values()), **points,
-                "remark": remark}  # fmt: skip
-
-    columns = ["submission", "total", *asked, "remark"]
-    with ThreadPoolExecutor(AT_A_TIME) as pool, (target / "grades.csv").open("w") as file:
-        table = csv.DictWriter(file, columns)
-        table.writeheader()
-        for one in pool.map(row, notebooks):
-            table.writerow(one)
+    columns = ["submission", "total", *(one.name for one in grader.asked), "remark"]
+    most = sum(one.points for one in grader.asked)
+    pool = ThreadPoolExecutor(AT_A_TIME)
+    try:
+        with (target / "grades.csv").open("w", errors="backslashreplace", newline="") as file:
+            table = csv.DictWriter(file, columns)
+            table.writeheader()
             file.flush()
-            print(f"{one['submission']}: {one['total']:g} of {len(asked)} {one['remark']}")
+            for job in as_completed([pool.submit(grader.row, one, target) for one in found]):
+                row = job.result()
+                table.writerow(row | {name: plain(row[name]) for name in ("submission", "remark")})
+                file.flush()
+                print(f"{row['submission']}: {row['total']:g} of {most:g} {row['remark']}")
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 if __name__ == "__main__":

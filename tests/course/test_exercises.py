@@ -113,6 +113,27 @@ def test_a_right_answer_is_told_what_is_right():
     assert [right for right, _ in verdict.said] == [True] * len(EXERCISES["split"].checks)
 
 
+FLOODS = {
+    "lines": "while True: print('debug ' * 100_000)",
+    "one line, to stderr": "import os\n    while True: os.write(2, b'x' * 65536)",
+    "from a child": "import subprocess\n    subprocess.run(['sh', '-c', 'yes & yes 1>&2'])",
+}
+MEASURED = """\
+import resource
+from d2lmgpu.course import exercises
+
+def loud(n, weights):
+    {loud}
+
+def most():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+before = most()
+verdict = exercises.check("split", loud, seconds=3)
+print(verdict.reason, len(verdict.printed), most() - before)
+"""
+
+
 class TestWhatAnAnswerMayDo:
     """In a process of its own."""
 
@@ -125,6 +146,16 @@ class TestWhatAnAnswerMayDo:
                 pass
 
         assert self.verdict(for_ever, seconds=3).reason == "time"
+
+    @pytest.mark.parametrize("loud", FLOODS.values(), ids=FLOODS)
+    def test_prints_without_end(self, loud):
+        """The kernel keeps a little of it, and the time limit holds."""
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURED.format(loud=loud)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+        reason, printed, grown = done.stdout.split()
+        assert reason == "time" and 0 < int(printed) < 5_000 and int(grown) < 50 << 20
 
     def test_ends_python(self):
         assert self.verdict(lambda n, weights: sys.exit()).reason == "ended"

@@ -1,44 +1,38 @@
 """A class is graded: everybody gets a row, whatever the others' notebooks do."""
 
-import csv
 import json
+import os
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
 import nbformat
 import psutil
 import pytest
-from exercise_parts import PARTS, ROOT, solved
+from exercise_parts import ROOT, solved
+from grading import (
+    ACCOUNTS,
+    COPIED,
+    LEAVES,
+    PART,
+    SOLUTIONS,
+    autograder,
+    code,
+    files_of,
+    grade_program,
+    grades,
+    gradescope,
+    gradescope_points,
+    points,
+    rows,
+    submit,
+)
+from kinds_of_submission import KINDS
+from programs import program
 
-PART = "foundations"
-SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
-# Right for the visible cases of one device more, and copied from there.
-COPIED = "def port_of_0(k, num_bytes):\n    return {1: 0, 2: 2 * num_bytes}[k]"
-
-
-def grades(folder, made, *options):
-    """{submission: its row}"""
-    autograder = made / "exercises" / f"{PART}-autograder.zip"
-    command = [sys.executable, "tools/grade.py", autograder, folder, *options]
-    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    with (folder / "grades" / "grades.csv").open() as file:
-        return {Path(row.pop("submission")).stem: row for row in csv.DictReader(file)}
-
-
-def submit(folder, name, solutions, *more):
-    """A learner's notebook with these solutions, and cells of the learner's own in front."""
-    notebook = solved(PART, solutions)
-    notebook.cells[1:1] = [nbformat.v4.new_code_cell(source) for source in more]
-    nbformat.write(notebook, folder / f"{name}.ipynb")
-
-
-LEAVES = """\
-import subprocess, sys
-subprocess.Popen(["sleep", "4321"])
-daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '4321'], {})"
-subprocess.run([sys.executable, "-c", daemon])"""
+CELL_SECONDS = 10
 
 
 def left_running():
@@ -46,44 +40,360 @@ def left_running():
     return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "4321"]]
 
 
-def test_a_class_of_three_is_graded(made, tmp_path):
+def test_a_class_is_graded(made, tmp_path):
     submit(tmp_path, "all", SOLUTIONS)
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
     submit(tmp_path, "endless", some, LEAVES, "while True:\n    pass")
     (tmp_path / "broken.ipynb").write_text('{"cells": ')
-    rows = grades(tmp_path, made, "--cell-seconds", "10")
-    assert list(rows["all"] | {"total": 0}) == ["total", *sorted(SOLUTIONS), "remark"]
-    points = {name: [float(row[one]) for one in SOLUTIONS] for name, row in rows.items()}
-    assert points == {"all": [1, 1, 1], "endless": [1, 0, 0], "broken": [0, 0, 0]}
-    assert rows["broken"]["remark"] and not rows["endless"]["remark"]
+    found = grades(tmp_path, made, "--cell-seconds", str(CELL_SECONDS))
+    assert list(found["all.ipynb"]) == ["total", *sorted(SOLUTIONS), "remark"]
+    assert {name: points(row) for name, row in found.items()} == {
+        "all.ipynb": [1, 1, 1],
+        "endless.ipynb": [1, 0, 0],
+        "broken.ipynb": [0, 0, 0],
+    }
+    assert not found["all.ipynb"]["remark"]
+    assert found["endless.ipynb"]["remark"].startswith(
+        "naive-port: right for the cases that the notebook shows, not for others"
+    )
+    assert "NotJSONError" in found["broken.ipynb"]["remark"]
     assert left_running() == []
 
 
 @pytest.mark.soak
-def test_one_that_takes_too_long_is_ended_with_all_that_it_started(made, tmp_path):
+@pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
+def test_one_that_takes_too_long_is_ended_with_all_that_it_started(made, tmp_path, account):
     submit(tmp_path, "endless", SOLUTIONS, LEAVES, "while True:\n    pass")
-    rows = grades(tmp_path, made, "--notebook-seconds", "12")
-    assert rows["endless"]["remark"] == "ended after 12 seconds"
+    found = grades(tmp_path, made, "--notebook-seconds", "12", *account)
+    assert found["endless.ipynb"]["remark"] == "ended after 12 seconds"
     assert left_running() == []
 
 
-def test_the_zip_grades_in_gradescope_s_folders_with_the_package_that_it_holds(made, tmp_path):
-    """As https://gradescope-autograders.readthedocs.io/en/latest/specs has them."""
-    for name in ("source", "submission", "results"):
-        (tmp_path / name).mkdir()
-    with zipfile.ZipFile(made / "exercises" / f"{PART}-autograder.zip") as file:
-        file.extractall(tmp_path / "source")
-    assert {"setup.sh", "run_autograder"} <= {p.name for p in (tmp_path / "source").iterdir()}
-    started = (tmp_path / "source" / "run_autograder").read_text()
-    assert started.startswith("#!") and "/autograder/source/run_otter.py" in started
+# In `make test` a sample of the kinds; `class_of_sixty.py` has them all.
+SAMPLE = [
+    "in-new-cells-below",
+    "with-a-helper-at-the-end",
+    "in-the-cell-that-checks",
+    "changes-the-folder",
+    "cells-without-metadata",
+    "a-kernel-of-conda",
+    "has-no-end",
+    "fits-the-visible-cases-only",
+    "ends-its-kernel",
+    "a-script",
+    "with-a-module-beside",
+]
+
+
+def test_make_grade_and_gradescope_give_the_points_that_each_kind_has_to_get(made, tmp_path):
+    compared(made, tmp_path, SAMPLE)
+
+
+def compared(made, tmp_path, names):
+    """Write, grade and compare these kinds; returns the rows."""
+    folder = tmp_path / "submissions"
+    folder.mkdir()
+    for name in names:
+        KINDS[name][1](folder)
+    found = {}
+    for name, row in grades(folder, made, "--cell-seconds", str(CELL_SECONDS)).items():
+        found[Path(Path(name).parts[0]).stem] = row
+    assert set(found) == set(names)
+    expected = {name: KINDS[name][0] for name in names}
+    assert {name: points(found[name]) for name in names} == expected
+    there = {}
+    for path in folder.iterdir():
+        if path.name != "grades":
+            uploaded = tmp_path / "gradescope" / path.stem
+            results = gradescope(files_of(path), made, uploaded, CELL_SECONDS)
+            there[path.stem] = gradescope_points(results)
+    assert there == expected
+    return found
+
+
+def test_what_gradescope_shows(made, tmp_path):
+    """The public tests to everybody, the points not; the package is the zip's."""
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
     where = "import d2lmgpu\nopen('where', 'w').write(d2lmgpu.__file__)"
-    submit(tmp_path / "submission", "learner", some, where)
-    run = "import sys; from otter.run.run_autograder import main; main(sys.argv[1])"
-    subprocess.run([sys.executable, "-c", run, tmp_path], cwd=tmp_path, check=True)
-    assert (tmp_path / "submission/where").read_text().startswith(f"{tmp_path}/submission/")
-    public, *questions = json.loads((tmp_path / "results/results.json").read_text())["tests"]
+    submit(tmp_path, "learner", some, where)
+    own = tmp_path / "d2lmgpu" / "course" / "exercises"  # handed in as well
+    own.mkdir(parents=True)
+    (own / "__init__.py").write_text("check = lambda *_, **__: True")
+    for package in own.parents[:2]:
+        (package / "__init__.py").touch()
+    uploaded = [tmp_path / "learner.ipynb", tmp_path / "d2lmgpu"]
+    results = gradescope(uploaded, made, tmp_path / "autograder")
+    submission = tmp_path / "autograder" / "submission"
+    assert (submission / "where").read_text().startswith(f"{submission}/")
+    public, *questions = results["tests"]
     assert public["visibility"] == "visible" and "score" not in public
-    points = {one["name"]: (one["score"], one["max_score"]) for one in questions}
-    assert points == {"combine": (1, 1), "replicate": (0, 1), "naive-port": (0, 1)}
+    assert "combine results: All test cases passed!" in public["output"]
+    assert "replicate: not yet." in public["output"]
+    found = {one["name"]: (one["score"], one["max_score"]) for one in questions}
+    assert found == {"combine": (1, 1), "replicate": (0, 1), "naive-port": (0, 1)}
     assert all(one["visibility"] == "hidden" and one["output"] for one in questions)
+    assert "naive-port: right for the cases" in results["output"]
+
+
+def test_the_zip_starts_as_gradescope_starts_it(made):
+    with zipfile.ZipFile(autograder(made)) as file:
+        assert {"setup.sh", "run_autograder", "course_grading.py"} <= set(file.namelist())
+        started = file.read("run_autograder").decode()
+        settings = json.loads(file.read("otter_config.json"))
+    assert started.startswith("#!") and "/autograder/source/run_otter.py" in started
+    assert settings["plugins"] == ["course_grading.Graded"]
+
+
+def test_why_a_notebook_that_shows_correct_gets_no_point(made, tmp_path):
+    """It was right when its cells ran in another order, or once."""
+    notebook = solved(PART, SOLUTIONS)
+    for cell in notebook.cells:
+        if cell.source.startswith("def combine"):
+            cell.source = "def combine(means, sizes):\n    return weighted(means, sizes)"
+        if cell.source.startswith("exercises.check("):
+            name = cell.source.split('"')[1]
+            shown = {"text/plain": f"✓ The gradient is that …\n{name}: correct."}
+            cell.outputs = [nbformat.v4.new_output("execute_result", shown, execution_count=1)]
+    notebook.cells.insert(2, code("weighted = from_a_cell_that_is_gone"))
+    nbformat.write(notebook, tmp_path / "learner.ipynb")
+    (row,) = grades(tmp_path, made).values()
+    assert points(row) == [0, 1, 1]
+    begin = (
+        "combine: correct in the notebook, but not if it is run from the top (✗ It raised NameError"
+    )
+    assert row["remark"].startswith(begin)
+    assert "The first cell that failed: NameError: name 'from_a_cell_that_is_gone'" in row["remark"]
+
+
+FOLDERS = [
+    "plain.ipynb",
+    "Ada Löve_12345_assignsubmission_file_/foundations.ipynb",
+    "Ilias/bob/deep/foundations (1).ipynb",
+    "late/carol.ipynb",
+    "late/dan.ipynb",
+    "with-others/foundations.ipynb",
+    "only-a-script/answer.py",
+]
+REMARKS = {
+    "printed/answer.pdf": "ends in .pdf: hand in a notebook",
+    "words.docx": "ends in .docx",
+    "renamed.ipynb.txt": "ends in .txt",
+    "LOUD.IPYNB": "ends in .IPYNB",
+    "no-ending": "has no ending",
+    "nothing": "holds no file",
+    "no-zip.zip": "cannot be unpacked",
+    "locked.zip": "cannot be unpacked",
+    "bomb.zip": "more than 200 MB",
+    "many.zip": "more than 1000 files",
+    "pipe.ipynb": "no regular file",
+    "link.ipynb": "a link",
+    "linked": "a link",
+}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """``({name: submission}, what was told)``"""
+    folder, unpacked = (tmp_path_factory.mktemp(name) for name in ("Week 1", "unpacked"))
+    for name in [*FOLDERS, *list(REMARKS)[:5]]:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("{}")
+    (folder / "nothing").mkdir()
+    for name in ("my-predictions.csv", "helper.py", ".DS_Store"):
+        (folder / "with-others" / name).touch()
+    (folder / ".ipynb_checkpoints").mkdir()
+    (folder / "grades").mkdir()
+    with zipfile.ZipFile(folder / "erin.zip", "w") as file:
+        for name in ("foundations.ipynb", "__MACOSX/._foundations.ipynb", "../../out.ipynb"):
+            file.writestr(name, "{}")
+    with zipfile.ZipFile(folder / "class.zip", "w") as file:
+        file.write(folder / "erin.zip", "frank/erin.zip")
+    (folder / "no-zip.zip").write_text("words")
+    with zipfile.ZipFile(folder / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as file:
+        file.writestr("zeros.ipynb", bytes(201 << 20))
+    with zipfile.ZipFile(folder / "many.zip", "w") as file:
+        for number in range(1001):
+            file.writestr(f"{number}.ipynb", "")
+    locked = bytearray((folder / "erin.zip").read_bytes())
+    for mark, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        locked[locked.index(mark) + place] |= 1  # encrypted, says the flag
+    (folder / "locked.zip").write_bytes(locked)
+    os.mkfifo(folder / "pipe.ipynb")
+    (folder / "link.ipynb").symlink_to("/etc/passwd")
+    (folder / "linked").symlink_to("/etc")
+    told = []
+    listed = program("submissions").submissions(folder, unpacked, told.append, ("grades",))
+    assert all(
+        unpacked in path.parents or folder in path.parents for one in listed for path in one.files
+    )
+    return {one.name: one for one in listed}, told
+
+
+class TestWhatIsInTheFolder:
+    """Files, folders and zips, as platforms and learners leave them: a row or a word for each."""
+
+    def test_each_has_a_row(self, found):
+        zips = [
+            f"{zip}/{name}.ipynb"
+            for zip in ("erin.zip", "class.zip/frank/erin.zip")
+            for name in ("foundations", "out")
+        ]
+        assert sorted(found[0]) == sorted([*FOLDERS, *REMARKS, *zips])
+
+    @pytest.mark.parametrize(("name", "words"), REMARKS.items())
+    def test_a_remark_says_why_it_is_not_graded(self, found, name, words):
+        assert words in found[0][name].remark and not found[0][name].files
+
+    @pytest.mark.parametrize("name", FOLDERS)
+    def test_a_notebook_is_graded(self, found, name):
+        assert found[0][name].files[0].name == Path(name).name and not found[0][name].remark
+
+    def test_what_lies_beside_a_notebook_goes_with_it_and_gets_a_word(self, found):
+        beside = found[0]["with-others/foundations.ipynb"].files[1:]
+        assert {path.name for path in beside} == {"my-predictions.csv", "helper.py"}
+        for name in ("helper.py", "my-predictions.csv"):
+            assert f"with-others/{name}: no row, it goes with the notebook beside it." in found[1]
+
+    @pytest.mark.parametrize("name", [".ipynb_checkpoints", ".DS_Store", "__MACOSX"])
+    def test_what_no_learner_has_made_gets_a_word(self, found, name):
+        assert f"{name}: left out, no learner has made it." in found[1]
+
+
+def test_make_grade_takes_a_folder_with_spaces_and_quotes(made, tmp_path):
+    folder = tmp_path / "Week 1, Ada's"
+    (folder / "late").mkdir(parents=True)
+    nbformat.write(nbformat.v4.new_notebook(), folder / "late" / "-2+3.ipynb")
+    (folder / "=HYPERLINK(1).pdf").touch()
+    with (folder / "large.ipynb").open("w") as file:
+        file.truncate(60 << 20)
+    command = ["make", "-o", "setup", "grade", f"FOLDER={folder}"]
+    command += [f"AUTOGRADER={autograder(made)}", f"PYTHON={sys.executable}"]
+    subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    found = rows(folder)
+    assert set(found) == {"late/-2+3.ipynb", "'=HYPERLINK(1).pdf", "large.ipynb"}
+    remark = found["late/-2+3.ipynb"]["remark"]
+    assert "combine: The notebook has no function combine" in remark
+    assert found["large.ipynb"]["remark"].startswith("it is larger than 50 MB")
+
+
+@pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
+def test_rows_are_there_before_all_are_graded(made, tmp_path, account):
+    """A grader that is killed leaves the rows so far, and no process."""
+    nbformat.write(nbformat.v4.new_notebook(), tmp_path / "1-quick.ipynb")
+    (tmp_path / "2-quick.txt").touch()
+    for number in range(3, 6):
+        submit(tmp_path, f"{number}-endless", {}, LEAVES, "while True:\n    pass")
+    command = [sys.executable, "-u", "tools/grade.py", autograder(made), tmp_path, *account]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as grader:
+        for line in grader.stdout:
+            if "1-quick.ipynb: 0 of 3" in line:
+                break
+        below = psutil.Process(grader.pid).children(recursive=True)
+        grader.kill()
+    assert {"1-quick.ipynb", "2-quick.txt"} <= set(rows(tmp_path))
+    assert below
+    _, alive = psutil.wait_procs(below, timeout=60)
+    assert not alive
+
+
+class TestConfinement:
+    """What is run is bounded, and leaves nothing."""
+
+    @pytest.fixture(params=[False, True], ids=["another account", "own account"])
+    def confinement(self, request, tmp_path):
+        if os.geteuid() and not request.param:
+            pytest.skip("only root has another account to give")
+        return program("confined").Confinement(request.param, tmp_path)
+
+    @pytest.fixture
+    def run(self, confinement):
+        """Run Python code as a learner's, with limits."""
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            confinement.give(folder, 0)
+
+            def run(code, seconds=60):
+                command = [sys.executable, "-c", code]
+                return confinement.run(command, folder, 0, seconds, os.environ | {"HOME": name})
+
+            yield run
+
+    def test_it_says_how_the_command_ended(self, run):
+        ended = run("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+        assert (ended.code, ended.cut, ended.answer, ended.said) == (3, "", b"out\n", "err\n")
+
+    @pytest.mark.parametrize("stream", ["stdout", "stderr"])
+    def test_a_flood_is_bounded_and_ends_with_the_time(self, run, stream):
+        process = psutil.Process()
+        before = process.memory_info().rss
+        ended = run(f"import sys\nwhile True: sys.{stream}.write('debug ' * 100_000)", 5)
+        assert ended.cut == "time"
+        assert process.memory_info().rss - before < 50 << 20
+        assert len(ended.answer) + len(ended.said) < 2 << 20
+
+    def test_memory_of_all_processes_is_bounded(self, run, monkeypatch):
+        monkeypatch.setattr(program("confined"), "MEMORY", 300 << 20)
+        hold = "held = bytearray(200 << 20); import time; time.sleep(600)"
+        code = (
+            f"import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', {hold!r}])\n"
+        )
+        assert run(code + hold).cut == "memory"
+
+    @pytest.mark.parametrize("number", ["SIGKILL", "SIGSTOP"])
+    def test_a_keeper_that_is_killed_or_stopped_leaves_nothing(self, run, number):
+        code = "import os, signal\n" + LEAVES
+        code += f"\nos.kill(os.getppid(), signal.{number})\nimport time\ntime.sleep(600)"
+        ended = run(code, 5)
+        assert ended.code and left_running() == []
+
+    def test_one_that_runs_beside_is_left_alone(self, confinement, tmp_path):
+        """Sweeping up behind one ends nothing of another that goes on."""
+        from concurrent.futures import ThreadPoolExecutor
+
+        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
+            for slot, name in enumerate((one, two)):
+                confinement.give(Path(name), slot)
+            done = Path(one, "done")
+            waits = f"import os, time\nwhile not os.path.exists({str(done)!r}): time.sleep(0.1)"
+            first = [sys.executable, "-c", waits + "\nprint('came to its end')"]
+            killed = [sys.executable, "-c", "import os; os.kill(os.getppid(), 9)"]
+            with ThreadPoolExecutor(1) as pool:
+                job = pool.submit(confinement.run, first, Path(one), 0, 60, os.environ)
+                for _ in range(3):
+                    confinement.run(killed, Path(two), 1, 60, os.environ)
+                done.touch()
+                done.chmod(0o644)
+                assert job.result().answer == b"came to its end\n"
+
+
+@pytest.mark.parametrize("score", [True, -1, 1.5, 1e9, float("nan"), float("inf"), "1", None])
+def test_what_is_no_score_is_no_point(score, made):
+    grade = grade_program()
+    grader = grade.Grader(autograder(made).read_bytes(), None, 60, 60)
+    questions = {name: {"score": 1, "tests": []} for name in SOLUTIONS}
+    assert grader.read({"questions": questions, "remark": ""}, [])[0] == dict.fromkeys(
+        sorted(SOLUTIONS), 1
+    )
+    questions["combine"]["score"] = score
+    with pytest.raises(grade.NotGraded, match="points for combine"):
+        grader.read({"questions": questions, "remark": ""}, [])
+
+
+def test_what_makes_no_sense_is_a_row(made, tmp_path):
+    """Whatever is raised of one."""
+    grade = grade_program()
+
+    class Nonsense:
+        def give(self, *_):
+            raise RecursionError("deep")
+
+    grader = grade.Grader(autograder(made).read_bytes(), Nonsense(), 60, 60)
+    nbformat.write(nbformat.v4.new_notebook(), tmp_path / "one.ipynb")
+    row = grader.row(grade.Submission("one.ipynb", [tmp_path / "one.ipynb"]), tmp_path)
+    assert row["total"] == 0 and row["remark"] == "not graded: RecursionError: deep"
+
+
+@pytest.mark.parametrize("begin", ["=", "+", "-", "@", "\t", "\r"])
+def test_no_text_of_a_learner_is_a_formula(begin):
+    assert grade_program().plain(f"{begin}1") == f"'{begin}1"
+    assert grade_program().plain(f"a{begin}") == f"a{begin}"

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 from d2lmgpu.course.exercises.registry import find, need
 from d2lmgpu.process.child import ONE_WORKER, Child, end_in_words
+from d2lmgpu.process.output import Bounded
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import run_module, settings
 
 SECONDS = 20  # that an answer may take
 SEEDS = (0, 1, 2)
+SHOWN = 1000  # bytes of the beginning, and of the end, of what an answer prints
 
 
 @dataclass(frozen=True)
@@ -44,20 +46,33 @@ def check(name, answer, seeds=SEEDS, seconds=SECONDS):
     It runs in a process of its own, is ended after ``seconds``, and cannot harm the notebook.
     Raises ExerciseError for a name that is none, and for an answer that is no function.
     """
+    return tried(name, sendable(name, answer), seeds, seconds)
+
+
+def sendable(name, answer):
+    """``answer`` as bytes, which ``tried`` takes. Raises ExerciseError as ``check`` does.
+
+    Raises TypeError that names what of the answer cannot be sent to another process.
+    """
     find(name)
     need(callable(answer), "The answer", answer, "a function")
-    job = {"name": name, "seeds": list(seeds), "call": pickled(answer, {})}
-    events, printed, over = [], bytearray(), threading.Event()
+    return pickled(answer, {})
+
+
+def tried(name, call, seeds=SEEDS, seconds=SECONDS):
+    """The Verdict on ``sendable``'s bytes; what they hold is made in the other process alone."""
+    job = {"name": name, "seeds": list(seeds), "call": call}
+    events, printed, over = [], Bounded(SHOWN, SHOWN), threading.Event()
     child = Child(ONE_WORKER, run_module("d2lmgpu.course.exercises.worker"), {})
     timer = threading.Timer(seconds, lambda: (over.set(), child.kill()))
     try:
         child.send(pickle.dumps(job | settings({})))
         timer.start()
-        end = child.read(events.append, printed.extend)
+        end = child.read(events.append, printed.add)
     finally:
         timer.cancel()
         child.close()
-    text = printed.decode(errors="replace").strip()[-2000:]
+    text = printed.text().strip()
     said = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")
     reason = next((event["reason"] for event in events if event.get("reason")), "")
     if not reason and not any(event["event"] == "done" for event in events):

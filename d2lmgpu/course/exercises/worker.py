@@ -20,7 +20,7 @@ def main():
     job = pickle.loads(sys.stdin.buffer.read())
     take_on(job)
     answer, _ = received(job["call"])
-    limit_memory()
+    limit_memory(MEMORY)
     for check in find(job["name"]).checks:
         try:
             text = ""
@@ -44,13 +44,13 @@ def main():
     report("done")
 
 
-def limit_memory():
-    """Let this process use ``MEMORY`` bytes of addresses more than it does (on Linux)."""
+def limit_memory(size):
+    """Let this process use ``size`` bytes of addresses more than it does (on Linux)."""
     if sys.platform == "linux":
         import resource  # which Windows lacks
 
         with open("/proc/self/statm", encoding="utf-8") as file:
-            most = int(file.read().split()[0]) * resource.getpagesize() + MEMORY
+            most = int(file.read().split()[0]) * resource.getpagesize() + size
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 

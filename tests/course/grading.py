@@ -1,0 +1,130 @@
+"""A learner's notebooks, and their grades by ``make grade`` and in Gradescope's folders."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import nbformat
+import numpy as np
+from exercise_parts import PARTS, ROOT, solved
+from programs import program
+
+from d2lmgpu.course.exercises.checking import SEEDS
+
+PART = "foundations"
+# Root has other accounts to give; both ways are tried.
+ACCOUNTS = [[], ["--own-account"]] if os.geteuid() == 0 else [[]]
+SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
+
+
+def visible():
+    """``{arguments: value}`` of the cases in which the learner's own check tries port_of_0."""
+    found = {}
+    for generator in map(np.random.default_rng, SEEDS):
+        for k in (1, 2, 3, 8, 64):
+            size = 8 * int(generator.integers(1, 999))
+            found[k, size] = 2 * (k - 1) * size
+    return found
+
+
+COPIED = f"def port_of_0(k, num_bytes):\n    return {visible()!r}[k, num_bytes]"
+LEAVES = """\
+import subprocess, sys
+subprocess.Popen(["sleep", "4321"])
+daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '4321'], {})"
+subprocess.run([sys.executable, "-c", daemon])"""
+
+
+def grade_program():
+    """``tools/grade.py`` as a module, with those beside it that it imports."""
+    for name in ("course_grading", "confined", "submissions"):
+        sys.modules.setdefault(name, program(name))
+    return program("grade")
+
+
+def autograder(made):
+    """The zip of the part, in the folder that ``make exercises`` wrote."""
+    return made / "exercises" / f"{PART}-autograder.zip"
+
+
+def code(source):
+    """A new cell."""
+    return nbformat.v4.new_code_cell(source)
+
+
+def graded(folder, made, *options):
+    """Grade the folder as ``make grade`` does; what was printed."""
+    command = [sys.executable, "tools/grade.py", autograder(made), folder, *options]
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def rows(folder):
+    """{submission: its row} of a folder's grades so far."""
+    with (folder / "grades" / "grades.csv").open() as file:
+        return {row.pop("submission"): row for row in csv.DictReader(file)}
+
+
+def grades(folder, made, *options):
+    """The ``rows`` after grading."""
+    graded(folder, made, *options)
+    return rows(folder)
+
+
+def points(row):
+    """A row's points, question by question."""
+    return [float(row[name]) for name in SOLUTIONS]
+
+
+def submit(folder, name, solutions, *more):
+    """A learner's notebook with these solutions, and cells of the learner's own in front."""
+    notebook = solved(PART, solutions)
+    notebook.cells[1:1] = [code(source) for source in more]
+    nbformat.write(notebook, folder / f"{name}.ipynb")
+
+
+def gradescope(files, made, folder, cell_seconds=60):
+    """What the zip's runner writes for uploaded ``files``: its results; None if it fails.
+
+    Its folders are those of https://gradescope-autograders.readthedocs.io/en/latest/specs.
+    """
+    for name in ("source", "submission", "results"):
+        (folder / name).mkdir(parents=True)
+    (folder / "submission_metadata.json").write_text("{}")
+    with zipfile.ZipFile(autograder(made)) as file:
+        file.extractall(folder / "source")
+    settings = folder / "source" / "otter_config.json"
+    plugin = {"course_grading.Graded": {"cell_seconds": cell_seconds}}
+    settings.write_text(json.dumps(json.loads(settings.read_text()) | {"plugins": [plugin]}))
+    for file in files:
+        copy = shutil.copytree if file.is_dir() else shutil.copy
+        copy(file, folder / "submission" / file.name)
+    runner = folder / "source" / "run_otter.py"
+    text = runner.read_text()
+    assert text.count('"/autograder"') == 1
+    runner.write_text(text.replace('"/autograder"', repr(str(folder))))
+    own = {"D2LMGPU_PREDICTIONS": str(folder / "predictions"), "TMPDIR": str(folder)}
+    command = [sys.executable, runner]
+    with (folder / "log").open("w") as log:
+        subprocess.run(command, cwd=folder, env=os.environ | own, stdout=log, stderr=log)
+    results = folder / "results" / "results.json"
+    return json.loads(results.read_text()) if results.exists() else None
+
+
+def gradescope_points(results):
+    """The points, question by question; none where there are no results."""
+    found = {
+        test["name"]: test["score"]
+        for test in (results or {"tests": []})["tests"]
+        if "score" in test
+    }
+    return [found.get(name, 0) for name in SOLUTIONS]
+
+
+def files_of(submission: Path):
+    """What a learner uploads: a file, or all files of a folder."""
+    return sorted(submission.iterdir()) if submission.is_dir() else [submission]

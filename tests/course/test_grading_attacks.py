@@ -1,0 +1,90 @@
+"""Notebooks that want points, or harm, get none and do none; the others get theirs."""
+
+import os
+import socket
+import tempfile
+from pathlib import Path
+
+import pytest
+from grading import ACCOUNTS, SOLUTIONS, grades, points, submit
+from hostile import ENDED, FORBIDDEN, FORGING, STOPPED
+from test_grading import left_running
+
+# Beside the points; a notebook that stops its keeper costs all of them.
+LIMITS = ["--cell-seconds", "5", "--notebook-seconds"]
+
+
+@pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
+def test_results_count_only_if_the_command_ended_well(made, tmp_path, account):
+    for name, source in ENDED.items():
+        submit(tmp_path, name, {}, source)
+    submit(tmp_path, "honest", SOLUTIONS)
+    found = grades(tmp_path, made, *account)
+    assert points(found.pop("honest.ipynb")) == [1, 1, 1]
+    assert {name: points(row) for name, row in found.items()} == {
+        f"{name}.ipynb": [0, 0, 0] for name in ENDED
+    }
+    ended = [row["remark"] for name, row in found.items() if name != "results-that-raise.ipynb"]
+    assert all(remark.startswith("not graded: ") and len(remark) > 15 for remark in ended)
+    assert left_running() == []
+
+
+def test_what_a_cell_makes_of_the_checker_counts_for_nothing(made, tmp_path):
+    """All in one notebook; each by itself is soak's."""
+    forging = [FORGING[name] for name in FORGING if name != "points-as-text"]
+    submit(tmp_path, "forging", {"combine": SOLUTIONS["combine"]}, *forging)
+    (row,) = grades(tmp_path, made).values()
+    assert points(row) == [1, 0, 0]
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
+def test_each_forgery_counts_for_nothing(made, tmp_path, account):
+    for name, source in FORGING.items():
+        submit(tmp_path, name, {}, source)
+    found = grades(tmp_path, made, *account)
+    assert {name: points(row) for name, row in found.items()} == {
+        f"{name}.ipynb": [0, 0, 0] for name in FORGING
+    }
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
+def test_nobody_stops_the_grading(made, tmp_path, account):
+    for name, source in STOPPED.items():
+        submit(tmp_path, name, SOLUTIONS, source)
+    found = grades(tmp_path, made, *LIMITS, "60", *account)
+    assert {row["remark"] for row in found.values()} == {"ended after 60 seconds"}
+
+
+@pytest.fixture
+def open_folder():
+    """A folder in which everybody may read, as pytest's are not."""
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield Path(name)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has another account to give")
+def test_as_root_a_notebook_reads_writes_and_calls_nothing_of_ours(made, open_folder):
+    got, folder = open_folder / "got", open_folder / "submissions"
+    got.mkdir()
+    got.chmod(0o777)  # who gets something can say so
+    folder.mkdir()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0)
+        values = {
+            "found": str(got / "secret"),
+            "folder": str(folder),
+            "port": server.getsockname()[1],
+        }
+        for name, source in FORBIDDEN.items():
+            submit(folder, name, SOLUTIONS, source.format(**values))
+        found = grades(folder, made)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert list(got.iterdir()) == []
+    assert set(found) == {f"{name}.ipynb" for name in FORBIDDEN}
+    killed = found.pop("kills-everybody.ipynb")
+    assert points(killed) == [0, 0, 0] and "SIGKILL" in killed["remark"]
+    assert all(points(row) == [1, 1, 1] for row in found.values())
