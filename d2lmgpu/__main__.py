@@ -85,9 +85,7 @@ def check(options):
 def explain(options):
     from d2lmgpu.watch.explain.answer import explain_script
 
-    answer = explain_script(
-        options.script, options.arguments, options.devices, options.unprotected
-    )
+    answer = explain_script(options.script, options.arguments, options.devices, options.unprotected)
     print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
     if options.html:
         from d2lmgpu.watch.explain.page import page

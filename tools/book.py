@@ -51,7 +51,7 @@ def chapters(root: Path) -> dict[str, tuple[Path, nbformat.NotebookNode]]:
     for page in parse_toc_yaml(root / "_toc.yml"):
         for path in (root / f"{page}.ipynb", root / f"{page}.md"):
             if path.exists():
-                text = path.read_text()
+                text = path.read_text(encoding="utf-8")
                 reader = create_nb_reader(str(path), MdParserConfig(), NbParserConfig(), text)
                 if reader:
                     found[page] = path, reader.read(text)
@@ -70,10 +70,10 @@ class Times:
         self.profile = os.environ.get("D2LMGPU_PROFILE") or "auto"
         self.here = {}
         with suppress(OSError, ValueError):
-            self.here = json.loads(self.file.read_text())
+            self.here = json.loads(self.file.read_text(encoding="utf-8"))
         there = {}
         with suppress(OSError):
-            there = json.loads((root / ELSEWHERE).read_text())["seconds"]
+            there = json.loads((root / ELSEWHERE).read_text(encoding="utf-8"))["seconds"]
         share = LITTLE if self.profile == "test" else 1
         self.there = {page: seconds * share for page, seconds in there.items()} | {"pages": PAGES}
         self.expected, self.took = 0.0, 0.0
@@ -92,7 +92,7 @@ class Times:
             self.took += seconds
         self.here.setdefault(self.profile, {})[page] = round(seconds, 1)
         self.file.parent.mkdir(exist_ok=True)
-        self.file.write_text(json.dumps(self.here, indent=1))
+        self.file.write_text(json.dumps(self.here, indent=1), encoding="utf-8")
 
     @property
     def source(self) -> str:
@@ -148,7 +148,7 @@ def run(kept: Kept, missing: dict, times: Times) -> dict[str, str]:
             problem = failed[page] = failure(error, notebook)
             log = log_of(kept, page)
             log.parent.mkdir(exist_ok=True)
-            log.write_text(re.sub(COLOURS, "", str(error)))
+            log.write_text(re.sub(COLOURS, "", str(error)), encoding="utf-8")
             print(f"  failed: {problem}", flush=True)
         seconds = time.time() - began
         kept.put(notebook, path, seconds, began, problem)
@@ -166,7 +166,7 @@ def log_of(kept: Kept, page: str) -> Path:
 def build(kept: Kept, failed: dict[str, str]) -> int:
     """Make the pages; failed chapters say so at their heads (``pages/failed.py``)."""
     logs = {page: [said, str(log_of(kept, page))] for page, said in failed.items()}
-    (kept.build / "failed.json").write_text(json.dumps(logs))
+    (kept.build / "failed.json").write_text(json.dumps(logs), encoding="utf-8")
     # This page shows the seconds of all others, so it is made anew with any of them.
     (kept.build / ".doctrees" / "chapters" / "reference" / "status.doctree").unlink(missing_ok=True)
     jupyter_book = Path(sys.executable).with_name("jupyter-book")

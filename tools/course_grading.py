@@ -136,7 +136,7 @@ def shown_right(notebook) -> list[str]:
 
 def note(answers, name, value):
     """Keep ``value`` in a file beside the answers."""
-    Path(answers, name).write_text(json.dumps(value))
+    Path(answers, name).write_text(json.dumps(value), encoding="utf-8")
 
 
 # In the notebook's kernel.

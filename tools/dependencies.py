@@ -29,7 +29,7 @@ def environment(log: Path) -> dict[str, str]:
 
 def noted(log: Path, root: Path) -> set[str]:
     """The files and folders in ``log``, as paths in the course; the log is removed."""
-    paths = set(log.read_text().splitlines()) if log.exists() else set()
+    paths = set(log.read_text(encoding="utf-8").splitlines()) if log.exists() else set()
     log.unlink(missing_ok=True)
     found = set()
     for path in map(Path, map(os.path.normpath, paths)):
@@ -49,7 +49,7 @@ def dependencies(chapter: Path, code: Iterable[str], noted: set[str], root: Path
         path = todo.pop()
         found.add(path)
         if (file := root / path).is_file():
-            todo |= _named(file.read_text(), file.parent, root) - found
+            todo |= _named(file.read_text(encoding="utf-8"), file.parent, root) - found
     return found
 
 

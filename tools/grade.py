@@ -76,7 +76,7 @@ class Grader:
         with suppress(OSError):
             path = logs / f"{submission.name[:200]}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join([remark, *log]), errors="backslashreplace")
+            path.write_text("\n".join([remark, *log]), errors="backslashreplace", encoding="utf-8")
         points = {one.name: points.get(one.name, 0) for one in self.asked}
         remark = " ".join(remark.split())[:1000]
         return {
@@ -93,7 +93,7 @@ class Grader:
             for part in ("submission", "results", "home"):
                 (folder / part).mkdir()
             source = self.unpack(folder)
-            (folder / "submission_metadata.json").write_text("{}")
+            (folder / "submission_metadata.json").write_text("{}", encoding="utf-8")
             left = SIZE
             for path in submission.files:
                 try:

@@ -45,14 +45,14 @@ class Kept:
 
     def is_of_these_settings(self) -> bool:
         stamp = self.build / "key"
-        return stamp.exists() and stamp.read_text() == self.key()
+        return stamp.exists() and stamp.read_text(encoding="utf-8") == self.key()
 
     def begin(self) -> None:
         """Drop all that is kept of other settings, and chapters of which something has changed."""
         if not self.is_of_these_settings():
             shutil.rmtree(self.build, ignore_errors=True)
             self.build.mkdir()
-            (self.build / "key").write_text(self.key())
+            (self.build / "key").write_text(self.key(), encoding="utf-8")
         for record in self.cache.list_cache_records():
             if self.is_stale(record):
                 self.cache.remove_cache(record.pk)

@@ -19,6 +19,9 @@ import traceback
 from multiprocessing.connection import wait
 from pathlib import Path
 
+# Without a network PyTorch warns that 127.0.0.1 has no name, in the middle of a rank's output.
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
+
 import torch
 import torch._dynamo  # DistributedDataParallel imports it: better here, once
 import torch.distributed.algorithms.join

@@ -23,6 +23,7 @@ import json
 import os
 import sys
 import threading
+import tokenize
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -112,13 +113,19 @@ class Watched:
         return lines[-1].strip() if lines else "it printed nothing."
 
 
+def source_of(path) -> str:
+    """The text of a Python file, in the encoding that its first lines say, as Python reads it."""
+    with tokenize.open(path) as file:
+        return file.read()
+
+
 def check_script(script, framework="torch") -> Path:
     """The script's path. WatchError unless it is a Python file, and the framework is installed."""
     path = Path(script)
     if not path.is_file():
         raise WatchError(f"{script}: there is no such file. Give the path of your Python script.")
     try:
-        source = path.read_text(encoding="utf-8")
+        source = source_of(path)
         compile(source, str(path), "exec")
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
         raise WatchError(f"{script} is no Python script: {error}.") from None

@@ -34,6 +34,20 @@ def send(starter, path, script, num_ranks, limit, **environ):
     print(json.dumps(job), file=starter.stdin, flush=True)
 
 
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("num_ranks", [1, 2, 3])
+def test_without_a_network_a_rank_says_what_it_prints_and_nothing_else(num_ranks, tmp_path):
+    """PyTorch asks for the name of 127.0.0.1 and warns that there is none."""
+    alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+    script = "import torch.distributed as d\nd.init_process_group('gloo')\nprint('in')\n"
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*alone, sys.executable, STARTER], **pipes) as starter:
+        send(starter, tmp_path / "in.py", script, num_ranks, limit=60, GLOO_SOCKET_IFNAME="lo")
+        ranks = json.loads(starter.stdout.readline())
+        starter.stdin.close()
+    assert [rank["output"] for rank in ranks] == ["in\n"] * num_ranks
+
+
 def test_ranks_meet_and_each_has_its_own_end(starter, traces, tmp_path):
     script = """
 import os, sys

@@ -3,6 +3,7 @@
 import contextlib
 import ctypes
 import errno
+import hashlib
 import logging
 import mmap
 import multiprocessing
@@ -10,6 +11,7 @@ import os
 import shelve
 import shutil
 import sqlite3
+import stat
 import subprocess
 import tempfile
 import zipfile
@@ -30,6 +32,20 @@ def made(folder, name):
     (project / "elsewhere").symlink_to(outside)
     for path in sorted(Path(folder, name).rglob("*"), reverse=True):
         os.utime(path, (OLD, OLD), follow_symlinks=False)
+
+
+def snapshot(folder):
+    """All that can be seen of the files below a folder, the time of the last reading aside."""
+    seen = {}
+    for path in sorted(folder.rglob("*")):
+        status, content = path.lstat(), None
+        if stat.S_ISREG(status.st_mode):
+            content = hashlib.sha256(path.read_bytes()).hexdigest()
+        elif path.is_symlink():
+            content = os.readlink(path)
+        times = (status.st_mtime_ns, status.st_ctime_ns)
+        seen[str(path.relative_to(folder))] = (oct(status.st_mode), status.st_size, *times, content)
+    return seen
 
 
 def write(path, mode="w"):

@@ -36,7 +36,7 @@ def note(event, given):
         return
     seen.add(path)
     if not os.path.relpath(path, ROOT).startswith((".", "_build")):
-        with open(LOG, "a") as log:
+        with open(LOG, "a", encoding="utf-8") as log:
             log.write(f"{path}\n")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 def failures(app) -> dict:
     """{page: [what it said, its log]}, as tools/book.py wrote them down."""
     told = Path(app.outdir).with_name("failed.json")
-    return json.loads(told.read_text()) if told.exists() else {}
+    return json.loads(told.read_text(encoding="utf-8")) if told.exists() else {}
 
 
 def tell_the_table(app, env) -> None:

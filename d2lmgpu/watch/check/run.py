@@ -10,7 +10,7 @@ import numpy as np
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check import by_facts, rules, words
 from d2lmgpu.watch.check.evidence import Evidence, distance
-from d2lmgpu.watch.run import Limits, check_devices, check_script, run
+from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_of
 
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
@@ -55,7 +55,7 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
     devices = check_devices(devices)
     if devices < 2:
         raise WatchError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
-    spawns = bool(SPAWNS.search(path.read_text(encoding="utf-8")))
+    spawns = bool(SPAWNS.search(source_of(path)))
     processes = 1 if spawns else devices
 
     def runs(number, options):

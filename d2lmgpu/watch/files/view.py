@@ -100,9 +100,9 @@ def _unshare():
             return ["mnt"]
     user, group = os.geteuid(), os.getegid()
     kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"{user} {user} 1")
-    Path("/proc/self/gid_map").write_text(f"{group} {group} 1")
+    Path("/proc/self/setgroups").write_text("deny", encoding="utf-8")
+    Path("/proc/self/uid_map").write_text(f"{user} {user} 1", encoding="utf-8")
+    Path("/proc/self/gid_map").write_text(f"{group} {group} 1", encoding="utf-8")
     return ["user", "mnt"]
 
 
@@ -171,8 +171,9 @@ def _escaped(path):
 
 def _mount_points():
     """Where something is mounted that may be covered."""
-    lines = Path("/proc/self/mountinfo").read_text().splitlines()
-    points = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4]) for line in lines}
+    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
+    points = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4])
+              for line in mounts.splitlines()}  # fmt: skip
     return {point for point in points if not _is_below(point, AS_IT_IS)}
 
 

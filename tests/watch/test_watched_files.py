@@ -5,8 +5,8 @@ import subprocess
 import sys
 
 import pytest
-from watch.test_files import snapshot
-from watch.without import without
+from deeds import snapshot
+from without import without
 
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check.run import check

@@ -6,12 +6,10 @@ this account and, for root, as an ordinary one.
 
 import ctypes
 import errno
-import hashlib
 import json
 import os
 import shutil
 import socket
-import stat
 import subprocess
 import sys
 import tempfile
@@ -19,8 +17,8 @@ from pathlib import Path
 
 import pytest
 import safetensors.torch  # noqa: F401  (before any fork: what deeds need is imported)
-from watch.deeds import DEEDS, do, made
-from watch.without import without
+from deeds import DEEDS, do, made, snapshot
+from without import without
 
 from d2lmgpu.watch.files import NONE, REFUSED, VIEW, kernel, protection
 from d2lmgpu.watch.files.diverted import divert
@@ -79,20 +77,6 @@ def projects(place, account, deeds):
     for name in deeds:
         made(place / "reader", name)
     give(place / "reader", account)
-
-
-def snapshot(folder):
-    """All that can be seen of the files below a folder, the time of the last reading aside."""
-    seen = {}
-    for path in sorted(folder.rglob("*")):
-        status, content = path.lstat(), None
-        if stat.S_ISREG(status.st_mode):
-            content = hashlib.sha256(path.read_bytes()).hexdigest()
-        elif path.is_symlink():
-            content = os.readlink(path)
-        times = (status.st_mtime_ns, status.st_ctime_ns)
-        seen[str(path.relative_to(folder))] = (oct(status.st_mode), status.st_size, *times, content)
-    return seen
 
 
 def begin(place, account):
