@@ -4,6 +4,7 @@ import ast
 import builtins
 import dis
 import functools
+import inspect
 import io
 import linecache
 import os
@@ -39,9 +40,10 @@ class _Sending(Pickler):
         if isinstance(reduced, tuple):  # it goes by value
             if name := found(self.main, obj):
                 self.names.setdefault(name)
-            for annotation in getattr(obj, "__annotations__", {}).values():
-                if isinstance(annotation, str):
-                    self._add(_evaluated(annotation))
+            if isinstance(obj, (type, types.FunctionType)):
+                for annotation in inspect.get_annotations(obj).values():  # which gives obj none
+                    if isinstance(annotation, str):
+                        self._add(_evaluated(annotation))
             if isinstance(obj, types.FunctionType):
                 file, line = obj.__code__.co_filename, obj.__code__.co_firstlineno
                 if file not in self.files:

@@ -15,7 +15,7 @@ data = np.ones((2, 3))
 
 def train(num_gpus, batch_size, lr):
     from types import SimpleNamespace
-    accuracy = float(net(data).size)
+    accuracy = float(net(data).size) / 2
     return SimpleNamespace(num_samples=int(data.sum()), accuracies=[accuracy], seconds=[1])
 
 outcomes = []

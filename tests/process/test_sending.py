@@ -24,3 +24,15 @@ def test_a_function_keeps_its_file(monkeypatch, newer):
     exec(compile("def train(lr):\n    return 2 * lr", "cell.py", "exec"), given)
     fn, arguments = pickle.loads(pickled(given["train"], {"lr": 3}))
     assert fn(**arguments) == 6 and fn.__code__.co_filename == "cell.py"
+
+
+class Plain:
+    """Without annotations, which Python makes when they are asked for."""
+
+
+def test_what_is_sent_stays_as_it_was():
+    """The lab knows by it that the same function is pressed again."""
+    given = {"__name__": "__main__", "Plain": Plain}
+    exec("class Cell:\n    pass\ndef train():\n    return Cell(), Plain()", given)
+    pickled(given["train"], {})
+    assert "__annotations__" not in vars(given["Cell"]) | vars(Plain)
