@@ -3,6 +3,7 @@
 import os
 import subprocess
 from contextlib import suppress
+from pathlib import Path
 from threading import Thread
 
 import psutil
@@ -10,6 +11,7 @@ import pytest
 import requests
 from running_hub import RunningHub, wait_until
 
+SERVER = Path(__file__).resolve().parents[2] / "hub" / "learner" / "server.py"
 FOUR = ("GPU-a", "GPU-b", "GPU-c", "GPU-d")
 # A clean-up that takes until the test has opened two pipes, if it has made them, and then fails.
 SLOW_AND_BROKEN = """
@@ -120,7 +122,7 @@ def test_what_hides_its_environment_ends_with_its_server(empty_hub, end):
         (server,) = [
             process
             for process in (keeper, *keeper.children())
-            if process.cmdline()[1:3] == ["-m", "jupyterhub.singleuser"]
+            if process.cmdline()[1:2] == [str(SERVER)]
         ]
         server.kill()
         wait_until(lambda: not hub.leases(), 15, "the lease has ended")

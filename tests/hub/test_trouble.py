@@ -65,7 +65,7 @@ def test_a_full_disk(small_home, tmp_path, course, context):
     notes = small_home / "notes.txt"
     notes.write_text("mine\n")
     fill(small_home)
-    with lab_hub(tmp_path) as hub:
+    with lab_hub(tmp_path, HUB_REPOSITORIES=f"{course}#main") as hub:
         page = context.new_page()
         page.goto(launch_link(hub, course))
         log_in(page, hub)
@@ -102,7 +102,7 @@ def test_a_full_disk(small_home, tmp_path, course, context):
 
 
 def test_a_gpu_vanishes(tmp_path, course, context):
-    with lab_hub(tmp_path) as hub:
+    with lab_hub(tmp_path, HUB_REPOSITORIES=f"{course}#main") as hub:
         hub.set_gpus("GPU-a", "GPU-b")
         page = context.new_page()
         page.goto(launch_link(hub, course))
