@@ -20,7 +20,12 @@ from jupyter_cache.cache.db import NbCacheRecord
 from d2lmgpu.data import datasets
 from d2lmgpu.machine.hardware import num_cores
 
-IN_THE_BOOK = {"D2LMGPU_BOOK": "1"}  # labs are pages of HTML, without live widgets
+IN_THE_BOOK = {
+    "D2LMGPU_BOOK": "1",  # labs are pages of HTML, without live widgets
+    # Names that the newest PyTorch has for what the older ones, which the pages run on too, call
+    # otherwise. In a notebook the reader sees these warnings.
+    "PYTHONWARNINGS": "ignore::FutureWarning",
+}
 SETTINGS = ["D2LMGPU_PROFILE", "D2LMGPU_IMAGES", "D2LMGPU_DEVICES", "D2LMGPU_DATA"]
 
 

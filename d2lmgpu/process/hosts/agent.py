@@ -30,6 +30,8 @@ def main(framework):
     theirs, mine = addresses()
     send = frames.Sender(os.fdopen(os.dup(1), "wb", buffering=0))
     os.dup2(2, 1)  # what anything prints here is no message
+    # Hosts may have addresses and no names, of which PyTorch warns once a connection.
+    os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
     child = start_ranks(framework, interface=interface_with(mine))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Slurm's, when the job is cancelled
     try:
