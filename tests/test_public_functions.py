@@ -67,7 +67,7 @@ def no_network():
         yield
 
 
-def no_mirror(urls):
+def no_mirror(urls, size):
     raise download.DownloadError("no network here")
 
 
