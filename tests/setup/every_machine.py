@@ -1,0 +1,153 @@
+"""`make book` and `make test` on machines that lack something: a table, a row a machine.
+
+``python tests/setup/every_machine.py [NAME ...]``, as root on Linux. Each machine is a fresh clone
+with an empty home, in a mount namespace in which what it lacks is hidden. `make setup` is the same
+on all machines, with the package registries; without ``network``, the two commands run after it
+in a network namespace of their own. What the commands print stays in `.cache/machines/NAME/`.
+"""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+LOGS = ROOT / ".cache" / "machines"
+ACCOUNT = "d2lmgpu-reader"
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+BROWSERS = ("chromium*", "google-chrome*", "firefox*")
+LEFT_OUT = re.compile(r"^SKIPPED \[(\d+)\] (?:\S+ )?(.*)|^(set-up: no .*)", re.MULTILINE)
+
+
+@dataclass
+class Machine:
+    """What one machine is like."""
+
+    hidden: tuple[str, ...] = ()  # programs, as patterns of their names
+    mounts: tuple[str, ...] = ()  # commands of root's in the mount namespace
+    before: str = ":"  # a command of the account's before each of its own
+    root: bool = False
+    network: bool = True
+    git: bool = True
+    room: str = ""  # of the disk that the clone is on
+
+
+HIDE_DATA = "mount -t tmpfs tmpfs /usr/share/datasets"
+CONTAINER = (
+    "mount -t tmpfs -o ro tmpfs /sys/fs/cgroup",
+    "mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm",
+)
+NO_NPM = "export npm_config_registry=http://127.0.0.1:9 npm_config_fetch_retries=0"
+
+MACHINES = {
+    "account": Machine(BROWSERS, (HIDE_DATA,)),
+    "odd account": Machine(
+        BROWSERS,
+        (HIDE_DATA, 'mount --bind -o ro "$HOME" "$HOME"'),
+        "umask 077; export LC_ALL=C LANG=C",
+        git=False,
+    ),
+    "offline container": Machine(
+        ("node", "npm", "npx"),
+        (*CONTAINER, "mount -t tmpfs -o ro tmpfs /tmp"),
+        root=True,
+        network=False,
+    ),
+    "one core": Machine(
+        mounts=("mount -t tmpfs -o noexec tmpfs /tmp",), before="taskset -cp 1 $$ >&2", root=True
+    ),
+    "no Chromium": Machine((*BROWSERS, "node", "npm"), (HIDE_DATA,), NO_NPM),
+    "2 GB of disk": Machine(BROWSERS, (HIDE_DATA,), room="2g"),
+    "another Python": Machine(("python3.11",)),
+}
+
+
+def hide(pattern):
+    """Commands that hide the programs of a pattern, wherever ``PATH`` has them."""
+    found = {path.resolve() for folder in PATH.split(":") for path in Path(folder).glob(pattern)}
+    return [f"mount --bind /dev/null {shlex.quote(str(path))}" for path in sorted(found)]
+
+
+def run(machine, name, folder, command, log, alone):
+    """Run one command on the machine: its exit code and its seconds."""
+    lines = [line for pattern in machine.hidden for line in hide(pattern)]
+    lines += [*machine.mounts, *(["ip link set lo up"] if alone else [])]
+    inner = f"{machine.before}; cd {folder}/course && exec {command}"
+    become = [] if machine.root else ["setpriv", "--reuid", ACCOUNT, "--regid", ACCOUNT]
+    become += [] if machine.root else ["--clear-groups"]
+    script = "set -e\n" + "\n".join(lines) + '\nexec "$@"'
+    began = time.monotonic()
+    with open(log, "w") as file:
+        done = subprocess.run(
+            ["unshare", "--mount", *(["--net"] if alone else []), "sh", "-c", script, "sh",
+             *become, "bash", "-c", inner],
+            env=os.environ | {"HOME": f"{folder}/home", "PATH": PATH},
+            stdin=subprocess.DEVNULL,
+            stdout=file,
+            stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    return done.returncode, time.monotonic() - began
+
+
+def prepare(machine, folder):
+    """A clone and a home of the account's own."""
+    folder.chmod(0o755)
+    if machine.room:
+        size = ["-o", f"size={machine.room}"]
+        subprocess.run(["mount", "-t", "tmpfs", *size, "tmpfs", folder], check=True)
+    (folder / "home").mkdir()
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder / "course"], check=True)
+    if not machine.git:
+        shutil.rmtree(folder / "course" / ".git")
+    if not machine.root:
+        subprocess.run(["chown", "-R", f"{ACCOUNT}:{ACCOUNT}", folder], check=True)
+
+
+def row(name, machine, folder):
+    """The commands' ends and what was left out, as they are printed."""
+    logs = LOGS / name.replace(" ", "-")
+    logs.mkdir(parents=True, exist_ok=True)
+    prepare(machine, folder)
+    left_out = []
+    for command in ("make setup", "make book", "make test"):
+        log = logs / command.replace(" ", "-")
+        alone = not machine.network and command != "make setup"
+        code, seconds = run(machine, name, folder, command, log, alone)
+        text = log.read_text(errors="replace")
+        print(f"{name}: {command}: exit code {code}, {seconds:.0f} s", flush=True)
+        for count, why, line in LEFT_OUT.findall(text):
+            left_out.append(f"{count}: {why}" if count else line)
+        if code:
+            print("    " + "\n    ".join(text.splitlines()[-6:]), flush=True)
+            if command == "make setup":
+                break
+    for line in dict.fromkeys(left_out):
+        print(f"    left out: {line}", flush=True)
+    if written := os.listdir(folder / "home"):
+        print(f"    written to the home folder: {written}", flush=True)
+
+
+def main(names):
+    """Print the rows of the machines of these names, of all if there are none."""
+    subprocess.run(["useradd", "--no-create-home", ACCOUNT], check=True)
+    try:
+        for name in names or MACHINES:
+            folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-machine-", dir="/var/tmp"))
+            try:
+                row(name, MACHINES[name], folder)
+            finally:
+                if MACHINES[name].room:
+                    subprocess.run(["umount", folder])
+                shutil.rmtree(folder)
+    finally:
+        subprocess.run(["userdel", ACCOUNT])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
