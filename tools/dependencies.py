@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
+NEVER = {"__pycache__", ".ipynb_checkpoints"}  # made by who reads a folder
+
 NOTING = Path(__file__).with_name("noting")
 LOG = "D2LMGPU_NOTED"
 FILES = r"[\w./-]+\.py\b"  # a script, as a command names it
@@ -35,7 +37,7 @@ def noted(log: Path, root: Path) -> set[str]:
     for path in map(Path, map(os.path.normpath, paths)):
         if path.parent.name == "__pycache__" and path.suffix == ".pyc":
             path = Path(importlib.util.source_from_cache(path))
-        if path.is_relative_to(root) and not {"__pycache__", ".ipynb_checkpoints"} & {*path.parts}:
+        if path.is_relative_to(root) and not NEVER & {*path.parts}:
             found.add(str(path.relative_to(root)))
     return found - {"."}
 
@@ -61,10 +63,13 @@ def digests(paths: Iterable[str], root: Path, since: float = float("inf")) -> di
 def _digest(path, since):
     try:
         if path.is_dir():
-            content = "\n".join(sorted(os.listdir(path))).encode()
+            # The folder's own time changes with what NEVER names.
+            names = sorted({*os.listdir(path)} - NEVER)
+            content = "\n".join(names).encode()
+            changed = any((path / name).lstat().st_ctime > since for name in names)
         else:
             content = path.read_bytes()
-        changed = path.stat().st_mtime > since
+            changed = path.stat().st_mtime > since
     except OSError:
         return "not there"
     return "changed meanwhile" if changed else hashlib.sha256(content).hexdigest()[:16]

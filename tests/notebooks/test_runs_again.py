@@ -133,6 +133,18 @@ def test_what_changed_while_the_chapter_ran_has_changed(course):
     assert noted_then != digests(["records/one.json"], course)
 
 
+def test_what_reading_leaves_in_a_folder_changes_nothing(course):
+    """Python keeps compiled modules in it, Jupyter what was there before."""
+    began = time.time() + 60
+    before = digests(["d2lmgpu/room"], course, began)
+    for name in ("__pycache__", ".ipynb_checkpoints"):
+        (course / "d2lmgpu" / "room" / name).mkdir()
+    os.utime(course / "d2lmgpu" / "room", (began + 1, began + 1))
+    assert digests(["d2lmgpu/room"], course, began) == before
+    began = time.time() - 60  # the modules in it are younger
+    assert digests(["d2lmgpu/room"], course, began) != before
+
+
 def test_the_real_workers_are_named():
     """Of the packages' own processes, those that note nothing: they run without site."""
     chapter = ROOT / "chapters" / "concise" / "pytorch.ipynb"
