@@ -32,9 +32,10 @@ from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.child import Child, end_in_words
 from d2lmgpu.process.settings import TITLES, version_of
 from d2lmgpu.watch import WatchError, ranks
-from d2lmgpu.watch.files import NONE, NOTES, READ_ONLY, REFUSAL
+from d2lmgpu.watch.files import NONE, NOTES, OF_OTHERS, READ_ONLY, REFUSAL
 
 TAIL = 20_000  # bytes of the script's output that are kept
+WHY = {errno.EROFS: READ_ONLY, errno.EOVERFLOW: OF_OTHERS}  # errors that a view alone has
 need = Need(WatchError)
 
 
@@ -76,8 +77,8 @@ class Watched:
         for report in self.reports:
             if report["end"] == "raised":
                 text = report["error"]["text"]
-                refused = f" ({READ_ONLY})" if os.strerror(errno.EROFS) in text else ""
-                return f"The script raised {text}{refused}"
+                why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")
+                return f"The script raised {text}{why}"
             if report["end"] == "exit" and report["code"] not in (0, None):
                 return f"The script ended itself with exit code {report['code']}: {self.last_line}"
         for code in self.codes or ():

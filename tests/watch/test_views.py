@@ -29,7 +29,10 @@ PR_SET_DUMPABLE = 4
 # Modes and times, which Landlock does not hold, where Python's own function does not change them.
 NOT_REFUSED = ["chmod by another program", "touch by another program", "fchmod"]
 ORDINARY = 64_321  # an account without a name
-ACCOUNTS = ["own", "ordinary"] if os.geteuid() == 0 else ["own"]
+GROUP = 64_322  # to which it belongs, too
+# "shared": the ordinary one, below a folder of root's; what it works on is its group's, as on
+# many a cluster.
+ACCOUNTS = ["own", "ordinary", "shared"] if os.geteuid() == 0 else ["own"]
 
 
 def in_a_child(function):
@@ -58,18 +61,23 @@ def account(request):
 @pytest.fixture
 def place(account):
     """A folder for the run, a home, and one for projects; the account's own."""
-    folder = Path(tempfile.mkdtemp(prefix="deeds-"))
+    top = Path(tempfile.mkdtemp(prefix="deeds-"))
+    folder = top / "of" / "root" / "place" if account == "shared" else top
+    folder.mkdir(parents=True, exist_ok=True)
+    if account == "shared":
+        top.chmod(0o755)
     for name in ("run", "home", "reader"):
         (folder / name).mkdir()
     give(folder, account)
     yield folder
-    shutil.rmtree(folder)
+    shutil.rmtree(top)
 
 
 def give(folder, account):
-    if account == "ordinary":
+    group = GROUP if account == "shared" else ORDINARY
+    if account != "own":
         for path in [folder, *folder.rglob("*")]:
-            os.chown(path, ORDINARY, ORDINARY, follow_symlinks=False)
+            os.chown(path, ORDINARY, group, follow_symlinks=False)
 
 
 def projects(place, account, deeds):
@@ -81,8 +89,8 @@ def projects(place, account, deeds):
 
 def begin(place, account):
     """In a child: be the account, at home in ``place``."""
-    if account == "ordinary":
-        os.setgroups([])
+    if account != "own":
+        os.setgroups([GROUP] if account == "shared" else [])
         os.setgid(ORDINARY)
         os.setuid(ORDINARY)
         ctypes.CDLL(None).prctl(PR_SET_DUMPABLE, 1, 0, 0, 0)  # as after an exec: /proc/self is its

@@ -18,6 +18,9 @@ REFUSAL = (  # the words where there is no protection
     "unprotected=True."
 )
 READ_ONLY = "its writes go to a view of your files, and there none can be laid over that folder"
+OF_OTHERS = (
+    "it belongs to another account or group: in a view only some of such files can be changed"
+)
 NOTES = {  # and where there is less than a view
     REFUSED: "What the script wrote by Python's own functions went to a folder that is removed; "
     "Linux refused it all other writes, but not changes of modes and times ({why}).",

@@ -4,7 +4,10 @@ In a mount namespace of its own an overlay lies over each folder: what is writte
 renamed there is so in the view, for the script, what it starts and their compiled code; the files
 below the overlay stay as they are. They are read from where they lie, and one is copied when it is
 changed. A folder over which no overlay can be laid is read-only. An ordinary account gets the mount
-namespace together with a user namespace, in which it stays itself.
+namespace together with a user namespace, in which it stays itself. There the kernel copies nothing
+that belongs to somebody else or to another group, even if the account may change it: around the
+script's folder and the home such folders, and in the script's folder a bounded part of such files,
+are copied before.
 
     FOLDER/view/N/upper    what was changed below the N-th folder that is covered
     FOLDER/view/memory     the same, in memory, of the folder in which FOLDER itself is: an overlay
@@ -21,6 +24,7 @@ import os
 import re
 import shutil
 import signal
+import stat
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -31,6 +35,8 @@ from d2lmgpu.watch.files import kernel
 # reaches through an overlay.
 AS_IT_IS = ("/proc", "/sys", "/dev", "/run")
 SHARED_MEMORY = "/dev/shm"
+LOOKED_AT = 10_000  # files and folders below the script's, for those of others
+COPIED = 100 << 20  # bytes of them that are copied before
 
 
 @dataclass(frozen=True)
@@ -108,6 +114,7 @@ def _unshare():
 
 def _cover_all(folder, work, as_user):
     """Make all read-only but overlays; one must lie over ``work``."""
+    theirs = _of_others(work, os.path.realpath(os.path.expanduser("~"))) if as_user else {}
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     mounted = _mount_points()
     kernel.read_only("/", below=True)
@@ -131,7 +138,7 @@ def _cover_all(folder, work, as_user):
     for number, covered in enumerate([*_to_cover("/", mounted)]):
         around = _is_below(folder, [covered])
         places = [memory] if around else [changes, memory]
-        error = _lay(covered, [f"{place}/{number}" for place in places], as_user)
+        error = _lay(covered, [f"{place}/{number}" for place in places], as_user, theirs)
         if around:
             kernel.mount(own, folder, flags=kernel.MS_BIND)
         if _is_below(work, [covered]):
@@ -140,10 +147,68 @@ def _cover_all(folder, work, as_user):
         raise reason
 
 
-def _lay(covered, places, as_user):
+def _of_others(work, home):
+    """``{path: mode}`` of what is to be copied before, see above; outer folders first.
+
+    The mode is that of a copy of the account's own, which may do to it what it may do here.
+    """
+    own = os.geteuid(), os.getegid()
+    found, around, looked, size = set(), {work, home}, 0, 0
+    folders = [(work, False)]  # and whether they are the account's own
+    for folder, folder_own in folders:  # breadth first: it grows
+        with contextlib.suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                looked += 1
+                status = entry.stat(follow_symlinks=False)
+                is_own, taken = (status.st_uid, status.st_gid) == own, status.st_size
+                if stat.S_ISDIR(status.st_mode):
+                    folders.append((entry.path, is_own))
+                    taken = 0
+                if is_own and not folder_own:
+                    around.add(folder)
+                elif not is_own and size + taken <= COPIED and os.access(entry.path, os.W_OK):
+                    size += taken
+                    found.add(entry.path)
+                    around.add(folder)
+        if looked > LOOKED_AT:
+            break
+    for path in around:
+        found.update([path, *map(str, Path(path).parents)])
+    return {path: _own_mode(path) for path in sorted(found) if os.path.exists(path)}
+
+
+def _own_mode(path):
+    may = [os.access(path, how) for how in (os.R_OK, os.W_OK, os.X_OK)]
+    rest = stat.S_IMODE(os.lstat(path).st_mode) & ~stat.S_IRWXU
+    return rest | may[0] * stat.S_IRUSR | may[1] * stat.S_IWUSR | may[2] * stat.S_IXUSR
+
+
+def _copy(paths, covered, upper):
+    """Copy what of ``paths`` {path: mode} lies below ``covered``; of a folder not its content."""
+    made = []
+    for path, mode in paths.items():
+        if path == covered or not _is_below(path, [covered]):
+            continue
+        to = os.path.join(upper, os.path.relpath(path, covered))
+        try:
+            if os.path.islink(path):
+                os.symlink(os.readlink(path), to)
+                continue
+            os.mkdir(to) if os.path.isdir(path) else shutil.copyfile(path, to)
+            made.append((path, to, mode))
+        except OSError:  # it cannot be read, or the disk is full
+            with contextlib.suppress(OSError):
+                os.unlink(to)
+    for path, to, mode in reversed(made):  # a folder when it is filled
+        status = os.stat(path)
+        os.utime(to, ns=(status.st_atime_ns, status.st_mtime_ns))
+        os.chmod(to, mode)
+
+
+def _lay(covered, places, as_user, theirs):
     """Lay an overlay over a folder; its changes lie in the first of ``places`` that can hold them.
 
-    Returns the error if none can.
+    What of ``theirs`` lies below it is copied there before. Returns the error if none can.
     """
     options = ["userxattr"] if as_user else ["redirect_dir=on"]  # the latter: rename of folders
     for place in places:
@@ -154,6 +219,7 @@ def _lay(covered, places, as_user):
         if not as_user:
             status = os.stat(covered)
             os.chown(upper, status.st_uid, status.st_gid)
+        _copy(theirs, covered, upper)
         layers = [f"lowerdir={_escaped(covered)}", f"upperdir={upper}", f"workdir={work}"]
         try:
             kernel.mount("overlay", covered, "overlay", options=",".join([*layers, *options]))
