@@ -77,7 +77,7 @@ def _in_words(code, error, returned):
         what = (
             f"waited for its peers at {error['waited']}\n{have} {' and '.join(returned)} had "
             "returned by then, after fewer steps, or fewer calls that all workers must make "
-            "(all_reduce, barrier and their like)."
+            "(all_reduce, barrier and their like), or calls with smaller tensors."
         )
     return f"{what}\n\n{error['traceback']}".rstrip()
 

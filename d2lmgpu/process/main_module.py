@@ -8,6 +8,7 @@ there by its name, and its source is where ``inspect`` and tracebacks look. What
 sent back by name, so that the caller gets instances of its own classes.
 """
 
+import copyreg
 import dataclasses
 import enum
 import functools
@@ -87,8 +88,10 @@ def _make_dispatching(function, registry):
 
 def _class(kind, make, arguments, state=None, *rest):
     """As cloudpickle has it, with its whole name and its slots; its base classes hear nothing."""
-    if not isinstance(state, tuple) or issubclass(kind, enum.Enum):
+    if not isinstance(state, tuple):
         return make, arguments, state, *rest
+    if issubclass(kind, enum.Enum):
+        return _enum(kind, make, arguments, state, *rest)
     (*_, given, _, _), (attributes, _) = arguments, state
     given["__qualname__"] = kind.__qualname__
     for base in kind.__bases__:  # what a base class has as well, and later perhaps no more
@@ -106,6 +109,58 @@ def _class(kind, make, arguments, state=None, *rest):
     if not told:
         return make, arguments, state, *rest
     return _unheard, (told, make, *arguments), state, *rest
+
+
+def _enum(kind, make, arguments, state, *rest):
+    """As cloudpickle has it, with aliases, and each member as its own ``__new__`` has made it."""
+    members, (attributes, _) = kind.__members__, state
+    if not members:
+        return make, arguments, state, *rest
+    *rest, set_state = rest
+    made = {"__new__": _same_member, "__init__": _made_already}
+    made |= {name: _Member(_of_its_type(one), one.value) for name, one in members.items()}
+    own = {name: vars(one).copy() for name, one in members.items()}
+    for name in members:
+        attributes.pop(name, None)
+        for given in OF_EACH_MEMBER & own[name].keys():
+            del own[name][given]
+    arguments = *arguments[:3], made, *arguments[4:]
+    return make, arguments, (set_state, state, own), *rest, _set_enum
+
+
+@dataclasses.dataclass
+class _Member:
+    """Of a member of an enumeration: what its type is made of, and its value."""
+
+    arguments: tuple
+    value: object
+
+
+def _of_its_type(member):
+    """The arguments by which a member's data type, as ``int`` or ``str``, makes it again."""
+    make, arguments, *_ = object.__reduce_ex__(member, 2)
+    return arguments[1:] if make is copyreg.__newobj__ else arguments
+
+
+def _same_member(kind, given):
+    (member,) = given if isinstance(given, tuple) else (given,)  # which a kind of tuples has it in
+    new = kind._member_type_.__new__(kind, *member.arguments)
+    new._value_ = member.value
+    return new
+
+
+def _made_already(*_):
+    """In place of the ``__init__`` of members, which then get what it gave them."""
+
+
+def _set_enum(kind, state):
+    set_state, attributes, own = state
+    for name in ("__init__", "__new_member__"):
+        if vars(kind).get(name) in (_made_already, _same_member):
+            delattr(kind, name)
+    set_state(kind, attributes)
+    for name, given in own.items():
+        vars(kind[name]).update(given)
 
 
 def _unheard(bases, make, *arguments):
@@ -149,6 +204,7 @@ BY_NAME = {
 }
 
 
+OF_EACH_MEMBER = {"_value_", "_name_", "__objclass__", "_sort_order_", "_inverted_"}
 OF_EACH_CLASS = {"__module__", "__dict__", "__weakref__", "__slots__", "__doc__", "_abc_impl"}
 _TABLE = ChainMap(
     {
@@ -214,6 +270,14 @@ def get_ipython():
     raise NameError(
         "get_ipython: lines with ! or % are a notebook's own, and this process has no notebook. "
         "Use Python instead: for a command, subprocess.run(..., check=True)."
+    )
+
+
+def nobody_to_ask(prompt=""):
+    """In place of ``input``. Raises EOFError, as wherever nothing can be read."""
+    raise EOFError(
+        "input: this process has nobody to ask. Ask in a cell, and give the function the answer "
+        "as an argument."
     )
 
 

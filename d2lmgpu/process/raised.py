@@ -9,6 +9,7 @@ from d2lmgpu.process.output import cut
 
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
 # gloo's, NCCL's and the store's words for a process that is not there any more.
+TWICE = "trying to initialize the default process group twice"  # PyTorch's
 PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|process)")
 
 
@@ -25,6 +26,8 @@ def told(error, above):
             frames = frames.tb_next
         frames = frames or error.__traceback__
         line = "".join(traceback.format_exception_only(type(error), error)).strip()
+        if TWICE in line:
+            line += " The workers of launch have one already: leave this call out."
         waited = None
         if isinstance(error, RuntimeError) and PEER_LOST.search(line):
             waited = _place(frames)

@@ -18,7 +18,12 @@ ANY_NAME = {MAIN, "globals"}  # code with one of these may look up any name that
 # What has a reader's function in it.
 HOLDERS = (functools.partial, types.MethodType, type(functools.lru_cache(len)))
 # What IPython has put among a notebook's names -> what it is elsewhere.
-INSTEAD = {"get_ipython": main_module.get_ipython, "exit": sys.exit, "quit": sys.exit}
+INSTEAD = {
+    "get_ipython": main_module.get_ipython,
+    "input": main_module.nobody_to_ask,
+    "exit": sys.exit,
+    "quit": sys.exit,
+}
 
 
 class _Sending(Pickler):
@@ -204,6 +209,9 @@ def _parts(words, name, value):
     elif isinstance(value, (list, tuple, set, frozenset)):
         yield from ((words, f"{name}[{i}]", part) for i, part in enumerate(value))
     elif isinstance(value, HOLDERS) or not _is_of_a_library(value):
+        if isinstance(value, functools.partial):
+            for holder in ("args", "keywords"):
+                yield from _parts(words, f"{name}.{holder}", getattr(value, holder))
         functions = [] if isinstance(value, type) else functions_of(value)
         for function in functions:
             if not _is_of_a_library(function):

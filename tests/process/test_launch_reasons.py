@@ -154,13 +154,44 @@ def leaves_the_group(rank):
 
 
 @pytest.mark.parametrize(
-    "worker, rank", [(returns_early, 0), (has_fewer_batches, 1), (leaves_the_group, 0)]
+    "worker, rank",
+    [(returns_early, 0), (has_fewer_batches, 1), (leaves_the_group, 0)],
 )
 def test_a_peer_that_had_returned_is_named_with_the_line_that_waited(traces, worker, rank):
     first, second, *_ = failure(lambda: worker(rank)).splitlines()
     assert first.startswith(f"Worker {1 - rank} of 2 waited for its peers at line ")
     assert first.endswith("# waits") and __file__ in first
     assert second.startswith(f"Worker {rank} had returned by then")
+    assert second.endswith("or calls with smaller tensors.")
+    traces.assert_none()
+
+
+def begins_again():
+    from torch import distributed as dist
+
+    dist.init_process_group("gloo")
+
+
+def begins_again_by_its_environment():
+    import os
+
+    from torch import distributed as dist
+
+    os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "1"}
+    dist.init_process_group(init_method="env://")
+
+
+def begins_again_in_another_function():
+    begins_again()
+
+
+@pytest.mark.parametrize(
+    "worker", [begins_again, begins_again_by_its_environment, begins_again_in_another_function]
+)
+def test_a_function_that_brings_its_workers_together_again(traces, worker):
+    said = failure(worker)
+    assert "launch have one already: leave this call out.\n" in said
+    assert f"in {worker.__name__}" in said
     traces.assert_none()
 
 

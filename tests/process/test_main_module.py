@@ -36,6 +36,54 @@ class Batch:
 class Color(enum.Enum):
     RED = 1
 
+class Planet(enum.Enum):
+    EARTH = 6, 3
+    MARS = 4, 2
+    HOME = EARTH
+    def __init__(self, mass, radius):
+        self.mass, self.radius, self.scaled = mass, radius, lambda: self.mass * scale
+    @property
+    def gravity(self):
+        return self.mass / self.radius**2
+
+class Level(int, enum.Enum):
+    def __new__(cls, number, text):
+        self = int.__new__(cls, number)
+        self._value_ = text
+        return self
+    LOW = 1, "low"
+    HIGH = 9, "high"
+
+class Numbered(enum.Enum):
+    def __new__(cls, *_):
+        self = object.__new__(cls)
+        self._value_ = len(cls.__members__) + 1
+        return self
+
+class Step(Numbered):
+    FORWARD = "f", "x"
+    BACKWARD = "b"
+    def __init__(self, letter, *_):
+        self.letter = letter
+
+class Two:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+class Pair(Two, enum.Enum):
+    ONE = 1, 2
+
+class Row(tuple, enum.Enum):
+    SHORT = 1,
+    LONG = 2, 3
+
+class May(enum.Flag):
+    READ = 1
+    WRITE = 2
+    BOTH = 3
+
+Planet.EARTH.next, Planet.MARS.next = Planet.MARS, Planet.EARTH
+
 class Point(typing.NamedTuple):
     x: int
 
@@ -188,6 +236,23 @@ SAME = {
         "return (compiled(torch.ones(1)).item(), torch.jit.script(total)([1, 2]), "
         "torch.jit.script(Net())(torch.ones(1, 2)).shape)",
         "out == (2, 3, (1, 1))",
+    ),
+    "members of enumerations": (
+        "earth = Planet.EARTH\n"
+        "return (earth.gravity, earth.scaled(), earth.next.next is earth, Planet((4, 2)).radius, "
+        "Planet['HOME'] is earth, Level('low') + 1, Level.HIGH > 8, Step.BACKWARD.value, "
+        "Step(1).letter, Pair.ONE.b, Row.SHORT + Row.LONG, May['BOTH'], list(May.__members__), "
+        "[one in vars(Planet) for one in ('__new_member__', '__init__')])",
+        "out == (6 / 9, 18, True, 2, True, 2, True, 2, 'f', 2, (1, 2, 3), May.BOTH, "
+        "['READ', 'WRITE', 'BOTH'], [False, True])",
+    ),
+    "members of enumerations for others": (
+        "out = [None] * 2\n"
+        "mine = Planet.MARS, Level.LOW, Step.FORWARD, Row.LONG, May.BOTH\n"
+        "dist.all_gather_object(out, mine)\n"
+        "return out[1], all(one is other for one, other in zip(out[1], mine))",
+        "out[1] and all(one is other for one, other in "
+        "zip(out[0], (Planet.MARS, Level.LOW, Step.FORWARD, Row.LONG, May.BOTH)))",
     ),
     "dataclasses": (
         "@dataclasses.dataclass\n"
@@ -342,6 +407,10 @@ def test_a_loader_whose_worker_fails_is_an_error_with_its_cause(kernel, failed, 
         ("@functools.cache\ndef g(): lock\ndef f(): g()", "'lock', which g uses,"),
         ("@torch.compile\ndef g(x): pass\ndef f(): g(1)", "'g', which f uses,"),
         ("numbers = (i for i in [1])\ndef f(): next(numbers)", "'numbers', which f uses,"),
+        ("def g(*_): pass\nf = functools.partial(g, 1, lock)", "'f.args[1]'"),
+        ("g = functools.partial(print, lock)\ndef f(): g()", "'g.args[0]', which f uses,"),
+        ("g = functools.partial(print, end=[lock])\ndef f(): g()",
+         "\"g.keywords['end'][0]\", which f uses,"),
     ],
 )
 def test_what_cannot_be_sent_is_named_by_the_readers_word(kernel, cell, word):
@@ -453,6 +522,19 @@ def test_only_what_is_used_travels_and_only_once(kernel):
 def test_a_line_of_the_notebook_itself_is_refused_in_words(kernel, line):
     error = kernel.error(f"def f():\n    {line}\nlaunch(f, num_processes=1)")
     assert "NameError: get_ipython: lines with ! or %" in error and "subprocess.run" in error
+
+
+@pytest.mark.parametrize("line", ["input()", "x = int(input('a number? '))", "print(input)"])
+def test_nobody_is_asked_by_a_worker(kernel, line):
+    kernel.run(f"""
+def f():
+    try:
+        {line}
+    except EOFError as error:
+        return str(error)
+""")
+    shown = kernel.run("print(launch(f, num_processes=1)[0])")
+    assert "print(" in line or shown.startswith("input: this process has nobody to ask.")
 
 
 def test_names_of_ipython_mean_what_they_do_elsewhere(kernel):
