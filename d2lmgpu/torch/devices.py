@@ -1,6 +1,7 @@
 """Devices of PyTorch: which there are, how work runs on all of them, what they are given."""
 
-from functools import cache, partial
+from functools import partial
+from weakref import WeakSet
 
 import torch
 from torch import nn
@@ -11,6 +12,7 @@ from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
 from d2lmgpu.process import lanes
 
+_told = WeakSet()  # the networks in DataParallel of which it was said that they use fewer devices
 _threads = _parallel.DeviceThreads(lambda: torch.set_num_threads(1), lambda: num_gpus())
 
 
@@ -37,24 +39,19 @@ class _TorchRules(Rules):
     def evaluate_accuracy_gpu(self, net, data_iter, device=None):
         number, gpus = _devices.available(num_gpus())[1], num_gpus()
         one_of_many = number > 1 and not _devices.own_gpus(number, gpus)
-        if isinstance(net, nn.DataParallel) and one_of_many:
-            _tell_what_data_parallel_uses(number, gpus)
+        if isinstance(net, nn.DataParallel) and one_of_many and net not in _told:
+            _told.add(net)
+            used = f"{gpus} GPU{'s' * (gpus > 1)}" if gpus else "one device"
+            print(
+                f"nn.DataParallel divides a batch among GPUs alone: here {used} of {number} did "
+                "its work, whatever its device_ids. All of them work with launch and "
+                "DistributedDataParallel, or with parallel and a replica for each device."
+            )
 
     def evaluate_accuracy_gpus(self, net, data_iter):
         right = isinstance(net, nn.Module) and any(True for _ in net.parameters())
         need(right, "net", net, "a Module with parameters, or use evaluate_accuracy_gpu")
         self.evaluate_accuracy_gpu(net, data_iter)
-
-
-@cache
-def _tell_what_data_parallel_uses(number, gpus):
-    """Say once that a network in ``nn.DataParallel`` does not use all ``number`` devices."""
-    used = f"{gpus} GPU{'s' * (gpus > 1)}" if gpus else "one device"
-    print(
-        f"nn.DataParallel divides a batch among GPUs alone: here {used} did the work of {number} "
-        "devices. All of them work with launch and DistributedDataParallel, or with parallel and a "
-        "replica for each device."
-    )
 
 
 checked = _TorchRules().checked

@@ -8,20 +8,17 @@ import pytest
 import torch
 from torch import nn
 
-from d2lmgpu.torch.devices import _tell_what_data_parallel_uses
-
 ONE_BATCH = [(torch.zeros(4, 1, 28, 28), torch.zeros(4, dtype=torch.int64))]
 
 
 @pytest.fixture
 def wrapped():
-    """A network in DataParallel; what its use says once was not said yet."""
-    _tell_what_data_parallel_uses.cache_clear()
+    """A network in DataParallel."""
     return nn.DataParallel(nn.Sequential(nn.Flatten(), nn.Linear(784, 10)))
 
 
 @pytest.mark.parametrize("evaluate", ["evaluate_accuracy_gpu", "evaluate_accuracy_gpus"])
-def test_data_parallel_on_cpu_devices_says_once_that_one_did_the_work(
+def test_data_parallel_on_cpu_devices_says_of_each_network_that_one_device_works(
     d2l, monkeypatch, capsys, wrapped, evaluate
 ):
     alone = d2l.evaluate_accuracy_gpu(wrapped.module, ONE_BATCH)
@@ -30,8 +27,12 @@ def test_data_parallel_on_cpu_devices_says_once_that_one_did_the_work(
         monkeypatch.setenv("D2LMGPU_DEVICES", choice)
         assert getattr(d2l, evaluate)(wrapped, ONE_BATCH) == alone
     (line,) = capsys.readouterr().out.splitlines()
-    assert "one device did the work of 3 devices" in line
+    assert "here one device of 3 did its work, whatever its device_ids" in line
     assert "launch and DistributedDataParallel" in line and "parallel and a replica" in line
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
+    another = nn.DataParallel(wrapped.module, device_ids=d2l.devices(2))
+    getattr(d2l, evaluate)(another, ONE_BATCH)
+    assert capsys.readouterr().out.count("one device of 2 did its work") == 1
 
 
 def test_only_devices_in_use_are_waited_for(d2l, monkeypatch):
@@ -52,7 +53,7 @@ def test_data_parallel_on_a_shared_gpu_is_not_told_as_two(
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     gpu_stand_in.put_in("torch", 1, monkeypatch.setattr)
     assert 0 <= d2l.evaluate_accuracy_gpu(wrapped, ONE_BATCH) <= 1
-    assert "here 1 GPU did the work of 2 devices" in capsys.readouterr().out
+    assert "here 1 GPU of 2 did its work" in capsys.readouterr().out
     gpu_stand_in.put_in("torch", 2, monkeypatch.setattr)
     monkeypatch.setenv("D2LMGPU_DEVICES", "gpu:2")
     assert 0 <= d2l.evaluate_accuracy_gpu(wrapped, ONE_BATCH) <= 1

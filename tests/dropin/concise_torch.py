@@ -29,8 +29,7 @@ def train(num_gpus, batch_size, lr):
     train_iter, test_iter = d2l.load_data_fashion_mnist(batch_size)
     devices = [d2l.try_gpu(i) for i in range(num_gpus)]
     net.apply(init_weights)
-    if num_gpus > 1:
-        net = nn.DataParallel(net, device_ids=devices)
+    net = nn.DataParallel(net, device_ids=devices)
     trainer = torch.optim.SGD(net.parameters(), lr)
     loss = nn.CrossEntropyLoss()
     timer, num_epochs = d2l.Timer(), 2
