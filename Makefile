@@ -58,7 +58,7 @@ FRAMEWORKS := test-torch test-mxnet
 LONGEST := $(foreach name,failures slurm_jobs other_ranks,tests/cluster/test_$(name).py)
 
 # What takes hours, in this order.
-SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted)
+SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup book serve lab lab-app hub run test all-tests test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
@@ -186,6 +186,9 @@ soak-pages: book  # every page in every mode
 
 soak-hosted: setup  # every page on each Python, without a checkout
 	TORCH_INDEX='$(TORCH_INDEX)' $(PYTHON) -m pytest -q -s tests/hosted/all_chapters.py
+
+soak-machines: setup  # both commands on machines that lack something, as root on Linux
+	$(PYTHON) tests/setup/every_machine.py
 
 mutants: setup  ## one mistake at a time in the code of each page: does the page notice?
 	@$(PYTHON) tests/notebooks/mutants.py

@@ -72,16 +72,10 @@ def test_one_that_takes_too_long_is_ended_with_all_that_it_started(made, tmp_pat
 # In `make test` a sample of the kinds; `class_of_sixty.py` has them all.
 SAMPLE = [
     "in-new-cells-below",
-    "with-a-helper-at-the-end",
-    "in-the-cell-that-checks",
     "changes-the-folder",
     "cells-without-metadata",
     "a-kernel-of-conda",
-    "has-no-end",
     "fits-the-visible-cases-only",
-    "ends-its-kernel",
-    "a-script",
-    "with-a-module-beside",
 ]
 
 
