@@ -26,10 +26,9 @@ class Link:
         need.positive("bandwidth", self.bandwidth)
 
 
-# Seconds that NCCL itself assumes for each step of a ring: NVIDIA/nccl, src/graph/tuning.cc at
-# 01afd20, line 63, protocol Simple, which it takes for long messages. For short ones it takes LL
-# (NVLink 0.47, PCIe 1.0, network 2.7 µs, at a quarter of the bandwidth) or LL128 (1.9, 2.5, 4.0);
-# and each call costs 8.4 µs more (line 56). This model has neither.
+# Seconds for each step of a ring, see `_LATENCIES`. For short messages NCCL takes other protocols,
+# LL (NVLink 0.47, PCIe 1.0, network 2.7 µs, at a quarter of the bandwidth) or LL128 (1.9, 2.5,
+# 4.0); and each call costs 8.4 µs more (line 56). This model has neither.
 NVLINK, PCIE, NET = 3.4e-6, 5.7e-6, 9.6e-6
 GBIT = 1e9 / 8
 
@@ -155,6 +154,13 @@ def _sheet(fields, what) -> Source:
     return Source(fields, "data sheet", _PEAK if "flops" in fields else _LINKS, what)
 
 
+_LATENCIES = Source(
+    "latencies",
+    "assumed",
+    "seconds that NCCL itself assumes for each step of a ring, in its protocol for long messages",
+    "NVIDIA/nccl, src/graph/tuning.cc at 01afd20, line 63, Simple: NVLink 3.4, PCIe 5.7, network "
+    "9.6 µs",
+)
 _PCIE3 = _sheet("link", "PCI-SIG, PCI Express 3.0: 16 lanes at 8 GT/s, 128b/130b")
 _NVLINK4 = Source(
     "link",
@@ -332,4 +338,6 @@ _PRESETS = [
     ),
 ]
 
-PRESETS = {machine.name: machine for machine in _PRESETS}
+PRESETS = {
+    machine.name: replace(machine, sources=(*machine.sources, _LATENCIES)) for machine in _PRESETS
+}

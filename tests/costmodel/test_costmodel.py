@@ -198,7 +198,7 @@ def test_a_tiny_model_is_best_on_one_gpu():
     assert best_num_gpus(Work(1 * MB, 1e-7), PRESETS["V100 PCIe"], 256, at_most=8) == 1
 
 
-NUMBERS = {"link", "network", "flops", "matrix_flops"}
+NUMBERS = {"link", "network", "latencies", "flops", "matrix_flops"}
 
 
 @pytest.mark.parametrize("name", PRESETS)

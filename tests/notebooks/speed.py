@@ -4,7 +4,9 @@ A sentence with one of `WORDS` is tied if
 
 - its paragraph cites something, or links to another site;
 - or one of the two code cells before or after it, in the same section, is a check: it asserts an
-  order or a closeness of `QUANTITIES`, or prints numbers of them that every test compares;
+  order or a closeness of `QUANTITIES`, or prints numbers of them that every test compares. What is
+  said to be faster or slower (`FASTER`) needs a check of `TIMES`: one of bytes or of a loss will
+  not do;
 - or its paragraph has a marker in the source, which no page shows:
   ``<!-- checked: Title of a section -->`` where that section of the page, or of the page before a
   ``#``, has such a check; or a record, ``records/name.json``; or a test, ``tests/file.py::name``.
@@ -29,10 +31,15 @@ TIED = re.compile(r"\{cite\}|\]\(https?://")
 MARKER = re.compile(r"<!-- checked: (.+?) -->")
 NO_PROSE = re.compile(r"<!--.*?-->|\$\$.*?\$\$|`[^`]*`|\]\([^)]*\)|<[^>]*>", re.DOTALL)
 FENCE = re.compile(r"^(```|~~~|:::).*?^\1\s*$", re.DOTALL | re.MULTILINE)
+FASTER = re.compile(r"\b(?:faster|slower|as (?:fast|slow|long))\b", re.IGNORECASE)
+TIMES = re.compile(
+    r"second|\btimes?\b|_times?\b|timed|timer|speed|\bms\b|µs|\brates?\b|_rate|faster|slow|late|"
+    r"wait|ahead|queued|throughput|efficien|exchange|exposed|modelled|measured|taken",
+    re.IGNORECASE,
+)
 QUANTITIES = re.compile(
-    r"second|time|speed|\bms\b|µs|rate|faster|slow|late|wait|ahead|throughput|efficien|step|bytes|"
-    r"byte|sent|\bMB\b|\bGB\b|exchange|error|epoch|round|loss|modelled|measured|taken|share|"
-    r"wast",
+    TIMES.pattern + r"|rate|time|step|bytes|byte|sent|\bMB\b|\bGB\b|error|epoch|num_rounds|"
+    r"\brounds\b|loss|share|wast",
     re.IGNORECASE,
 )
 CLOSE = {"isclose", "allclose", "approx", "array_equal"}
@@ -80,16 +87,15 @@ def claims(paragraph) -> list[str]:
     return [s for s in sentences if WORDS.search(s) and not s.endswith("?")]
 
 
-def is_check(cell) -> bool:
-    """Whether a code cell asserts or prints, checked, how much of `QUANTITIES` there is."""
+def is_check(cell, of=QUANTITIES) -> bool:
+    """Whether a code cell asserts or prints, checked, how much there is ``of`` something."""
     if "nbval-check-output" in tags(cell):
         printed = "".join(str(output.get("text", "")) for output in cell.outputs)
-        if re.search(r"\d", printed) and QUANTITIES.search(printed):
+        if re.search(r"\d", printed) and of.search(printed):
             return True
     asserted = [node for node in ast.walk(tree(cell)) if isinstance(node, ast.Assert)]
     return any(
-        QUANTITIES.search(ast.unparse(one)) and any(map(_orders, ast.walk(one.test)))
-        for one in asserted
+        of.search(ast.unparse(one)) and any(map(_orders, ast.walk(one.test))) for one in asserted
     )
 
 
@@ -107,13 +113,14 @@ def untied(path) -> list[str]:
     sections = sections_of(path)
     for section in sections:
         for i, part in enumerate(section.parts):
-            if not isinstance(part, str) or TIED.search(part) or not claims(part):
+            if not isinstance(part, str) or TIED.search(part) or MARKER.search(part):
                 continue
             before = [x for x in section.parts[:i] if not isinstance(x, str)][-NEAR:]
             after = [x for x in section.parts[i:] if not isinstance(x, str)][:NEAR]
-            marked = MARKER.findall(part)
-            if not any(map(is_check, before + after)) and not marked:
-                left += claims(part)
+            for claim in claims(part):
+                of = TIMES if FASTER.search(claim) else QUANTITIES
+                if not any(is_check(cell, of) for cell in before + after):
+                    left.append(claim)
     return left
 
 

@@ -115,11 +115,29 @@ def test_a_check_in_the_same_section_ties(page, cell):
         ("assert torch.allclose(ours, theirs)", IGNORED, None),
         ("assert seconds", IGNORED, None),
         ("print(parameters)", CHECKED, "True\n"),
+        ("assert bytes_sent < 2 * num_bytes", IGNORED, None),
+        ("assert losses[1] < losses[0] and round(accuracy) < 1", IGNORED, None),
+        ("print(loss)", CHECKED, "a loss of 0.5\n"),
     ],
-    ids=["a closeness of something else", "no order", "a checked output without a number"],
+    ids=[
+        "a closeness of something else",
+        "no order",
+        "a checked output without a number",
+        "an order of bytes",
+        "an order of losses",
+        "a checked loss",
+    ],
 )
 def test_a_check_of_something_else_does_not_tie(page, cell):
     assert speed.untied(page("# T", SAID, cell)) == [SAID]
+
+
+def test_what_is_said_of_bytes_is_tied_to_bytes(page):
+    said = "A ring sends 1.5 times the bytes of the gradient."
+    assert (
+        speed.untied(page("# T", said, ("assert bytes_sent < 2 * num_bytes", IGNORED, None))) == []
+    )
+    assert speed.untied(page("# T", said, ("assert round(accuracy) < 1", IGNORED, None))) == [said]
 
 
 @pytest.mark.parametrize(
