@@ -13,7 +13,8 @@ YOUR_FILES = (
     "them, which is removed; large files are read where they lie. Not held: what is sent over a "
     "network or by a socket in /run; a script that runs as root and wants to get out. Without a "
     "view (Linux 5.12, namespaces) Linux refuses what Python's functions do not divert, but for "
-    "modes and times (Landlock, Linux 5.13); without that nothing runs, unless --unprotected."
+    "modes, times and /dev/shm (Landlock, Linux 5.13); without that nothing runs, unless "
+    "--unprotected."
 )
 
 

@@ -6,7 +6,6 @@ Unix account; ``OneAccountGpuSpawner`` runs all under the hub's, for a hub on lo
 
 import asyncio
 import os
-import shutil
 import signal
 from contextlib import suppress
 from html import escape
@@ -19,6 +18,8 @@ from jupyterhub.spawner import LocalProcessSpawner, SimpleLocalProcessSpawner
 from jupyterhub.utils import maybe_future
 from settings import Settings
 from traitlets import Any, Instance, Unicode
+
+from d2lmgpu.process.supervisor import remove
 
 SLOTS = gpu_slots.GpuSlots()  # one table for the hub's one process
 LINES = 3  # of the last words of a server that did not start
@@ -174,7 +175,7 @@ class GpuLease(LocalProcessSpawner):
         finally:
             SLOTS.free(self._log_name)
             self.gpus = ()
-        await asyncio.to_thread(shutil.rmtree, runtime, ignore_errors=True)
+        await asyncio.to_thread(remove, runtime)
 
 
 class OneAccountGpuSpawner(GpuLease, SimpleLocalProcessSpawner):

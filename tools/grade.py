@@ -23,12 +23,14 @@ import sys
 import tempfile
 import zipfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import course_grading
 from confined import MEMORY, Confinement, NotConfined
 from submissions import SIZE, Submission, content, submissions
+
+from d2lmgpu.process.supervisor import remove
 
 AT_A_TIME = 2
 CELL_SECONDS = 60
@@ -88,8 +90,9 @@ class Grader:
 
     def grade(self, submission, slot, log):
         """``({question: points}, remark)``. Raises NotGraded with the reason for none."""
-        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
-            folder = Path(name)
+        with ExitStack() as over:
+            folder = Path(tempfile.mkdtemp())
+            over.callback(remove, folder)
             for part in ("submission", "results", "home"):
                 (folder / part).mkdir()
             source = self.unpack(folder)

@@ -24,7 +24,6 @@ import ctypes
 import json
 import os
 import select
-import shutil
 import signal
 import subprocess
 import sys
@@ -182,14 +181,62 @@ def leave(folder):
 
 
 def remove(folder):
-    """Remove a folder and all in it, also what its owner had closed to itself."""
-    shutil.rmtree(folder, ignore_errors=True)
-    for where, folders, _ in os.walk(folder):
-        for name in folders:
-            path = os.path.join(where, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    shutil.rmtree(folder, ignore_errors=True)
+    """Remove a folder and all in it, as far as it can be: also what its owner had closed to itself.
+
+    What lies deep is moved up first: so nothing is too deep for Python's calls, for the length of
+    a path or for the number of open files. Links are not followed.
+    """
+    with contextlib.suppress(OSError):
+        top = _opened(folder)
+        try:
+            _empty(top)
+        finally:
+            os.close(top)
+        os.rmdir(folder)
+
+
+def _empty(top):
+    """Remove all that is in the folder with the file descriptor ``top``."""
+    mark, moved, left = os.urandom(8).hex(), 0, _without_files(top)
+    while left:
+        with contextlib.suppress(OSError):
+            place = _opened(name := left.pop(), top)
+            try:
+                for inner in _without_files(place):
+                    with contextlib.suppress(OSError):
+                        os.close(_opened(inner, place))  # a closed one cannot be moved
+                        os.rename(inner, f"{mark}-{moved}", src_dir_fd=place, dst_dir_fd=top)
+                        left.append(f"{mark}-{moved}")
+                        moved += 1
+            finally:
+                os.close(place)
+            os.rmdir(name, dir_fd=top)
+
+
+def _without_files(place):
+    """Remove the files of a folder that is open; the names of the folders in it."""
+    folders = []
+    with os.scandir(place) as entries:
+        for entry in entries:
+            if entry.is_dir(follow_symlinks=False):
+                folders.append(entry.name)
+            else:
+                with contextlib.suppress(OSError):
+                    os.unlink(entry.name, dir_fd=place)
+    return folders
+
+
+def _opened(name, parent=None):
+    """A file descriptor of a folder in ``parent``, in which its owner can do all from now on."""
+    how = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+    try:
+        folder = os.open(name, how, dir_fd=parent)
+    except PermissionError:
+        os.chmod(name, 0o700, dir_fd=parent)
+        folder = os.open(name, how, dir_fd=parent)
+    with contextlib.suppress(PermissionError):  # another's
+        os.fchmod(folder, 0o700)
+    return folder
 
 
 def _adopt_orphans():

@@ -66,6 +66,17 @@ import subprocess, sys
 subprocess.Popen(["sleep", "4321"])
 daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '4321'], {})"
 subprocess.run([sys.executable, "-c", daemon])"""
+# It leaves folders that are nested deeper than Python calls functions.
+NESTS = """\
+import os
+here = os.getcwd()
+for place in {places!r}:
+    os.makedirs(os.path.expandvars(place))
+    os.chdir(os.path.expandvars(place))
+    for _ in range(2000):
+        os.mkdir("d")
+        os.chdir("d")
+os.chdir(here)"""
 # As root: what another account may not. Each writes what it got to FOUND, a path of the test's.
 FORBIDDEN = {
     "reads-secrets": "text = open('/etc/shadow').read()\nopen({found!r}, 'a').write(text)",

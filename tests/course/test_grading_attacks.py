@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from grading import ACCOUNTS, SOLUTIONS, grades, points, submit
-from hostile import ENDED, FORBIDDEN, FORGING, STOPPED
+from hostile import ENDED, FORBIDDEN, FORGING, NESTS, STOPPED
 from test_grading import left_running
 
 # Beside the points; a notebook that stops its keeper costs all of them.
@@ -35,6 +35,21 @@ def test_what_a_cell_makes_of_the_checker_counts_for_nothing(made, tmp_path):
     submit(tmp_path, "forging", {"combine": SOLUTIONS["combine"]}, *forging)
     (row,) = grades(tmp_path, made).values()
     assert points(row) == [1, 0, 0]
+
+
+@pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
+def test_folders_that_are_nested_deep_cost_nobody_a_point(made, tmp_path, account):
+    """Neither who made them nor those who come after it in the same account; and they go."""
+    left = Path(tempfile.gettempdir(), f"{tmp_path.name}-nested")
+    places = ["$HOME/nested"] if "--own-account" in account else ["$HOME/nested", str(left)]
+    names = ["a-nests", "b", "c", "d"]
+    for name in names:
+        submit(tmp_path, name, SOLUTIONS, NESTS.format(places=places) if name == "a-nests" else "")
+    found = grades(tmp_path, made, *account)
+    assert {name: points(row) for name, row in found.items()} == {
+        f"{name}.ipynb": [1, 1, 1] for name in names
+    }
+    assert not left.exists()
 
 
 @pytest.mark.soak

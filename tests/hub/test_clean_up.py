@@ -15,8 +15,9 @@ SERVER = Path(__file__).resolve().parents[2] / "hub" / "learner" / "server.py"
 FOUR = ("GPU-a", "GPU-b", "GPU-c", "GPU-d")
 # A clean-up that takes until the test has opened two pipes, if it has made them, and then fails.
 SLOW_AND_BROKEN = """
-import shutil
 from pathlib import Path
+
+import spawner
 
 def wait_at(name):  # True if there was a pipe
     pipe = Path({folder!r}, name)
@@ -38,14 +39,14 @@ class Groups:
     def remove_empty(self):
         pass
 
-remove = shutil.rmtree
+remove = spawner.remove
 
-def slow_remove(folder, **options):
+def slow_remove(folder):
     if folder:
         wait_at("removing")
-    remove(folder, **options)
+    remove(folder)
 
-shutil.rmtree = slow_remove
+spawner.remove = slow_remove
 c.GpuLease.groups = Groups()
 """
 

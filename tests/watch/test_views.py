@@ -179,6 +179,106 @@ def test_what_no_overlay_covers_takes_nothing(place, account, folder):
     assert not os.path.exists(os.path.join(folder, "d2lmgpu-made"))
 
 
+@pytest.fixture
+def shared_memory(account):
+    """A project of the account's in shared memory, where some lay their data."""
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm", prefix="d2lmgpu-deeds-"))
+    give(folder, account)
+    yield folder
+    shutil.rmtree(folder)
+
+
+IN_PLACES = ("rmtree", "rename a folder", "write", "append", "mmap", "torch.save", "a shell's >")
+
+
+def done_in(folder, place, account, calls=None):
+    """Do some deeds below ``folder``: the kind of protection, and what each raised."""
+
+    def child():
+        begin(place, account)
+        os.chdir(folder)
+        if calls:
+            without(calls)
+        found = protection(str(place / "run"), os.getcwd())
+        if found.kind == NONE:
+            return NONE, {}
+        found.enter(str(place / "run"))
+        let_folders_be_renamed()
+        return found.kind, do({name: DEEDS[name] for name in IN_PLACES}, folder)
+
+    for name in IN_PLACES:
+        made(folder, name)
+    give(folder, account)
+    before = snapshot(folder)
+    kind, raised = in_a_child(child)
+    assert snapshot(folder) == before
+    return kind, raised
+
+
+def test_a_project_in_shared_memory_is_as_it_was(place, account, shared_memory):
+    assert done_in(shared_memory, place, account) == (VIEW, dict.fromkeys(IN_PLACES))
+
+
+@pytest.mark.parametrize("call, number", [("unshare", errno.EPERM), ("mount", errno.ENODEV),
+                                          ("mount_setattr", errno.ENOSYS)])  # fmt: skip
+def test_without_a_view_nothing_runs_in_shared_memory(place, account, shared_memory, call, number):
+    assert done_in(shared_memory, place, account, {call: number}) == (NONE, {})
+
+
+def test_a_script_elsewhere_reads_shared_memory_and_changes_none_of_it(
+    place, account, shared_memory
+):
+    (shared_memory / "data.txt").write_text("the reader's own")
+    # Of a group's files only those around the script can be changed.
+    give(shared_memory, "ordinary" if account == "shared" else account)
+    before = snapshot(shared_memory)
+
+    def child():
+        begin(place, account)
+        protection(str(place / "run"), os.getcwd()).enter(str(place / "run"))
+        text = (shared_memory / "data.txt").read_text()
+        shutil.rmtree(shared_memory)
+        return text, shared_memory.exists()
+
+    assert in_a_child(child) == ["the reader's own", False]
+    assert snapshot(shared_memory) == before
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/var/tmp", "/dev/shm"])
+def test_places_for_everybody_take_new_files_which_go_with_the_view(place, account, folder):
+    def child():
+        begin(place, account)
+        protection(str(place / "run"), os.getcwd()).enter(str(place / "run"))
+        return tempfile.mkstemp(dir=folder)[1]
+
+    name = in_a_child(child)
+    assert name.startswith(f"{folder}/") and not os.path.exists(name)
+
+
+@pytest.mark.needs("root")
+@pytest.mark.parametrize("deed", ["rmtree", "write", "mmap"])
+def test_in_a_chroot_the_view_is_one_of_its_files(tmp_path, deed):
+    """As some systems make containers: there a namespace is entered at its own topmost folder."""
+    other, project = tmp_path / "root", tmp_path / "work"
+    other.mkdir()
+    (tmp_path / "run").mkdir()
+    made(project, deed)
+    before = snapshot(project)
+
+    def child():
+        kernel.unshare(kernel.CLONE_NEWNS)
+        kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
+        kernel.mount("/", str(other), flags=kernel.MS_BIND | kernel.MS_REC)
+        os.chroot(other)
+        os.chdir(project)
+        found = protection(str(tmp_path / "run"), os.getcwd())
+        found.enter(str(tmp_path / "run"))
+        return found.kind, do({deed: DEEDS[deed]}, project), other.joinpath("etc").exists()
+
+    assert in_a_child(child) == [VIEW, {deed: None}, False]
+    assert snapshot(project) == before
+
+
 def test_sockets_of_other_programs_are_reached_below_run(place, account):
     if not os.access("/run", os.W_OK):
         pytest.skip("who may not write to /run has no socket there")

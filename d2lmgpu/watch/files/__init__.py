@@ -6,6 +6,7 @@ Three ways, the first that can be had here: a *view* of the files, in which ever
 """
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from d2lmgpu.watch.files import kernel, landlock, view
 
@@ -23,7 +24,8 @@ OF_OTHERS = (
 )
 NOTES = {  # and where there is less than a view
     REFUSED: "What the script wrote by Python's own functions went to a folder that is removed; "
-    "Linux refused it all other writes, but not changes of modes and times ({why}).",
+    "Linux refused it all other writes, but not changes of modes and "
+    f"times, nor what lies in {SHARED_MEMORY} ({{why}}).",
     NONE: "What the script wrote by Python's own functions went to a folder that is removed; "
     "whatever else it wrote or removed is written and removed ({why}).",
 }
@@ -57,4 +59,8 @@ def protection(folder, work) -> Protection:
         landlock.version()
     except OSError as error:
         return Protection(NONE, f"{why}; no Landlock: {error.strerror}")
+    if Path(SHARED_MEMORY) in (here := Path(work).resolve(), *here.parents):
+        return Protection(
+            NONE, f"{why}; Landlock leaves {SHARED_MEMORY} open, which processes need"
+        )
     return Protection(REFUSED, why)

@@ -3,7 +3,8 @@
 A file that is written, at any path, lies below ``FOLDER/written`` at the same path, for all ranks;
 from then on it is read from there. Seen are Python's ``open`` (so ``pathlib``, ``pickle``, NumPy,
 ``zipfile``), ``torch.save`` and ``load``, and the functions of ``os`` below. Not seen is what other
-programs write, or compiled code by itself: Landlock refuses that, but for modes and times.
+programs write, or compiled code by itself: Landlock refuses that, but for modes and times
+and for /dev/shm.
 """
 
 import builtins

@@ -6,12 +6,12 @@ below the overlay stay as they are. They are read from where they lie, and one i
 changed. A folder over which no overlay can be laid is read-only. An ordinary account gets the mount
 namespace together with a user namespace, in which it stays itself. There the kernel copies nothing
 that belongs to somebody else or to another group, even if the account may change it: around the
-script's folder and the home such folders, and in the script's folder a bounded part of such files,
-are copied before.
+script's folder, the home and /var/tmp such folders, and in the script's folder a bounded part of
+such files, are copied before.
 
     FOLDER/view/N/upper    what was changed below the N-th folder that is covered
-    FOLDER/view/memory     the same, in memory, of the folder in which FOLDER itself is: an overlay
-                           cannot lie over the place to which it writes
+    FOLDER/view/memory     the same, in memory, of shared memory, and of the folder in which FOLDER
+                           itself is: an overlay cannot lie over the place to which it writes
 
 Linux 5.12 or later. Sources: the kernel's Documentation/filesystems/overlayfs.rst, mount_setattr(2)
 and user_namespaces(7).
@@ -35,6 +35,7 @@ from d2lmgpu.watch.files import kernel
 # reaches through an overlay.
 AS_IT_IS = ("/proc", "/sys", "/dev", "/run")
 SHARED_MEMORY = "/dev/shm"
+TEMPORARY = "/var/tmp"  # for everybody, in a folder of root's; /tmp is covered by itself
 LOOKED_AT = 10_000  # files and folders below the script's, for those of others
 COPIED = 100 << 20  # bytes of them that are copied before
 
@@ -44,12 +45,15 @@ class View:
     """The namespaces of a view."""
 
     namespaces: list[tuple[int, int]]  # (file descriptor, kind), in the order to enter them
+    root: int  # file descriptor of its topmost folder
 
     def enter(self):
         """Go into the view; for a new process, before it becomes another program."""
         here = os.getcwd()
         for namespace, kind in self.namespaces:
             kernel.join(namespace, kind)
+        os.fchdir(self.root)  # whoever enters has left a chroot, and with it what is protected
+        os.chroot(".")
         os.chdir(here)  # the same folder, under its overlay
 
 
@@ -81,7 +85,7 @@ def build(folder, work) -> View:
             (os.open(f"/proc/{child}/ns/{name}", os.O_RDONLY), kinds[name])
             for name in answer["namespaces"]
         ]
-        return View(namespaces)
+        return View(namespaces, os.open(f"/proc/{child}/root", os.O_PATH))
     finally:
         os.close(held[1])
         os.waitpid(child, 0)
@@ -114,7 +118,8 @@ def _unshare():
 
 def _cover_all(folder, work, as_user):
     """Make all read-only but overlays; one must lie over ``work``."""
-    theirs = _of_others(work, os.path.realpath(os.path.expanduser("~"))) if as_user else {}
+    home = os.path.realpath(os.path.expanduser("~"))
+    theirs = _of_others(work, [home, TEMPORARY]) if as_user else {}
     kernel.mount("none", "/", flags=kernel.MS_REC | kernel.MS_PRIVATE)
     mounted = _mount_points()
     kernel.read_only("/", below=True)
@@ -129,16 +134,16 @@ def _cover_all(folder, work, as_user):
     changes, memory = f"{own}/view", f"{own}/view/memory"
     os.makedirs(memory)
     kernel.mount("tmpfs", memory, "tmpfs", kernel.MS_NOSUID | kernel.MS_NODEV)
-    if os.path.isdir(SHARED_MEMORY):
-        kernel.mount("tmpfs", SHARED_MEMORY, "tmpfs", options="mode=1777")
-        if _is_below(folder, [SHARED_MEMORY]):
-            os.makedirs(folder)
-            kernel.mount(own, folder, flags=kernel.MS_BIND)
     reason = OSError(errno.EBUSY, "something is mounted below it", work)
-    for number, covered in enumerate([*_to_cover("/", mounted)]):
+    shared = [SHARED_MEMORY] if os.path.isdir(SHARED_MEMORY) else []
+    for number, covered in enumerate([*shared, *_to_cover("/", mounted)]):
         around = _is_below(folder, [covered])
-        places = [memory] if around else [changes, memory]
+        places = [memory] if around or covered in shared else [changes, memory]
         error = _lay(covered, [f"{place}/{number}" for place in places], as_user, theirs)
+        if error and covered in shared:  # then an empty one: processes need some
+            kernel.mount("tmpfs", covered, "tmpfs", options="mode=1777")
+            if around:
+                os.makedirs(folder)
         if around:
             kernel.mount(own, folder, flags=kernel.MS_BIND)
         if _is_below(work, [covered]):
@@ -147,13 +152,13 @@ def _cover_all(folder, work, as_user):
         raise reason
 
 
-def _of_others(work, home):
+def _of_others(work, others):
     """``{path: mode}`` of what is to be copied before, see above; outer folders first.
 
     The mode is that of a copy of the account's own, which may do to it what it may do here.
     """
     own = os.geteuid(), os.getegid()
-    found, around, looked, size = set(), {work, home}, 0, 0
+    found, around, looked, size = set(), {work, *others}, 0, 0
     folders = [(work, False)]  # and whether they are the account's own
     for folder, folder_own in folders:  # breadth first: it grows
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
