@@ -298,7 +298,7 @@ def beside(points=ALL, end=False):
 
 @beside()
 def changes_the_folder():
-    return "%cd /"
+    return "import tempfile\n%cd {tempfile.mkdtemp()}"
 
 
 @beside()
