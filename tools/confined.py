@@ -28,8 +28,8 @@ from pathlib import Path
 
 import psutil
 
+from d2lmgpu.process import supervisor
 from d2lmgpu.process.output import Bounded
-from d2lmgpu.process.supervisor import remove
 
 # It runs a command, and ends all that this leaves running.
 KEEPER = Path(__file__).resolve().parents[1] / "hub" / "keeper.py"
@@ -219,13 +219,17 @@ class Confinement:
             with suppress(OSError), os.scandir(place) as entries:
                 for entry in entries:
                     own = entry.stat(follow_symlinks=False).st_uid == self._first + slot
-                    if not own or Path(entry.path) in (folder, *folder.parents):
-                        continue
-                    if entry.is_dir(follow_symlinks=False):
-                        remove(entry.path)
-                    else:
-                        with suppress(OSError):
-                            os.unlink(entry.path)
+                    if own and Path(entry.path) not in (folder, *folder.parents):
+                        remove(entry)
+
+
+def remove(entry):
+    """Remove a file, or a folder with all that it holds."""
+    if entry.is_dir(follow_symlinks=False):
+        supervisor.remove(entry.path)
+    else:
+        with suppress(OSError):
+            os.unlink(entry.path)
 
 
 def below(process):

@@ -8,8 +8,8 @@ import traceback
 from d2lmgpu.process.output import cut
 
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+TWICE = "trying to initialize the default process group twice"  # PyTorch's words
 # gloo's, NCCL's and the store's words for a process that is not there any more.
-TWICE = "trying to initialize the default process group twice"  # PyTorch's
 PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|process)")
 
 

@@ -12,7 +12,7 @@ from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
 from d2lmgpu.process import lanes
 
-_told = WeakSet()  # the networks in DataParallel of which it was said that they use fewer devices
+_warned = WeakSet()  # networks in DataParallel of which it was said that they use fewer devices
 _threads = _parallel.DeviceThreads(lambda: torch.set_num_threads(1), lambda: num_gpus())
 
 
@@ -39,8 +39,8 @@ class _TorchRules(Rules):
     def evaluate_accuracy_gpu(self, net, data_iter, device=None):
         number, gpus = _devices.available(num_gpus())[1], num_gpus()
         one_of_many = number > 1 and not _devices.own_gpus(number, gpus)
-        if isinstance(net, nn.DataParallel) and one_of_many and net not in _told:
-            _told.add(net)
+        if isinstance(net, nn.DataParallel) and one_of_many and net not in _warned:
+            _warned.add(net)
             used = f"{gpus} GPU{'s' * (gpus > 1)}" if gpus else "one device"
             print(
                 f"nn.DataParallel divides a batch among GPUs alone: here {used} of {number} did "

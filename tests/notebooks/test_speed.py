@@ -134,10 +134,10 @@ def test_a_check_of_something_else_does_not_tie(page, cell):
 
 def test_what_is_said_of_bytes_is_tied_to_bytes(page):
     said = "A ring sends 1.5 times the bytes of the gradient."
-    assert (
-        speed.untied(page("# T", said, ("assert bytes_sent < 2 * num_bytes", IGNORED, None))) == []
-    )
-    assert speed.untied(page("# T", said, ("assert round(accuracy) < 1", IGNORED, None))) == [said]
+    of_bytes = ("assert bytes_sent < 2 * num_bytes", IGNORED, None)
+    of_something_else = ("assert round(accuracy) < 1", IGNORED, None)
+    assert speed.untied(page("# T", said, of_bytes)) == []
+    assert speed.untied(page("# T", said, of_something_else)) == [said]
 
 
 @pytest.mark.parametrize(

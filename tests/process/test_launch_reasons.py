@@ -154,8 +154,7 @@ def leaves_the_group(rank):
 
 
 @pytest.mark.parametrize(
-    "worker, rank",
-    [(returns_early, 0), (has_fewer_batches, 1), (leaves_the_group, 0)],
+    "worker, rank", [(returns_early, 0), (has_fewer_batches, 1), (leaves_the_group, 0)]
 )
 def test_a_peer_that_had_returned_is_named_with_the_line_that_waited(traces, worker, rank):
     first, second, *_ = failure(lambda: worker(rank)).splitlines()

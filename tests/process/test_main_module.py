@@ -409,8 +409,10 @@ def test_a_loader_whose_worker_fails_is_an_error_with_its_cause(kernel, failed, 
         ("numbers = (i for i in [1])\ndef f(): next(numbers)", "'numbers', which f uses,"),
         ("def g(*_): pass\nf = functools.partial(g, 1, lock)", "'f.args[1]'"),
         ("g = functools.partial(print, lock)\ndef f(): g()", "'g.args[0]', which f uses,"),
-        ("g = functools.partial(print, end=[lock])\ndef f(): g()",
-         "\"g.keywords['end'][0]\", which f uses,"),
+        (
+            "g = functools.partial(print, end=[lock])\ndef f(): g()",
+            "\"g.keywords['end'][0]\", which f uses,",
+        ),
     ],
 )
 def test_what_cannot_be_sent_is_named_by_the_readers_word(kernel, cell, word):
@@ -524,8 +526,14 @@ def test_a_line_of_the_notebook_itself_is_refused_in_words(kernel, line):
     assert "NameError: get_ipython: lines with ! or %" in error and "subprocess.run" in error
 
 
-@pytest.mark.parametrize("line", ["input()", "x = int(input('a number? '))", "print(input)"])
-def test_nobody_is_asked_by_a_worker(kernel, line):
+NOBODY = "input: this process has nobody to ask."
+
+
+@pytest.mark.parametrize(
+    "line, returned",
+    [("input()", NOBODY), ("x = int(input('a number? '))", NOBODY), ("print(input)", "None")],
+)
+def test_nobody_is_asked_by_a_worker(kernel, line, returned):
     kernel.run(f"""
 def f():
     try:
@@ -533,8 +541,8 @@ def f():
     except EOFError as error:
         return str(error)
 """)
-    shown = kernel.run("print(launch(f, num_processes=1)[0])")
-    assert "print(" in line or shown.startswith("input: this process has nobody to ask.")
+    shown = kernel.run("returned = launch(f, num_processes=1)[0]; print('returned', returned)")
+    assert shown.splitlines()[-1].startswith(f"returned {returned}")
 
 
 def test_names_of_ipython_mean_what_they_do_elsewhere(kernel):

@@ -74,24 +74,23 @@ def hide(pattern):
     return [f"mount --bind /dev/null {shlex.quote(str(path))}" for path in sorted(found)]
 
 
-def run(machine, name, folder, command, log, alone):
+def run(machine, folder, command, log, alone):
     """Run one command on the machine: its exit code and its seconds."""
     lines = [line for pattern in machine.hidden for line in hide(pattern)]
     lines += [*machine.mounts, *(["ip link set lo up"] if alone else [])]
     inner = f"{machine.before}; cd {folder}/course && exec {command}"
-    become = [] if machine.root else ["setpriv", "--reuid", ACCOUNT, "--regid", ACCOUNT]
-    become += [] if machine.root else ["--clear-groups"]
+    as_account = ["setpriv", "--reuid", ACCOUNT, "--regid", ACCOUNT, "--clear-groups"]
     script = "set -e\n" + "\n".join(lines) + '\nexec "$@"'
+    apart = ["unshare", "--mount", *(["--net"] if alone else []), "sh", "-c", script, "sh"]
     began = time.monotonic()
     with open(log, "w") as file:
         done = subprocess.run(
-            ["unshare", "--mount", *(["--net"] if alone else []), "sh", "-c", script, "sh",
-             *become, "bash", "-c", inner],
+            [*apart, *([] if machine.root else as_account), "bash", "-c", inner],
             env=os.environ | {"HOME": f"{folder}/home", "PATH": PATH},
             stdin=subprocess.DEVNULL,
             stdout=file,
             stderr=subprocess.STDOUT,
-        )  # fmt: skip
+        )
     return done.returncode, time.monotonic() - began
 
 
@@ -118,7 +117,7 @@ def row(name, machine, folder):
     for command in ("make setup", "make book", "make test"):
         log = logs / command.replace(" ", "-")
         alone = not machine.network and command != "make setup"
-        code, seconds = run(machine, name, folder, command, log, alone)
+        code, seconds = run(machine, folder, command, log, alone)
         text = log.read_text(errors="replace")
         print(f"{name}: {command}: exit code {code}, {seconds:.0f} s", flush=True)
         for count, why, line in LEFT_OUT.findall(text):

@@ -5,8 +5,8 @@ Three ways, the first that can be had here: a *view* of the files, in which ever
 (``landlock``, ``diverted``); and, only if the reader says so, Python's functions alone.
 """
 
+import os
 from dataclasses import dataclass
-from pathlib import Path
 
 from d2lmgpu.watch.files import kernel, landlock, view
 
@@ -59,7 +59,7 @@ def protection(folder, work) -> Protection:
         landlock.version()
     except OSError as error:
         return Protection(NONE, f"{why}; no Landlock: {error.strerror}")
-    if Path(SHARED_MEMORY) in (here := Path(work).resolve(), *here.parents):
+    if view.is_below(os.path.realpath(work), [SHARED_MEMORY]):
         return Protection(
             NONE, f"{why}; Landlock leaves {SHARED_MEMORY} open, which processes need"
         )

@@ -137,7 +137,7 @@ def _cover_all(folder, work, as_user):
     reason = OSError(errno.EBUSY, "something is mounted below it", work)
     shared = [SHARED_MEMORY] if os.path.isdir(SHARED_MEMORY) else []
     for number, covered in enumerate([*shared, *_to_cover("/", mounted)]):
-        around = _is_below(folder, [covered])
+        around = is_below(folder, [covered])
         places = [memory] if around or covered in shared else [changes, memory]
         error = _lay(covered, [f"{place}/{number}" for place in places], as_user, theirs)
         if error and covered in shared:  # then an empty one: processes need some
@@ -146,7 +146,7 @@ def _cover_all(folder, work, as_user):
                 os.makedirs(folder)
         if around:
             kernel.mount(own, folder, flags=kernel.MS_BIND)
-        if _is_below(work, [covered]):
+        if is_below(work, [covered]):
             reason = error
     if reason:
         raise reason
@@ -192,7 +192,7 @@ def _copy(paths, covered, upper):
     """Copy what of ``paths`` {path: mode} lies below ``covered``; of a folder not its content."""
     made = []
     for path, mode in paths.items():
-        if path == covered or not _is_below(path, [covered]):
+        if path == covered or not is_below(path, [covered]):
             continue
         to = os.path.join(upper, os.path.relpath(path, covered))
         try:
@@ -245,10 +245,10 @@ def _mount_points():
     mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
     points = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4])
               for line in mounts.splitlines()}  # fmt: skip
-    return {point for point in points if not _is_below(point, AS_IT_IS)}
+    return {point for point in points if not is_below(point, AS_IT_IS)}
 
 
-def _is_below(path, folders):
+def is_below(path, folders):
     return any(path == one or path.startswith(one + "/") for one in folders)
 
 
@@ -260,7 +260,7 @@ def _to_cover(folder, mounted):
         return
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda entry: entry.name):
-            if entry.is_dir(follow_symlinks=False) and not _is_below(entry.path, AS_IT_IS):
+            if entry.is_dir(follow_symlinks=False) and not is_below(entry.path, AS_IT_IS):
                 yield from _to_cover(entry.path, mounted)
 
 
