@@ -84,10 +84,10 @@ def serve(files):
 
 
 @contextlib.contextmanager
-def answer(content, ticks=None):
+def answer(content, clock=None):
     """The address of a loopback port that answers every request with these bytes, headers included.
 
-    ``ticks``: a semaphore, of which one byte takes one. /long is answered without an end.
+    ``clock``: one that ticks, with one byte for every tick. /long is answered without an end.
     """
     closing = threading.Event()
 
@@ -102,11 +102,12 @@ def answer(content, ticks=None):
                     self.wfile.write(b"HTTP/1.0 200 OK\r\n\r\n")
                     while not closing.is_set():
                         self.wfile.write(bytes(10**5))
-                if ticks is None:
+                if clock is None:
                     self.wfile.write(content)
                     return
-                for byte in content:
-                    ticks.acquire()
+                start = clock.now
+                for sent, byte in enumerate(content):
+                    clock.wait_for(start + sent)
                     self.wfile.write(bytes([byte]))
                     if closing.is_set():
                         return
@@ -118,8 +119,8 @@ def answer(content, ticks=None):
         yield f"http://127.0.0.1:{server.server_address[1]}/"
     finally:
         closing.set()
-        if ticks:
-            ticks.release(2)
+        if clock:
+            clock.stop()
         server.shutdown()
         thread.join()
         server.server_close()

@@ -13,7 +13,7 @@ import psutil
 
 from d2lmgpu.process.cluster import box, inside, state
 
-SECONDS = 10  # in which nothing of a run may be left
+SECONDS = 30  # in which nothing of a run may be left, on a busy machine too: it takes one at rest
 
 
 def cluster_command(*words, folder, **options):

@@ -149,26 +149,37 @@ class Ticking:
     """A clock on which a second passes with every look, and then the server may send a byte."""
 
     def __init__(self):
-        self.now, self.ticks = 0, threading.Semaphore(0)
+        self.now, self.stopped, self.looked = 0, False, threading.Condition()
 
     def __call__(self):
-        self.now += 1
-        self.ticks.release()
-        return self.now
+        with self.looked:
+            self.now += 1
+            self.looked.notify_all()
+            return self.now
+
+    def wait_for(self, now):
+        """Each server counts for itself: one whose client has left takes no second from others."""
+        with self.looked:
+            self.looked.wait_for(lambda: self.stopped or self.now >= now)
+
+    def stop(self):
+        with self.looked:
+            self.stopped = True
+            self.looked.notify_all()
 
 
 @pytest.mark.parametrize("case", SLOW)
 def test_one_byte_a_second_is_given_up(case):
     clock = Ticking()
     too_slow = pytest.raises(DownloadError, match=r"too slow: [\d,]+ bytes were here after")
-    with answer(SLOW[case], clock.ticks) as url, too_slow:
+    with answer(SLOW[case], clock) as url, too_slow:
         download([url + "file"], clock=clock)
     assert module.SECONDS <= clock.now < module.SECONDS + 20
 
 
 def test_a_slow_mirror_leaves_time_for_the_next():
     clock = Ticking()
-    with answer(SLOW["with a length"], clock.ticks) as slow, serve({"/file": CONTENT}) as good:
+    with answer(SLOW["with a length"], clock) as slow, serve({"/file": CONTENT}) as good:
         assert download([slow + "file", good.url + "file"], clock=clock) == CONTENT
     ((_, wanted, _),) = good.requests
     assert wanted.startswith("bytes=")  # it goes on from there
@@ -178,7 +189,7 @@ def test_a_slow_mirror_leaves_time_for_the_next():
 def test_slow_mirrors_end_together():
     clock = Ticking()
     with ExitStack() as stack:
-        slow = [stack.enter_context(answer(SLOW[case], clock.ticks)) for case in list(SLOW)[:2]]
+        slow = [stack.enter_context(answer(SLOW[case], clock)) for case in list(SLOW)[:2]]
         stack.enter_context(pytest.raises(DownloadError, match=r"too slow.*; .*too slow"))
         download([url + "file" for url in slow], clock=clock)
     assert clock.now < module.SECONDS + 60

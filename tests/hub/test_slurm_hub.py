@@ -87,7 +87,7 @@ def test_from_the_rocket_by_a_job_to_its_end(slurm, slurm_hub, pages, context):
     page.click("#stop")
     page.locator("#stop").wait_for(state="hidden")
     assert ADA not in slurm_hub.servers()
-    wait_until(lambda: slurm.left() == [], 10, "the job and its processes are gone")
+    assert slurm.left_at_last() == []
 
 
 @IN_BOX
@@ -135,7 +135,7 @@ def test_a_job_runs_under_the_learner_s_own_account(slurm, tmp_path_factory, pyt
             assert MEI in accounts
             assert hub.ask("daemon", {}).status_code == 403  # no account of the learners' group
             hub.stop_server(MEI)
-            wait_until(lambda: slurm.left() == [], 10, "the job and its processes are gone")
+            assert slurm.left_at_last() == []
         log = Path(pwd.getpwnam(MEI).pw_dir, ".course-server.log")
         assert log.owner() == MEI
     finally:
