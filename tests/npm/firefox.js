@@ -29,7 +29,14 @@ const readline = require("node:readline");
       await page.goto(address, { waitUntil: "load" });
     },
     evaluate: (code) => page.evaluate(code),
-    press: (words) => page.locator(`::-p-aria([name="${words}"][role="button"])`).click(),
+    /** Among buttons: what asks every element of a page for its role and name takes half a minute. */
+    async press(words) {
+      const button = await page.waitForFunction(
+        (name) => [...document.querySelectorAll("button")].find((b) => b.innerText.trim() === name),
+        {}, words,
+      );
+      await button.click();
+    },
     wait: (condition) => page.waitForFunction(condition).then(() => null),
     troubles: async () => troubles,
   };
