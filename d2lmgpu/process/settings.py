@@ -53,12 +53,21 @@ def settings(environ):
     torch = sys.modules.get("torch")  # which the caller need not have imported
     return {
         "environ": dict(environ),
-        "path": list(map(str, sys.path)),
+        "path": import_path(),
         "prefixes": (sys.prefix, sys.base_prefix),
         "version": VERSION,
         "folder": _folder(),
         "dtype": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
     }
+
+
+def import_path():
+    """The folders in which this Python looks for modules.
+
+    A relative one is where Python found it: it looks there also when its own folder has changed.
+    """
+    finders = sys.path_importer_cache
+    return [getattr(finders.get(entry), "path", str(entry)) for entry in sys.path]
 
 
 def _folder():
