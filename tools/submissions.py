@@ -19,7 +19,10 @@ MADE_BY_OTHERS = {
     ".DS_Store",
     "Thumbs.db",
     "desktop.ini",
+    "Icon\r",
 }
+APPLE_DOUBLE = "._"  # begins the name of what macOS cannot keep elsewhere of a file
+FROM_THE_NET = ":Zone.Identifier"  # ends the name of Windows' note of it, which WSL makes a file
 
 
 @dataclass
@@ -53,10 +56,15 @@ def submissions(folder: Path, unpacked: Path, told, left_out=()) -> list[Submiss
 def entries(folder, told):
     """What is in a folder, but for what systems and editors put there."""
     for path in sorted(folder.iterdir()):
-        if path.name in MADE_BY_OTHERS:
+        if made_by_others(path.name):
             told(f"{path.name}: left out, no learner has made it.")
         else:
             yield path
+
+
+def made_by_others(name):
+    """Whether a system or an editor has put a file or folder of this name there."""
+    return name in MADE_BY_OTHERS or name.startswith(APPLE_DOUBLE) or name.endswith(FROM_THE_NET)
 
 
 def together(folder, name, unpacked, told, deep=0):
@@ -132,9 +140,8 @@ def unpack(path, unpacked, deep):
         if len(members) > FILES:
             raise Unreadable(f"it holds more than {FILES} files")
         for member in members:
-            place = target.joinpath(
-                *[part for part in Path(member.filename).parts if part not in ("/", "..", ".")]
-            )
+            path = Path(member.filename.replace("\\", "/"))  # as Windows' own programs wrote it
+            place = target.joinpath(*[part for part in path.parts if part not in ("/", "..", ".")])
             place.parent.mkdir(parents=True, exist_ok=True)
             with file.open(member) as source:
                 data = source.read(left + 1)  # whatever size it says it has
