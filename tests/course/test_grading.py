@@ -214,6 +214,11 @@ def found(tmp_path_factory):
         for name in ("grace/foundations.ipynb", "grace/helper.py", "../../late/foundations.ipynb"):
             name = name.replace("/", "\\")
             file.writestr(name, "{}")
+    with zipfile.ZipFile(folder / "clone.zip", "w") as file:  # as launch links bring the course
+        file.writestr("course/foundations.ipynb", "{}")
+        for number in range(1001):
+            file.writestr(f"course/.git/objects/{number}", "")
+        file.writestr("course/.venv/lib/helper.py", "")
     with zipfile.ZipFile(folder / "class.zip", "w") as file:
         file.write(folder / "erin.zip", "frank/erin.zip")
     (folder / "no-zip.zip").write_text("words")
@@ -247,6 +252,7 @@ class TestWhatIsInTheFolder:
             for name in ("foundations", "out")
         ]
         zips += [f"of-windows.zip/{name}/foundations.ipynb" for name in ("grace", "late")]
+        zips += ["clone.zip/course/foundations.ipynb"]
         assert sorted(found[0]) == sorted([*FOLDERS, *REMARKS, *zips])
 
     @pytest.mark.parametrize(("name", "words"), REMARKS.items())
@@ -267,7 +273,9 @@ class TestWhatIsInTheFolder:
         files = found[0]["of-windows.zip/grace/foundations.ipynb"].files
         assert [path.name for path in files] == ["foundations.ipynb", "helper.py"]
 
-    @pytest.mark.parametrize("name", [".ipynb_checkpoints", "__MACOSX", *MADE_BY_OTHERS])
+    @pytest.mark.parametrize(
+        "name", [".ipynb_checkpoints", "__MACOSX", ".git", ".venv", *MADE_BY_OTHERS]
+    )
     def test_what_no_learner_has_made_gets_a_word(self, found, name):
         assert f"{name}: left out, no learner has made it." in found[1]
 
