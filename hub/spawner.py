@@ -9,6 +9,7 @@ import os
 import signal
 from contextlib import suppress
 from html import escape
+from subprocess import SubprocessError
 
 import accounts
 import gpu_slots
@@ -19,10 +20,12 @@ from jupyterhub.utils import maybe_future
 from settings import Settings
 from traitlets import Any, Instance, Unicode
 
+from d2lmgpu.process.output import cut
 from d2lmgpu.process.supervisor import remove
 
 SLOTS = gpu_slots.GpuSlots()  # one table for the hub's one process
 LINES = 3  # of the last words of a server that did not start
+WORDS = 500  # bytes of their beginning, and of their end
 MARK = "D2LMGPU_LEASE"  # in the environment of everything that a server starts
 
 
@@ -98,6 +101,10 @@ class GpuLease(LocalProcessSpawner):
             try:
                 self.popen_kwargs = {"stdin": writing}  # see keeper.py
                 address = await super().start()
+            except (OSError, SubprocessError) as error:  # the command, or the account
+                raise gpu_slots.Refused(
+                    500, "not-started", f"Your server could not be started: {error}."
+                ) from error
             finally:
                 os.close(writing)
             await self.comes_up(words)
@@ -205,7 +212,8 @@ class GpuSpawner(GpuLease):
 def ended(how: str, said: str) -> gpu_slots.Refused:
     """The refusal of a server that ended while it started, with the end of what it ``said``."""
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    reason = f"It said at the end: {' '.join(lines[-LINES:])}" if lines else "It gave no reason."
+    words = cut(" ".join(lines[-LINES:]), WORDS, WORDS)
+    reason = f"It said at the end: {words}" if lines else "It gave no reason."
     message = f"Your server ended while it started ({how}). {reason}"
     return gpu_slots.Refused(500, "ended", message)
 

@@ -13,13 +13,19 @@ FILES = 1000  # of a folder or a zip
 DEEP = 3  # zips in zips
 NOTEBOOK, SCRIPT = ".ipynb", ".py"
 MADE_BY_OTHERS = {
+    ".git",
     ".ipynb_checkpoints",
+    ".venv",
     "__MACOSX",
     "__pycache__",
     ".DS_Store",
     "Thumbs.db",
     "desktop.ini",
+    "Icon\r",
 }
+LEFT_OUT = "{}: left out, no learner has made it."
+APPLE_DOUBLE = "._"  # begins the name of what macOS cannot keep elsewhere of a file
+FROM_THE_NET = ":Zone.Identifier"  # ends the name of Windows' note of it, which WSL makes a file
 
 
 @dataclass
@@ -53,10 +59,15 @@ def submissions(folder: Path, unpacked: Path, told, left_out=()) -> list[Submiss
 def entries(folder, told):
     """What is in a folder, but for what systems and editors put there."""
     for path in sorted(folder.iterdir()):
-        if path.name in MADE_BY_OTHERS:
-            told(f"{path.name}: left out, no learner has made it.")
+        if made_by_others(path.name):
+            told(LEFT_OUT.format(path.name))
         else:
             yield path
+
+
+def made_by_others(name):
+    """Whether a system or an editor has put a file or folder of this name there."""
+    return name in MADE_BY_OTHERS or name.startswith(APPLE_DOUBLE) or name.endswith(FROM_THE_NET)
 
 
 def together(folder, name, unpacked, told, deep=0):
@@ -93,7 +104,7 @@ def one(path, name, unpacked, told, deep=0):
         return [Submission(name, [path])]
     if path.suffix.lower() == ".zip":
         try:
-            target = unpack(path, unpacked, deep)
+            target = unpack(path, unpacked, told, deep)
         except Exception as error:  # whatever zipfile makes of a file that is none
             return [Submission(name, remark=f"this zip cannot be unpacked: {error}")]
         return together(target, name, unpacked, told, deep + 1)
@@ -120,7 +131,7 @@ def content(path: Path, most: int) -> bytes:
     return data
 
 
-def unpack(path, unpacked, deep):
+def unpack(path, unpacked, told, deep):
     """The folder to which a zip was unpacked. Raises Unreadable, or what zipfile raises."""
     if deep >= DEEP:
         raise Unreadable("it lies in a zip in a zip")
@@ -128,13 +139,19 @@ def unpack(path, unpacked, deep):
     target.mkdir()
     content(path, UNPACKED)
     with zipfile.ZipFile(path) as file:
-        members = [member for member in file.infolist() if not member.is_dir()]
+        members, left_out = [], {}
+        for member in file.infolist():
+            place = Path(member.filename.replace("\\", "/"))  # as Windows' own programs wrote it
+            parts = [part for part in place.parts if part not in ("/", "..", ".")]
+            if name := next(filter(made_by_others, parts), None):
+                left_out[name] = True
+            elif not member.is_dir():
+                members.append((member, target.joinpath(*parts)))
+        for name in left_out:
+            told(LEFT_OUT.format(name))
         if len(members) > FILES:
             raise Unreadable(f"it holds more than {FILES} files")
-        for member in members:
-            place = target.joinpath(
-                *[part for part in Path(member.filename).parts if part not in ("/", "..", ".")]
-            )
+        for member, place in members:
             place.parent.mkdir(parents=True, exist_ok=True)
             with file.open(member) as source:
                 data = source.read(left + 1)  # whatever size it says it has

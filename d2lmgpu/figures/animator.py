@@ -77,7 +77,7 @@ class Animator:
                 ]
                 self.chart.tell(name, drawn, told)
                 curves.append((x, y, drawn[0].get_color()))
-            self.axes.set(**self.settings)
+            self.axes.set(**self.settings | self._not_yet_logarithmic())
             if self.only is not None:  # room for whole numbers on the axis
                 self.axes.set_xlim(self.only - 1, self.only + 1)
             if self.settings.get("xlabel") == "epoch":
@@ -90,6 +90,16 @@ class Animator:
             self.handle = display(self.chart, display_id=True)
         else:
             self.handle.update(self.chart)
+
+    def _not_yet_logarithmic(self):
+        """The scales of the axes on which nothing has a place above zero."""
+        curves = zip(self.X, self.Y)
+        drawn = [point for xs, ys in curves for point in finite(zip(xs, ys))]
+        return {
+            scale: "linear"
+            for place, scale in enumerate(("xscale", "yscale"))
+            if not any(point[place] > 0 for point in drawn)
+        }
 
     def _say(self):
         """The last point of each curve in words."""

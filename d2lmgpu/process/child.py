@@ -15,7 +15,7 @@ from pathlib import Path
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.process.output import Lines, end_of
 from d2lmgpu.process.roles import LOOPBACK_INTERFACE
-from d2lmgpu.process.settings import STANDARD, PythonError, run_module
+from d2lmgpu.process.settings import STANDARD, PythonError, import_path, run_module
 from d2lmgpu.process.supervisor import remove
 
 _RANKS = run_module("d2lmgpu.process.ranks")
@@ -179,7 +179,7 @@ def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
     # What was added to the path since this process began comes after Python's own, so that nothing
     # beside the notebook is taken for one of its modules.
     path = [os.environ.get("PYTHONPATH"), STANDARD, os.path.join(STANDARD, "lib-dynload")]
-    path = filter(None, [*path, *map(str, sys.path)])
+    path = filter(None, [*path, *import_path()])
     environ = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)}
     if interface:
         environ |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}

@@ -130,7 +130,7 @@ def _dumps(value):
         pickler.dump(more)
         sent |= more
     pickler.dump({})
-    pickler.dump({name: linecache.cache[name] for name in pickler.files if _is_a_cell(name)})
+    pickler.dump({name: _kept(name) for name in pickler.files if _is_a_cell(name)})
     return file.getvalue()
 
 
@@ -143,8 +143,14 @@ def _of_ipython(value):
 
 def _is_a_cell(name):
     """Whether the lines of the file ``name`` are kept in memory only."""
-    entry = linecache.cache.get(name, ())
-    return len(entry) == 4 and entry[1] is None
+    entry = linecache.cache.get(name, ())  # to which IPython 7 gives a time, later ones None
+    return len(entry) == 4 and (entry[1] is None or not os.path.exists(name))
+
+
+def _kept(name):
+    """The entry of a cell for a ``linecache`` that is to keep it, whatever is on the disk."""
+    size, _, lines, full_name = linecache.cache[name]
+    return size, None, lines, full_name
 
 
 def pickled(fn, arguments, error=TypeError):

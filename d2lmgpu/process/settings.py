@@ -8,6 +8,8 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
+from d2lmgpu.process.logged import log_as, logged
+
 # What Python runs with -c. Started with -m, it would take a random.py or a json.py in the working
 # folder for its own. The first argument is the folder in which this package lies.
 START = (
@@ -46,19 +48,29 @@ def versions(framework):
 
 
 def settings(environ):
-    """The caller's environment (``environ``), import path, folder and PyTorch's default dtype.
+    """The caller's environment (``environ``), import path, folder, PyTorch's default dtype, logs.
 
     Raises PythonError where that folder has been removed: the workers have to run in it.
     """
     torch = sys.modules.get("torch")  # which the caller need not have imported
     return {
         "environ": dict(environ),
-        "path": list(map(str, sys.path)),
+        "path": import_path(),
         "prefixes": (sys.prefix, sys.base_prefix),
         "version": VERSION,
         "folder": _folder(),
+        "logged": logged(),
         "dtype": str(torch.get_default_dtype()).removeprefix("torch.") if torch else None,
     }
+
+
+def import_path():
+    """The folders in which this Python looks for modules.
+
+    A relative one is where Python found it: it looks there also when its own folder has changed.
+    """
+    finders = sys.path_importer_cache
+    return [getattr(finders.get(entry), "path", str(entry)) for entry in sys.path]
 
 
 def _folder():
@@ -88,6 +100,7 @@ def take_on(job):
         sys.path[:0] = [p for p in job["path"] if p not in sys.path and not p.startswith(theirs)]
     os.chdir(job["folder"])
     tempfile.tempdir = None  # as the environment has it now
+    log_as(job["logged"])
     if job["dtype"] and "torch" in sys.modules:
         torch = sys.modules["torch"]
         torch.set_default_dtype(getattr(torch, job["dtype"]))

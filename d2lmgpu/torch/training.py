@@ -125,12 +125,14 @@ def evaluate_accuracy_gpu(net, data_iter, device=None):
         net.eval()
         device = device or next((p.device for p in net.parameters()), None)
     metric = Accumulator(2)
-    with torch.no_grad():
-        for X, y in data_iter:
-            X, y = X.to(device), y.to(device)
-            metric.add(accuracy(net(X), y), len(y))
-    for module, mode in modes.items():
-        module.training = mode
+    try:
+        with torch.no_grad():
+            for X, y in data_iter:
+                X, y = X.to(device), y.to(device)
+                metric.add(accuracy(net(X), y), len(y))
+    finally:  # also if it is interrupted
+        for module, mode in modes.items():
+            module.training = mode
     return metric[0] / metric[1]
 
 

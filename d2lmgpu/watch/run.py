@@ -30,11 +30,12 @@ from pathlib import Path
 from d2lmgpu.machine.checks import Need
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.process.output import TAIL, Bounded, cut
 from d2lmgpu.process.settings import TITLES, version_of
 from d2lmgpu.watch import WatchError, ranks
 from d2lmgpu.watch.files import NONE, NOTES, OF_OTHERS, READ_ONLY, REFUSAL
 
-TAIL = 20_000  # bytes of the script's output that are kept
+LINE = 200  # bytes of the beginning, and of the end, of the last line that is told
 WHY = {errno.EROFS: READ_ONLY, errno.EOVERFLOW: OF_OTHERS}  # errors that a view alone has
 need = Need(WatchError)
 
@@ -111,7 +112,7 @@ class Watched:
     def last_line(self) -> str:
         """The last line that was printed."""
         lines = [line for line in self.output.splitlines() if line.strip()]
-        return lines[-1].strip() if lines else "it printed nothing."
+        return cut(lines[-1].strip(), LINE, LINE) if lines else "it printed nothing."
 
 
 def source_of(path) -> str:
@@ -163,12 +164,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     script = check_script(script, framework)
     need.whole("processes", processes)
     child = Child(ranks.COMMAND, [], {})
-    output = bytearray()
-
-    def keep(data):
-        output.extend(data)
-        del output[:-TAIL]
-
+    output = Bounded(0, TAIL)
     settings = {"folder": str(child.folder), "observer": observer, "options": options or {},
                 "script": str(script), "own": own or str(script), "framework": framework,
                 "limits": asdict(limits)}  # fmt: skip
@@ -182,7 +178,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     try:
         over.start()
         child.send(json.dumps(job).encode())
-        end = child.read(on_event=protected.update, on_output=keep)
+        end = child.read(on_event=protected.update, on_output=output.add)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
     finally:
@@ -197,7 +193,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     ranks_raised = [r for r in reports if processes > 1 and r["end"] == "raised"]
     trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
-    return Watched(reports, output.decode("utf-8", "replace"), end["codes"], files, note)
+    return Watched(reports, output.text(), end["codes"], files, note)
 
 
 def _on_a_terminal(words):

@@ -24,12 +24,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from d2lmgpu.machine.saving import save
+from d2lmgpu.process.output import cut
 from d2lmgpu.watch import ranks
 from d2lmgpu.watch.files.diverted import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.late import once_imported
 from d2lmgpu.watch.steps import Steps, Told
 
+WORDS = 1000  # bytes of the beginning, and of the end, of what was raised
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
 POLL = 0.02  # seconds from one look to the next
 
@@ -243,7 +245,7 @@ def main(script, *arguments):
         traceback.print_exc()
         frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
         text = "".join(traceback.format_exception_only(error)).strip()
-        here.end("raised", error={"text": text, "where": here.where(frames)})
+        here.end("raised", error={"text": cut(text, WORDS, WORDS), "where": here.where(frames)})
     here.end("finished")
 
 

@@ -6,12 +6,14 @@ a terminal. A training that prints nothing says nothing for hours, and the idle 
 
 import os
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 
 import psutil
 from tornado.ioloop import PeriodicCallback
 from traitlets import Integer
 from traitlets.config import Configurable
 
+KEEPER = str(Path(__file__).resolve().parents[1] / "keeper.py")
 COMPUTES = 0.03  # of a core: an idle kernel takes less than a hundredth
 LAST = "work_last_activity"  # jupyter_server takes every setting of such a name for activity
 
@@ -55,9 +57,9 @@ class Work(Configurable):
         return any(os.tcgetpgrp(shell.fd) != shell.pid or children(shell.pid) for shell in shells)
 
     def is_computing(self) -> bool:
-        """Whether a process below this one has computed since the last look: a lab's run, say."""
+        """Whether a process of this server has computed since the last look: a lab's run, say."""
         before, self.spent = self.spent, {}
-        for process in children(os.getpid()):
+        for process in started():
             try:
                 times = process.cpu_times()
                 self.spent[process.pid, process.create_time()] = times.user + times.system
@@ -73,6 +75,18 @@ def children(pid: int) -> list[psutil.Process]:
         return psutil.Process(pid).children(recursive=True)
     except psutil.NoSuchProcess:
         return []
+
+
+def started() -> list[psutil.Process]:
+    """All processes that this server has started, whoever is their parent now.
+
+    A job that was left to itself, by nohup say, is below the server's keeper, if it has one.
+    """
+    here = psutil.Process()
+    keeper = here.parent()
+    if keeper is None or KEEPER not in keeper.cmdline():
+        return children(here.pid)
+    return [process for process in children(keeper.pid) if process != here]
 
 
 def _jupyter_server_extension_points():

@@ -43,6 +43,28 @@ def test_each_module_is_in_its_own_mode_again(evaluate, make):
     assert all(torch.equal(value, one.state_dict()[name]) for name, value in state.items())
 
 
+def interrupted():
+    yield BATCHES[0]
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    "batches, error",
+    [
+        (interrupted(), KeyboardInterrupt),
+        ([BATCHES[0], (torch.rand(2, 5), y[:2])], RuntimeError),
+        ([(X, y), (X, y[:2])], ValueError),
+    ],
+    ids=["interrupted", "of another shape", "of other labels"],
+)
+def test_so_it_is_after_an_evaluation_that_came_to_no_end(batches, error):
+    one = partly_frozen()
+    before = [module.training for module in one.modules()]
+    with pytest.raises(error):
+        d2l.evaluate_accuracy_gpu(one, batches)
+    assert [module.training for module in one.modules()] == before
+
+
 def test_a_function_has_no_mode():
     assert d2l.evaluate_accuracy_gpu(lambda X: X[:, :3], BATCHES) >= 0
 

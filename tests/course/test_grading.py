@@ -185,6 +185,16 @@ REMARKS = {
 }
 
 
+# By macOS, also in folders that are no Mac's, and by WSL for each file that was downloaded.
+MADE_BY_OTHERS = [
+    ".DS_Store",
+    "Icon\r",
+    "._foundations.ipynb",
+    "._helper.py",
+    "foundations.ipynb:Zone.Identifier",
+]
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory):
     """``({name: submission}, what was told)``"""
@@ -193,13 +203,22 @@ def found(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("{}")
     (folder / "nothing").mkdir()
-    for name in ("my-predictions.csv", "helper.py", ".DS_Store"):
+    for name in ("my-predictions.csv", "helper.py", *MADE_BY_OTHERS):
         (folder / "with-others" / name).touch()
     (folder / ".ipynb_checkpoints").mkdir()
     (folder / "grades").mkdir()
     with zipfile.ZipFile(folder / "erin.zip", "w") as file:
         for name in ("foundations.ipynb", "__MACOSX/._foundations.ipynb", "../../out.ipynb"):
             file.writestr(name, "{}")
+    with zipfile.ZipFile(folder / "of-windows.zip", "w") as file:
+        for name in ("grace/foundations.ipynb", "grace/helper.py", "../../late/foundations.ipynb"):
+            name = name.replace("/", "\\")
+            file.writestr(name, "{}")
+    with zipfile.ZipFile(folder / "clone.zip", "w") as file:  # as launch links bring the course
+        file.writestr("course/foundations.ipynb", "{}")
+        for number in range(1001):
+            file.writestr(f"course/.git/objects/{number}", "")
+        file.writestr("course/.venv/lib/helper.py", "")
     with zipfile.ZipFile(folder / "class.zip", "w") as file:
         file.write(folder / "erin.zip", "frank/erin.zip")
     (folder / "no-zip.zip").write_text("words")
@@ -232,6 +251,8 @@ class TestWhatIsInTheFolder:
             for zip in ("erin.zip", "class.zip/frank/erin.zip")
             for name in ("foundations", "out")
         ]
+        zips += [f"of-windows.zip/{name}/foundations.ipynb" for name in ("grace", "late")]
+        zips += ["clone.zip/course/foundations.ipynb"]
         assert sorted(found[0]) == sorted([*FOLDERS, *REMARKS, *zips])
 
     @pytest.mark.parametrize(("name", "words"), REMARKS.items())
@@ -248,7 +269,13 @@ class TestWhatIsInTheFolder:
         for name in ("helper.py", "my-predictions.csv"):
             assert f"with-others/{name}: no row, it goes with the notebook beside it." in found[1]
 
-    @pytest.mark.parametrize("name", [".ipynb_checkpoints", ".DS_Store", "__MACOSX"])
+    def test_a_zip_of_windows_has_folders_too(self, found):
+        files = found[0]["of-windows.zip/grace/foundations.ipynb"].files
+        assert [path.name for path in files] == ["foundations.ipynb", "helper.py"]
+
+    @pytest.mark.parametrize(
+        "name", [".ipynb_checkpoints", "__MACOSX", ".git", ".venv", *MADE_BY_OTHERS]
+    )
     def test_what_no_learner_has_made_gets_a_word(self, found, name):
         assert f"{name}: left out, no learner has made it." in found[1]
 

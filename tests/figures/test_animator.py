@@ -200,3 +200,19 @@ def test_two_curves_that_diverge_are_both_marked(notebook):
     assert notebook.shown[-1].count(">diverged</text>") == 2
     heights = [text.get_position()[1] for text in curve.axes.texts]
     assert len(set(heights)) == 2, "one word lies over the other"
+
+
+@pytest.mark.parametrize("xs, ys", [
+    ([0, 1, 2], [2.0, 1.0, 0.5]), ([1, 2, 3], [0.0, 0.0, 1.0]), ([1, 2], [-INF, -2.0]),
+    ([1, 2, 3], [NAN, 0.0, 1e-3]), ([-1, 0], [0.0, -1.0]),
+])  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_a_logarithmic_axis_waits_for_a_place_above_zero(notebook, xs, ys):
+    curve = Animator("step", legend=["train loss"], xscale="log", yscale="log")
+    for number, (x, y) in enumerate(zip(xs, ys), start=1):
+        curve.add(x, y)
+        drawn = [(a, b) for a, b in zip(xs, ys[:number]) if abs(b) < INF]
+        scales = [curve.axes.get_xscale(), curve.axes.get_yscale()]
+        there = [any(point[place] > 0 for point in drawn) for place in (0, 1)]
+        assert scales == ["log" if some else "linear" for some in there]
+    assert len(notebook.shown) == len(xs)

@@ -2,13 +2,16 @@
 
 import os
 import subprocess
+from importlib.metadata import requires
 
 import pytest
 import yaml
-from free_host import LACKS, ROOT, Host, read
+from free_host import LACKS, NEEDS, ROOT, Host, read
 from installed import brought_by, wheel
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 from static_site import served
 
 URL = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
@@ -18,6 +21,10 @@ from d2lmgpu.records import store
 print(os.getcwd(), os.environ.get("D2LMGPU_DEVICES"), sep="\\n")
 print(len(list(store.FOLDER.glob("*.json"))))
 """
+# What Colab's own package wants, of what a running kernel has loaded: another version on the disk
+# makes the next cells fail, and the kernel then starts no more (github.com/googlecolab/colabtools,
+# issues 2837 and 5580).
+PINNED = {"ipython": "7.34.0", "ipykernel": "5.5.6", "notebook": "6.5.5", "ipywidgets": "7.7.1"}
 FIRST = next(cell for cell in read("concise/torchrun").cells if cell.cell_type == "code")
 
 
@@ -110,3 +117,11 @@ def test_in_a_chapter_s_own_folder_it_does_nothing(alone, tmp_path):
     folder.mkdir(parents=True)
     said, after = run(alone, AFTER, folder=folder)
     assert said == "" and after.splitlines()[0] == str(folder)
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_nothing_that_a_running_kernel_has_loaded_is_replaced(name):
+    lines = [*NEEDS, *(line for one in LACKS for line in requires(one) or [])]
+    wanted = [need for need in map(Requirement, lines) if canonicalize_name(need.name) == name]
+    wanted = [need for need in wanted if not need.marker or need.marker.evaluate({"extra": ""})]
+    assert all(PINNED[name] in need.specifier for need in wanted), wanted

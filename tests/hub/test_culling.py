@@ -14,6 +14,14 @@ while not pathlib.Path("go").exists():
 IN_A_PROGRAM = "import subprocess; subprocess.Popen(['sh', '-c', 'while [ ! -e go ]; do :; done'])"
 IN_A_TERMINAL = "while [ ! -e go ]; do sleep 1; done"
 AS_A_JOB = "(while [ ! -e go ]; do sleep 1; done) &"
+LOOP = "sh -c 'while [ ! -e go ]; do :; done'"
+# Whoever started these is gone, and with it their terminal or their kernel.
+WITHOUT_A_TERMINAL = f"nohup {LOOP} >/dev/null 2>&1 & exit"
+WITHOUT_A_KERNEL = f"""
+import os, subprocess
+subprocess.Popen("setsid {LOOP} &", shell=True)
+os._exit(0)
+"""
 
 
 def run_and_leave(hub, user, code):
@@ -53,6 +61,8 @@ def test_what_works_without_a_word_is_kept_until_its_work_is_over(tmp_path):
         "grace": lambda: run_and_leave(hub, "grace", IN_A_PROGRAM),
         "lin": lambda: type_and_leave(hub, "lin", IN_A_TERMINAL),
         "mei": lambda: type_and_leave(hub, "mei", AS_A_JOB),
+        "noor": lambda: type_and_leave(hub, "noor", WITHOUT_A_TERMINAL),
+        "tom": lambda: run_and_leave(hub, "tom", WITHOUT_A_KERNEL),
     }
     settings = {"HUB_ACCOUNTS": "one", "HUB_IDLE_TIMEOUT": "16"}
     with RunningHub(tmp_path, without_lab=True, **settings) as hub:

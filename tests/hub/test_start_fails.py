@@ -76,6 +76,28 @@ def test_the_signal_and_the_last_words_of_the_server_itself(hub, tmp_path, signa
     assert_all_is_free(hub)
 
 
+@pytest.mark.parametrize("kind", ["is not there", "is a folder", "is no program"])
+def test_a_command_that_cannot_be_run_is_named(hub, tmp_path, kind):
+    command = tmp_path / "server"
+    if kind == "is a folder":
+        command.mkdir()
+    elif kind == "is no program":
+        command.write_text("words")
+    choose(hub, [str(command)])
+    answer = hub.ask("ada", {"gpus": 4})
+    assert answer.status_code == 500, answer.text
+    message = answer.json()["message"]
+    assert "Your server could not be started: " in message and str(command) in message
+    assert_all_is_free(hub)
+
+
+def test_of_a_server_that_says_much_in_a_line_a_part_is_told(hub):
+    choose(hub, ["KEEPER", "sh", "-c", "head -c 9999999 /dev/zero | tr '\\0' x >&2; exit 9"])
+    message = hub.ask("ada", {"gpus": 4}).json()["message"]
+    assert "(exit code 9). It said at the end: xxx" in message and len(message) < 1500
+    assert_all_is_free(hub)
+
+
 def test_a_browser_that_waits_is_told_too(hub, tmp_path):
     """It ends long after the hub has answered that it is starting."""
     pipe = tmp_path / "pipe"

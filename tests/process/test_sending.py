@@ -1,5 +1,7 @@
 """A function on its way: an error in it still names its file, whatever cloudpickle makes of it."""
 
+import io
+import linecache
 import pickle
 import types
 
@@ -36,3 +38,43 @@ def test_what_is_sent_stays_as_it_was():
     exec("class Cell:\n    pass\ndef train():\n    return Cell(), Plain()", given)
     pickled(given["train"], {})
     assert "__annotations__" not in vars(given["Cell"]) | vars(Plain)
+
+
+@pytest.fixture
+def cell(tmp_path):
+    """What is sent of the sources of a function, whose file ``linecache`` has from ``time`` on."""
+
+    def sent(time, written):
+        file, source = tmp_path / "1662700898.py", "def train():\n    return 2\n"
+        if written:
+            file.write_text(source)
+        linecache.cache[name] = (len(source), time, source.splitlines(True), name)
+        given = {"__name__": "__main__"}
+        exec(compile(source, name, "exec"), given)
+        call = pickle.Unpickler(io.BytesIO(pickled(given["train"], {})))
+        call.load()
+        while call.load():
+            pass
+        return call.load()
+
+    name = str(tmp_path / "1662700898.py")
+    yield sent, name
+    linecache.cache.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    "time, written",
+    [(1.7e9, False), (None, False), (None, True)],
+    ids=["IPython 7, as on Colab", "later ones", "a debugger's file"],
+)
+def test_the_source_of_a_cell_goes_along_and_stays(cell, time, written):
+    sent, name = cell
+    kept = sent(time, written)
+    linecache.cache.pop(name)
+    linecache.cache.update(kept)
+    linecache.checkcache(name)  # as a traceback does
+    assert linecache.getline(name, 2) == "    return 2\n" and name in kept
+
+
+def test_what_is_on_the_disk_is_read_there(cell):
+    assert cell[0](1.7e9, True) == {}
