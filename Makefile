@@ -37,7 +37,7 @@ export TMPDIR := $(CACHE)/tmp
 $(shell mkdir -p $(CACHE)/tmp)
 endif
 # Lines of two jobs are kept apart by files in /tmp, without which GNU make 4.3 crashes.
-JOBS := -j2 $(if $(shell t=$$(mktemp -p /tmp 2>/dev/null) && rm $$t && echo usable),-Oline)
+JOBS := -j3 $(if $(shell t=$$(mktemp -p /tmp 2>/dev/null) && rm $$t && echo usable),-Oline)
 
 # A path as one word of the shell, whatever is in it.
 quoted = '$(subst ','\'',$(1))'
@@ -112,7 +112,7 @@ hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/notebook.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
-test: setup  ## everything, two things at a time, the longest first
+test: setup  ## everything, three things at a time (the hub mostly waits), the longest first
 	@$(ALONE) "make test" $(MAKE) --no-print-directory all-tests
 
 all-tests: setup
