@@ -26,6 +26,7 @@ OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memo
 
 def main(*modules):
     faulthandler.enable()
+    pipe = os.environ[VARIABLE]
     os.nice(5)  # the notebook stays responsive
     # Stop is SIGINT, which this process ignores by inheritance if Jupyter runs in the background.
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -50,6 +51,8 @@ def main(*modules):
     except BaseException as error:
         outcome = failure(error, "train raised")
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.environ.pop("RANK", None)  # the run may have changed where and who it is
+    os.environ[VARIABLE] = pipe
     report("outcome", **outcome)
 
 

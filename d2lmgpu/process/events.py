@@ -1,12 +1,12 @@
 """What a run tells the lab that started it: one line of JSON an event."""
 
+import contextlib
 import json
 import os
 import time
-from functools import lru_cache
 
 VARIABLE = "D2LMGPU_EVENTS"
-_last = {}
+_last, _pipes = {}, {}
 
 
 def report(event: str, every: float = 0.0, **fields) -> None:
@@ -38,6 +38,15 @@ def _plain(value):
     return value.item() if hasattr(value, "item") else str(value)
 
 
-@lru_cache
 def _open(path):
-    return os.open(path, os.O_WRONLY)  # a pipe: lines of up to 4 KiB are never mixed up
+    """A descriptor of the pipe, in which lines of up to 4 KiB are never mixed up.
+
+    A new one where the run has closed the last: its number may be another file's by now.
+    """
+    with contextlib.suppress(KeyError, OSError):
+        pipe, status = _pipes[path]
+        if os.path.samestat(status, os.fstat(pipe)):
+            return pipe
+    pipe = os.open(path, os.O_WRONLY)
+    _pipes[path] = pipe, os.fstat(pipe)
+    return pipe

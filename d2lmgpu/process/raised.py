@@ -18,7 +18,8 @@ def told(error, above):
 
     - ``error``: its type and what it says, and its notes;
     - ``traceback``: in whole, from the code on that the file ``above`` has called;
-    - ``waited``: where its process waited for a peer that was gone, if that is what was raised.
+    - ``waited``: where its process waited for a peer that was gone, if that is what was raised,
+      or why something else was.
     """
     try:
         frames = error.__traceback__
@@ -29,8 +30,10 @@ def told(error, above):
         if TWICE in line:
             line += " The workers of launch have one already: leave this call out."
         waited = None
-        if isinstance(error, RuntimeError) and PEER_LOST.search(line):
-            waited = _place(frames)
+        lost = _peer_lost(error)
+        if lost is not None:
+            waited = _place(frames if lost is error else lost.__traceback__)
+        if lost is error:
             shown = ["Traceback (most recent call last):\n", *traceback.format_tb(frames)]
         else:
             shown = traceback.format_exception(type(error), error, frames)
@@ -38,6 +41,21 @@ def told(error, above):
     except BaseException as odd:  # of a reader's own class; or there is no memory left to say it
         line, text, waited = f"{type(error).__name__}, which cannot be shown: {type(odd)}", "", None
     return {"error": cut(line, 2000, 2000), "traceback": cut(text, 4000, 8000), "waited": waited}
+
+
+def _peer_lost(error):
+    """Of ``error`` and what it was raised from, or while, the first that says that a peer is gone.
+
+    None if none does.
+    """
+    seen = []
+    while error is not None and not any(error is one for one in seen):
+        if isinstance(error, RuntimeError) and PEER_LOST.search(str(error)):
+            return error
+        seen.append(error)
+        hidden = error.__suppress_context__
+        error = error.__cause__ or (None if hidden else error.__context__)
+    return None
 
 
 def _place(frames):

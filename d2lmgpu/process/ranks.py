@@ -20,10 +20,10 @@ import os
 import pickle
 import signal
 import sys
-import time
 from json import dumps
 from os import _exit, write  # of these, as a function may replace those of their modules
 from pathlib import Path
+from time import time_ns
 
 from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
@@ -120,8 +120,12 @@ def work(name, part, job, own):
         content = part(job)
     except BaseException as error:
         kept = error  # with all its variables: a store of MXNet's, once freed, waits for its peers
-        found = told(kept, __file__)
-        code = leave_error(name, f"raised {found.pop('error')}", job, **found)
+        try:
+            found = told(kept, __file__)
+            code = leave_error(name, f"raised {found.pop('error')}", job, **found)
+        except BaseException:  # the function has replaced what everything needs: as Python itself
+            sys.__excepthook__(type(kept), kept, kept.__traceback__)
+            code = 1
     else:
         code = 0 if content is None else leave_result(name, content, job)
     with contextlib.suppress(Exception):  # the function may have closed it
@@ -164,7 +168,7 @@ def leave_result(name, content, job):
 
 def leave_error(name, what, job, traceback="", waited=None):
     """Leave ``what`` happened in a process, and more of it (see ``raised.told``); its exit code."""
-    report = {"time_ns": time.time_ns(), "what": what, "traceback": traceback, "waited": waited}
+    report = {"time_ns": time_ns(), "what": what, "traceback": traceback, "waited": waited}
     try:
         leave_behind(f"error-{name}", dumps(report).encode(), job)
     except Exception as error:

@@ -8,12 +8,14 @@ import signal
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from d2lmgpu.lab import runner
 from d2lmgpu.lab.outcome import outcome_of_return, readable
+from d2lmgpu.process.events import report
 
 
 class Odd(Exception):
@@ -66,6 +68,42 @@ def breaks_python(num_gpus, batch_size, lr):
 @pytest.mark.parametrize("train", [removes_its_folder, allows_no_files, breaks_python])
 def test_an_error_is_told_though_no_file_can_be_written(recorder, train):
     assert recorder.run(train).message == "train raised KeyError: 'the cause'"
+
+
+def forgets_its_environment():
+    os.environ.clear()
+
+
+def is_another_rank():
+    os.environ |= {"RANK": "1", "WORLD_SIZE": "2"}
+
+
+def closes_all_files():
+    os.closerange(3, 4000)
+
+
+def opens_others_instead():
+    os.closerange(3, 4000)
+    file = Path(tempfile.gettempdir(), "notes")
+    for _ in range(20):
+        os.open(file, os.O_WRONLY | os.O_CREAT)
+
+
+HARMS = [forgets_its_environment, is_another_rank, closes_all_files, opens_others_instead]
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_the_end_is_told_whatever_became_of_the_way_to_the_lab(recorder, harm):
+    def train(num_gpus, batch_size, lr):
+        report("point", x=1)
+        harm()
+        if num_gpus == 2:
+            raise KeyError("the cause")
+        return {"num_samples": 7}
+
+    outcome = recorder.run(train)
+    assert outcome.status == "finished" and outcome.result["num_samples"] == 7
+    assert recorder.run(train, num_gpus=2).message == "train raised KeyError: 'the cause'"
 
 
 def uses_up_its_cpu_time(num_gpus, batch_size, lr):

@@ -1,5 +1,6 @@
 """Why ``launch`` failed is said, where the reason was easily lost."""
 
+import builtins
 import json
 import os
 import pickle
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
+import time
 
 import pytest
 
@@ -89,7 +91,11 @@ def breaks_writing():
     os.write = sys.exit = None
 
 
-@pytest.mark.parametrize("harm", [breaks_json, breaks_the_exit, breaks_writing])
+def breaks_time():
+    time.time_ns = time.time = None
+
+
+@pytest.mark.parametrize("harm", [breaks_json, breaks_the_exit, breaks_writing, breaks_time])
 def test_a_worker_that_replaces_functions_of_python_ends_with_its_result_or_error(traces, harm):
     def worker():
         import torch.distributed as dist
@@ -99,6 +105,17 @@ def test_a_worker_that_replaces_functions_of_python_ends_with_its_result_or_erro
 
     assert launch(worker, num_processes=1) == [7]
     assert failure(worker).startswith("Worker 1 of 2 raised ZeroDivisionError")
+    traces.assert_none()
+
+
+@pytest.mark.parametrize("name", ["isinstance", "bytearray", "len"])
+def test_a_worker_that_replaces_what_everything_needs_shows_its_error(traces, name):
+    def worker():
+        setattr(builtins, name, None)
+        raise ValueError("the cause")
+
+    message = failure(worker, 1)
+    assert message.startswith("Worker 0 of 1 ") and "ValueError: the cause" in message
     traces.assert_none()
 
 
@@ -232,6 +249,63 @@ def test_a_peer_that_failed_is_named_not_the_one_that_waited_for_it(traces, end,
 
     message = failure(worker)
     assert message.startswith(f"Worker {rank} of 2") and words in message.splitlines()[0]
+    traces.assert_none()
+
+
+def raises_from():
+    try:
+        waits()
+    except RuntimeError as error:
+        raise ValueError("epoch failed") from error
+
+
+def raises_in_an_except():
+    try:
+        waits()
+    except RuntimeError:
+        try:
+            {}["log"]
+        except KeyError:
+            sys.exit("give up")
+
+
+def raises_at_last():
+    try:
+        waits()
+    finally:
+        raise OSError("no place for a checkpoint")
+
+
+def waits():
+    from torch import distributed as dist
+
+    dist.barrier()
+
+
+@pytest.mark.parametrize("raising", [raises_from, raises_in_an_except, raises_at_last])
+@pytest.mark.parametrize("end, words", [(exits, "ended without a result (exit code 3)"),
+                                        (raises, "raised KeyError: 'the cause'")])  # fmt: skip
+def test_what_is_raised_because_a_peer_was_lost_hides_no_cause(traces, raising, end, words):
+    def worker():
+        from torch import distributed as dist
+
+        end() if dist.get_rank() else raising()
+
+    assert failure(worker).startswith(f"Worker 1 of 2 {words}")
+    traces.assert_none()
+
+
+def test_what_is_raised_because_a_peer_had_returned_is_shown_in_whole(traces):
+    def worker():
+        from torch import distributed as dist
+
+        if not dist.get_rank():
+            raises_from()
+
+    message = failure(worker)
+    assert message.startswith("Worker 0 of 2 waited for its peers at line ")
+    assert "dist.barrier()\nWorker 1 had returned by then" in message
+    assert message.endswith("ValueError: epoch failed")
     traces.assert_none()
 
 
