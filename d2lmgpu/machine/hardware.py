@@ -74,8 +74,7 @@ def quota(root=Path("/")) -> float:
 def _groups(root):
     """The folders of this process's control groups that may hold a CPU quota, with all above."""
     try:
-        mounts = (root / "proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
-        groups = (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+        mounts, groups = lines(root / "proc/self/mountinfo"), lines(root / "proc/self/cgroup")
     except OSError:  # not on Linux
         return
     own = {}  # "cpu" for version 1, "" for version 2 -> the group's path
@@ -84,7 +83,7 @@ def _groups(root):
         own |= dict.fromkeys(controllers.split(","), path)
     for line in mounts:
         (_, _, _, top, place, *_), (kind, _, options) = (
-            half.split() for half in line.split(" - ", 1)
+            half.split(" ") for half in line.split(" - ", 1)
         )
         version_1 = kind == "cgroup" and "cpu" in options.split(",")
         path = own.get("cpu" if version_1 else "") if version_1 or kind == "cgroup2" else None
@@ -95,6 +94,11 @@ def _groups(root):
         below = Path(path).relative_to(top) if Path(path).is_relative_to(top) else Path()
         mount = root / place.lstrip("/")
         yield from (mount / part for part in (below, *below.parents))
+
+
+def lines(path) -> list[str]:
+    """The lines of one of Linux's own files, in which folders have any bytes in their names."""
+    return os.fsdecode(path.read_bytes()).split("\n")[:-1]
 
 
 def _limit(folder) -> float:

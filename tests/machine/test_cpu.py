@@ -29,7 +29,7 @@ def machine(tmp_path, monkeypatch):
         for name, text in (proc | files).items():
             file = tmp_path / name
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text + "\n")
+            file.write_bytes(os.fsencode(text + "\n"))
         return hardware.num_cores()
 
     return cores
@@ -92,6 +92,16 @@ def test_seen_from_inside_a_container(machine, root, group):
     assert machine([CPU1.format(root=root)], groups, v1("", 200_000)) == 2
     files = {"sys/fs/cgroup/cpu.max": "300000 100000"}
     assert machine([CPU2.format(root=root)], groups, files) == 3
+
+
+ODD = ["f\udcfcr", "a\x1cb", "a\x85b", "a\u2028b", "a\x0b - b"]  # the first is not UTF-8
+
+
+@pytest.mark.parametrize("name", ODD, ids=ascii)
+def test_a_folder_of_any_name_may_be_mounted_beside_them(machine, name):
+    odd = f"40 23 8:2 / /mnt/{name.replace(' ', chr(92) + '040')} rw - ext4 /dev/sda2 rw"
+    files = {"sys/fs/cgroup/cpu.max": "300000 100000"}
+    assert machine([odd, CPU2.format(root="/")], "0::/", files) == 3
 
 
 def test_a_group_below_the_mounted_one(machine):

@@ -29,6 +29,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 
+from d2lmgpu.machine.hardware import lines
 from d2lmgpu.watch.files import kernel
 
 # Read-only, and as it is: the kernel's own, and the place of other programs' sockets, which nobody
@@ -242,9 +243,10 @@ def _escaped(path):
 
 def _mount_points():
     """Where something is mounted that may be covered."""
-    mounts = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="surrogateescape")
-    points = {re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split()[4])
-              for line in mounts.splitlines()}  # fmt: skip
+    points = {
+        re.sub(r"\\(\d{3})", lambda m: chr(int(m[1], 8)), line.split(" ")[4])
+        for line in lines(Path("/proc/self/mountinfo"))
+    }
     return {point for point in points if not is_below(point, AS_IT_IS)}
 
 
