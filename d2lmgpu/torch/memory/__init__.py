@@ -1,0 +1,5 @@
+"""What a step of training in PyTorch takes of a GPU's memory, found without a GPU."""
+
+from d2lmgpu.torch.memory.fits import fits
+
+__all__ = ["fits"]

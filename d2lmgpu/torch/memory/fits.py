@@ -1,0 +1,79 @@
+"""The peak of a training step: how much, what for, and what the allocator holds for it."""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from d2lmgpu.machine.checks import Need
+from d2lmgpu.memory.allocator import replay
+from d2lmgpu.torch.memory.follow import PRECISIONS, follow
+
+need = Need(ValueError)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What ``fits`` found. All sizes are bytes; none is measured."""
+
+    peak: int  # of all tensors together
+    parts: dict[str, int]  # what it is made of: each of `timeline.PARTS`
+    allocated: int  # as torch.cuda.max_memory_allocated() counts, in whole blocks
+    reserved: int  # as torch.cuda.max_memory_reserved(): what the allocator holds at most
+    looked: int  # how often a step looked at a number, which was answered by True or 1
+
+    def __str__(self):
+        parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)
+        said = (
+            f"peak {self.peak / 1e6:,.0f} MB ({parts}); allocated {self.allocated / 1e6:,.0f}, "
+            f"reserved {self.reserved / 1e6:,.0f}, without CUDA's context and workspaces"
+        )
+        if self.looked:
+            said += f"; {self.looked} looks at numbers were answered by True or 1"
+        return said
+
+
+def fits(net, batch, loss, optimizer, batch_size, precision="float32") -> Fit:
+    """What two updates would take of a GPU's memory. Nothing is computed, so any size is quick.
+
+    Parameters
+    ----------
+    net : callable
+        Makes the network, an ``nn.Module``.
+    batch : callable
+        ``batch(batch_size)`` is the tuple of what ``loss`` gets after the network.
+    loss : callable
+        ``loss(net, *batch)`` is the scalar that ``backward`` is called on.
+    optimizer : callable
+        Makes the optimizer of a list of parameters: those that require a gradient.
+    batch_size : int
+        Examples on the device.
+    precision : str
+        One of "float32", "amp float16", "amp bfloat16" (autocast) and "bfloat16" (all of it).
+
+    Raises
+    ------
+    ValueError
+        An argument is none of these.
+
+    The optimizer and autocast do what they do on a GPU (`on_gpu.py`), and the allocator is a model
+    of PyTorch's (`d2lmgpu.memory.allocator`). The idea of playing the lifetimes of blocks through
+    such a model is that of xMem (arXiv 2510.21048).
+    """
+    for name, value in {"net": net, "batch": batch, "loss": loss, "optimizer": optimizer}.items():
+        called = callable(value) and not (name == "net" and isinstance(value, nn.Module))
+        need(called, name, value, "a function, see the docstring")
+    need.whole("batch_size", batch_size)
+    need.choice("precision", precision, PRECISIONS)
+
+    def scalar(net, *inputs):
+        value = loss(net, *inputs)
+        right = isinstance(value, Tensor) and value.numel() == 1 and value.requires_grad
+        need(right, "loss", value, "a function that returns a tensor of one number, for backward")
+        return value
+
+    timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision)
+    moment, allocator = timeline.peak(), replay(timeline.events)
+    return Fit(
+        timeline.totals()[moment], timeline.parts(moment),
+        allocator.most_allocated, allocator.most_reserved, looked,
+    )  # fmt: skip

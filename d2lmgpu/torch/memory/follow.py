@@ -1,0 +1,89 @@
+"""Some steps of training on fake tensors, with every storage that they take."""
+
+import copy
+from contextlib import contextmanager, nullcontext
+from unittest import mock
+
+import torch
+from torch import Tensor
+from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensorMode
+from torch.utils._pytree import tree_leaves
+
+from d2lmgpu.torch.memory.on_gpu import on_gpu
+from d2lmgpu.torch.memory.storages import FollowStorages, NumberNeeded
+
+PRECISIONS = {  # name -> (autocast computes in, parameters are in)
+    "float32": (None, torch.float32),
+    "amp float16": (torch.float16, torch.float32),
+    "amp bfloat16": (torch.bfloat16, torch.float32),
+    "bfloat16": (None, torch.bfloat16),
+}
+
+
+def follow(net, batch, loss, optimizer, batch_size, precision, num_steps=2):
+    """The timeline of ``num_steps`` updates, and how often a step looked at a number.
+
+    See ``fits.fits`` for what is given.
+    """
+    computes, holds = PRECISIONS[precision]
+    fake = FakeTensorMode(allow_non_fake_inputs=True)
+    with on_gpu(), fake, FollowStorages() as storages, default_dtype(holds):
+        net = fake_network(net, fake, storages)
+        storages.name("parameters", [*net.parameters(), *net.buffers()])
+        trained = [p for p in net.parameters() if p.requires_grad]
+        for p in trained:
+            p.register_post_accumulate_grad_hook(lambda p: storages.name("gradients", [p.grad]))
+        trainer = optimizer(trained)
+        storages.answers = True
+        for _ in range(num_steps):
+            storages.timeline.steps.append(len(storages.timeline.events))
+            trainer.zero_grad()
+            inputs = batch(batch_size)
+            storages.name("batch", tensors(inputs))
+            before = storages.alive()
+            with torch.autocast("cpu", computes) if computes else nullcontext():
+                value = loss(net, *inputs)
+            for number in storages.alive() - before:
+                storages.timeline.part.setdefault(number, "activations")
+            value.backward()
+            del value
+            looked = storages.looked
+            trainer.step()
+            storages.looked = looked  # at its own count of steps, on which no shape depends
+            storages.name("optimizer state", tensors(dict(trainer.state)))
+    return storages.timeline, storages.looked
+
+
+def fake_network(make, fake, storages):
+    """The network that ``make`` makes, with fake tensors.
+
+    One whose layers depend on numbers (torchvision's RegNet) is made for real, then copied.
+    """
+    draw = mock.patch.object(
+        torch.nn.init, "_no_grad_trunc_normal_", lambda tensor, *_, **__: tensor
+    )
+    try:
+        with draw:  # it draws until the numbers are right, which here would never end
+            return make()
+    except NumberNeeded:
+        storages.forget()
+    with torch.utils._python_dispatch._disable_current_modes():
+        net = make()
+    with FakeCopyMode(fake):
+        return copy.deepcopy(net)
+
+
+@contextmanager
+def default_dtype(dtype):
+    """Within it tensors are made of ``dtype``."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        yield
+    finally:
+        torch.set_default_dtype(before)
+
+
+def tensors(tree):
+    """All tensors in lists and dictionaries, however nested."""
+    return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]
