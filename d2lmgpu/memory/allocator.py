@@ -9,7 +9,7 @@ in its segment for the next request, and adjacent free blocks are joined.
 from bisect import bisect_left, insort
 from dataclasses import dataclass
 
-KIB, MIB = 1 << 10, 1 << 20
+MIB = 1 << 20
 ROUND = 512  # bytes: each request is a multiple of it
 SMALL = MIB  # requests up to this share segments of their own
 SMALL_SEGMENT = 2 * MIB
@@ -133,3 +133,21 @@ def replay(events, limit: int | None = None) -> Allocator:
         else:
             allocator.give_back(blocks.pop(event.number))
     return allocator
+
+
+def least(events) -> int:
+    """The bytes, in whole MiB, with which the allocator can just serve ``events``.
+
+    Less than it holds if nobody stops it: at a limit it returns what is free first.
+    """
+    allocator = replay(events)
+    too_little, enough = allocator.most_allocated // MIB - 1, allocator.most_reserved // MIB
+    while enough - too_little > 1:
+        middle = (too_little + enough) // 2
+        try:
+            replay(events, middle * MIB)
+        except OutOfMemory:
+            too_little = middle
+        else:
+            enough = middle
+    return enough * MIB

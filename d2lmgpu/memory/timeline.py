@@ -21,7 +21,6 @@ class Timeline:
 
     events: list[Event] = field(default_factory=list)
     part: dict[int, str] = field(default_factory=dict)  # number of a storage -> one of `PARTS`
-    steps: list[int] = field(default_factory=list)  # before which event each step begins
 
     def totals(self) -> list[int]:
         """The bytes in use after each event."""
@@ -31,10 +30,10 @@ class Timeline:
             totals.append(total)
         return totals
 
-    def peak(self, start=0) -> int:
-        """The event from ``start`` on after which most is in use."""
+    def peak(self) -> int:
+        """The event after which most is in use."""
         totals = self.totals()
-        return max(range(start, len(totals)), key=totals.__getitem__)
+        return max(range(len(totals)), key=totals.__getitem__)
 
     def parts(self, moment) -> dict[str, int]:
         """The bytes of each part after the event ``moment``."""

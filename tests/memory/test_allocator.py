@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from d2lmgpu.memory.allocator import KIB, MIB, Allocator, OutOfMemory, replay
+from d2lmgpu.memory.allocator import MIB, Allocator, OutOfMemory, least, replay
 from d2lmgpu.memory.timeline import Event, Timeline
 
 # After the constants of c10/core/AllocatorConfig.h: one request of a new process.
 FIRST = {  # bytes -> (allocated, reserved)
     1: (512, 2 * MIB),
     512: (512, 2 * MIB),
-    513: (KIB, 2 * MIB),
+    513: (1024, 2 * MIB),
     MIB: (MIB, 2 * MIB),
     MIB + 1: (MIB + 512, 20 * MIB),
     10 * MIB - 512: (10 * MIB - 512, 20 * MIB),
@@ -42,7 +42,7 @@ def test_what_was_given_back_is_taken_again_and_neighbours_are_joined():
 def test_small_and_large_requests_share_nothing():
     allocator = Allocator()
     allocator.give_back(allocator.take(6 * MIB))
-    allocator.take(KIB)
+    allocator.take(1024)
     assert allocator.reserved == 22 * MIB
 
 
@@ -87,10 +87,16 @@ def test_no_byte_is_lost(events):
 
 
 @given(lifetimes())
-def test_more_memory_never_changes_what_fits(events):
+def test_the_least_memory_suffices_and_less_does_not(events):
     during, after = events
-    needed = replay(during + after).most_reserved
-    assert replay(during + after, needed).most_reserved == needed
-    largest = max(event.size for event in during)
+    needed = least(during + after)
+    free = replay(during + after)
+    assert free.most_allocated <= needed <= free.most_reserved
+    assert replay(during + after, needed).most_reserved <= needed
     with pytest.raises(OutOfMemory):
-        replay(during + after, largest - 1)
+        replay(during + after, needed - MIB)
+
+
+def test_a_block_that_nobody_needs_is_returned_for_another():
+    events = [Event(0, 30 * MIB, True), Event(0, 30 * MIB, False), Event(1, 36 * MIB, True)]
+    assert (replay(events).most_reserved, least(events)) == (66 * MIB, 36 * MIB)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 
 from d2lmgpu.machine.checks import Need
-from d2lmgpu.memory.allocator import replay
+from d2lmgpu.memory.allocator import least, replay
 from d2lmgpu.torch.memory.follow import PRECISIONS, follow
 
 need = Need(ValueError)
@@ -19,13 +19,15 @@ class Fit:
     parts: dict[str, int]  # what it is made of: each of `timeline.PARTS`
     allocated: int  # as torch.cuda.max_memory_allocated() counts, in whole blocks
     reserved: int  # as torch.cuda.max_memory_reserved(): what the allocator holds at most
+    least: int  # with less from the driver the allocator cannot serve these steps
     looked: int  # how often a step looked at a number, which was answered by True or 1
 
     def __str__(self):
         parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)
         said = (
             f"peak {self.peak / 1e6:,.0f} MB ({parts}); allocated {self.allocated / 1e6:,.0f}, "
-            f"reserved {self.reserved / 1e6:,.0f}, without CUDA's context and workspaces"
+            f"reserved {self.reserved / 1e6:,.0f}, of it needed {self.least / 1e6:,.0f}, all "
+            "without CUDA's context and the workspaces of its libraries"
         )
         if self.looked:
             said += f"; {self.looked} looks at numbers were answered by True or 1"
@@ -74,6 +76,10 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32") -> Fit:
     timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision)
     moment, allocator = timeline.peak(), replay(timeline.events)
     return Fit(
-        timeline.totals()[moment], timeline.parts(moment),
-        allocator.most_allocated, allocator.most_reserved, looked,
-    )  # fmt: skip
+        timeline.totals()[moment],
+        timeline.parts(moment),
+        allocator.most_allocated,
+        allocator.most_reserved,
+        least(timeline.events),
+        looked,
+    )

@@ -18,10 +18,11 @@ PRECISIONS = {  # name -> (autocast computes in, parameters are in)
     "amp bfloat16": (torch.bfloat16, torch.float32),
     "bfloat16": (None, torch.bfloat16),
 }
+NUM_STEPS = 2  # the second has the optimizer's state from its beginning
 
 
-def follow(net, batch, loss, optimizer, batch_size, precision, num_steps=2):
-    """The timeline of ``num_steps`` updates, and how often a step looked at a number.
+def follow(net, batch, loss, optimizer, batch_size, precision):
+    """The timeline of `NUM_STEPS` updates, and how often they looked at a number.
 
     See ``fits.fits`` for what is given.
     """
@@ -35,8 +36,7 @@ def follow(net, batch, loss, optimizer, batch_size, precision, num_steps=2):
             p.register_post_accumulate_grad_hook(lambda p: storages.name("gradients", [p.grad]))
         trainer = optimizer(trained)
         storages.answers = True
-        for _ in range(num_steps):
-            storages.timeline.steps.append(len(storages.timeline.events))
+        for _ in range(NUM_STEPS):
             trainer.zero_grad()
             inputs = batch(batch_size)
             storages.name("batch", tensors(inputs))
