@@ -1,1 +1,1 @@
-"""What a step of training takes of a GPU's memory: events of storages, the allocator, the cards."""
+"""What a step of training takes of a GPU's memory: when storages come and go, the allocator."""

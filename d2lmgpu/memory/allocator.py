@@ -18,7 +18,7 @@ OWN_SEGMENT = 10 * MIB  # from here on a request has its own segment, a multiple
 SEGMENT_ROUND = 2 * MIB
 
 
-@dataclass
+@dataclass(eq=False)  # a block is equal to itself alone
 class _Block:
     size: int
     small: bool
@@ -89,10 +89,10 @@ class Allocator:
         return self._new(segment, small)
 
     def _return_segments(self):
-        for small, blocks in self._free.items():
-            whole = [b for _, _, b in blocks if not b.before and not b.after]
-            self.reserved -= sum(block.size for block in whole)
-            self._free[small] = [entry for entry in blocks if entry[2] not in whole]
+        for small, free in self._free.items():
+            parts = [entry for entry in free if entry[2].before or entry[2].after]
+            self.reserved -= sum(size for size, *_ in free) - sum(size for size, *_ in parts)
+            self._free[small] = parts
 
     def _cut(self, block, size):
         rest = self._new(block.size - size, block.small, before=block, after=block.after)
@@ -135,13 +135,13 @@ def replay(events, limit: int | None = None) -> Allocator:
     return allocator
 
 
-def least(events) -> int:
+def least(events, free: Allocator) -> int:
     """The bytes, in whole MiB, with which the allocator can just serve ``events``.
 
-    Less than it holds if nobody stops it: at a limit it returns what is free first.
+    Less than ``free`` held, which served them without a limit: at one, the allocator returns first
+    what nobody uses.
     """
-    allocator = replay(events)
-    too_little, enough = allocator.most_allocated // MIB - 1, allocator.most_reserved // MIB
+    too_little, enough = free.most_allocated // MIB - 1, free.most_reserved // MIB
     while enough - too_little > 1:
         middle = (too_little + enough) // 2
         try:

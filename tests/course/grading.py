@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import zipfile
 from pathlib import Path
 
@@ -21,7 +22,7 @@ PART = "foundations"
 ACCOUNTS = [[], ["--own-account"]] if os.geteuid() == 0 else [[]]
 # Otter takes whoever connects to its port for its notebook, and never ends where that is another
 # test's client, whose kernel had that port before. On Gradescope nobody else is there, nor here.
-ALONE = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
+CONFINED = ["unshare", "--net", "--mount", sys.executable, ROOT / "tools" / "confined.py"]
 SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
 
 
@@ -111,7 +112,8 @@ def gradescope(files, made, folder, cell_seconds=60):
     assert text.count('"/autograder"') == 1
     runner.write_text(text.replace('"/autograder"', repr(str(folder))))
     own = {"D2LMGPU_PREDICTIONS": str(folder / "predictions"), "TMPDIR": str(folder)}
-    command = [*(ALONE if os.geteuid() == 0 else ()), sys.executable, runner]
+    alone = [*CONFINED, tempfile.mkdtemp(dir=folder)] if os.geteuid() == 0 else []
+    command = [*alone, sys.executable, runner]
     with (folder / "log").open("w") as log:
         subprocess.run(command, cwd=folder, env=os.environ | own, stdout=log, stderr=log)
     results = folder / "results" / "results.json"

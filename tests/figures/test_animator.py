@@ -202,10 +202,16 @@ def test_two_curves_that_diverge_are_both_marked(notebook):
     assert len(set(heights)) == 2, "one word lies over the other"
 
 
-@pytest.mark.parametrize("xs, ys", [
-    ([0, 1, 2], [2.0, 1.0, 0.5]), ([1, 2, 3], [0.0, 0.0, 1.0]), ([1, 2], [-INF, -2.0]),
-    ([1, 2, 3], [NAN, 0.0, 1e-3]), ([-1, 0], [0.0, -1.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "xs, ys",
+    [
+        ([0, 1, 2], [2.0, 1.0, 0.5]),
+        ([1, 2, 3], [0.0, 0.0, 1.0]),
+        ([1, 2], [-INF, -2.0]),
+        ([1, 2, 3], [NAN, 0.0, 1e-3]),
+        ([-1, 0], [0.0, -1.0]),
+    ],
+)
 @pytest.mark.filterwarnings("error")
 def test_a_logarithmic_axis_waits_for_a_place_above_zero(notebook, xs, ys):
     curve = Animator("step", legend=["train loss"], xscale="log", yscale="log")

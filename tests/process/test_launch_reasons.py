@@ -283,8 +283,10 @@ def waits():
 
 
 @pytest.mark.parametrize("raising", [raises_from, raises_in_an_except, raises_at_last])
-@pytest.mark.parametrize("end, words", [(exits, "ended without a result (exit code 3)"),
-                                        (raises, "raised KeyError: 'the cause'")])  # fmt: skip
+@pytest.mark.parametrize(
+    "end, words",
+    [(exits, "ended without a result (exit code 3)"), (raises, "raised KeyError: 'the cause'")],
+)
 def test_what_is_raised_because_a_peer_was_lost_hides_no_cause(traces, raising, end, words):
     def worker():
         from torch import distributed as dist

@@ -80,6 +80,6 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32") -> Fit:
         timeline.parts(moment),
         allocator.most_allocated,
         allocator.most_reserved,
-        least(timeline.events),
+        least(timeline.events, allocator),
         looked,
     )
