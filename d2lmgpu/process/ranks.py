@@ -55,7 +55,7 @@ def main(job, events, folder, *modules):
     if job["store"]:  # the workers have no other way to a lab on the caller's machine
         job["environ"][VARIABLE] = f"/dev/fd/{events}"
     elif job["num_servers"]:
-        job["store"] = [job["address"], *roles.free_ports(1)]
+        job["store"] = [job["address"], *roles.held_ports(1)]
     job |= {"files": folder, "events": events, "shown": shown}
     own = roles.environments(job) if job["num_servers"] else {}
     names, pids = job["processes"], []

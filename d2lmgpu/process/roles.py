@@ -6,7 +6,6 @@ the last one first, and on one host by port. Here hosts and ports are dealt out 
 that ``kv.rank`` is the rank that ``launch`` speaks of.
 """
 
-import contextlib
 import socket
 import sys
 
@@ -15,6 +14,7 @@ from d2lmgpu.process.main_module import received
 
 SCHEDULER, SERVER = "scheduler", "server-"
 LOOPBACK, LOOPBACK_INTERFACE = "127.0.0.1", "lo0" if sys.platform == "darwin" else "lo"
+_held = []  # sockets
 
 
 def on_host(index, num_hosts, num_processes, num_servers):
@@ -44,18 +44,28 @@ def in_words(processes):
     return words
 
 
-def free_ports(number, address=LOOPBACK):
-    """So many ports of ``address`` that are free now, in rising order."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server((address, 0))) for _ in range(number)]
-        return sorted(one.getsockname()[1] for one in sockets)
+def held_ports(number, address=LOOPBACK):
+    """So many ports of ``address``, in rising order, that nobody else is given.
+
+    On Linux they stay bound, without listening, until this process ends: then a neighbour that asks
+    for any free port gets another one, and whoever listens at one of these by its number, with
+    SO_REUSEADDR as ps-lite and TCPStore do, still can. On BSD and macOS they are only free now.
+    """
+    sockets = [socket.socket() for _ in range(number)]
+    for one in sockets:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        one.bind((address, 0))
+    ports = sorted(one.getsockname()[1] for one in sockets)
+    if sys.platform == "linux":
+        _held.extend(sockets)
+    return ports
 
 
 def environments(job):
     """What MXNet reads in its environment, for each of the job's processes on this host."""
     address, port = job["store"]
     workers = [name for name in job["processes"] if name.isdigit()]
-    ports = dict(zip(workers, free_ports(len(workers), job["address"]), strict=True))
+    ports = dict(zip(workers, held_ports(len(workers), job["address"]), strict=True))
     common = {
         "DMLC_NODE_HOST": job["address"],
         "DMLC_PS_ROOT_URI": address,

@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, free_ports
+from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.settings import run_module
 from d2lmgpu.process.supervisor import (
     end_with_the_parent,
@@ -32,7 +32,7 @@ def main(job, events, folder):
     guarded = start_guard(int(events), folder)
     with open(int(job), "rb") as pipe:
         job = json.loads(pipe.read())
-    (port,) = free_ports(1)
+    (port,) = held_ports(1)
     protected = protection(folder, job["cwd"])
     told = {"event": "protection", "kind": protected.kind, "why": protected.why}
     os.write(int(events), json.dumps(told).encode() + b"\n")

@@ -3,7 +3,6 @@
 import json
 import os
 import secrets
-import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +14,8 @@ from pathlib import Path
 import nbformat
 import psutil
 from lab_notebook import CELLS
+
+from d2lmgpu.process.roles import held_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 SECONDS = 60  # a hang is a failure: nothing here takes as long
@@ -40,7 +41,7 @@ class Server:
 
     def __init__(self, folder: Path, *command, **settings):
         self.folder, self.command, self.settings = folder, command, settings
-        self.token, self.port = secrets.token_hex(16), free_port()
+        self.token, self.port = secrets.token_hex(16), held_ports(1)[0]
         self.url = f"http://127.0.0.1:{self.port}"
         self.log = []
 
@@ -119,9 +120,3 @@ def voila(folder):
         "--Voila.port_retries=0", "--Voila.ip=127.0.0.1", "--no-browser",
         JUPYTER_PATH=str(ROOT / "tools" / "lab-app"),
     )  # fmt: skip
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]

@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 
 import psutil
 import pytest
@@ -58,3 +60,20 @@ def test_the_one_that_died_is_named(traces, victim, said):
 def test_a_number_of_servers_that_is_none_is_refused(num_servers):
     with pytest.raises(ValueError, match="num_servers"):
         launch(dict, num_processes=1, num_servers=num_servers)
+
+
+DRAWN = """
+import socket
+from d2lmgpu.process.roles import held_ports
+
+ports = [port for _ in range(400) for port in held_ports(2)]
+print(len(set(ports)))
+for port in ports[::40]:
+    socket.create_server(("127.0.0.1", port)).close()
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux holds a port that another takes")
+def test_a_port_that_is_held_is_given_to_nobody_and_can_be_listened_at():
+    drawn = subprocess.run([sys.executable, "-c", DRAWN], capture_output=True, text=True)
+    assert (drawn.stdout, drawn.stderr) == ("800\n", "")

@@ -18,7 +18,7 @@ import time
 
 from d2lmgpu.process.child import start_ranks
 from d2lmgpu.process.hosts import frames
-from d2lmgpu.process.roles import free_ports
+from d2lmgpu.process.roles import held_ports
 from d2lmgpu.process.settings import versions
 
 SIOCGIFADDR = 0x8915
@@ -36,7 +36,7 @@ def main(framework):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Slurm's, when the job is cancelled
     try:
         send.plain(frames.FIRST)
-        here = {"caller": theirs, "address": mine, "port": free_ports(1, mine)[0]}
+        here = {"caller": theirs, "address": mine, "port": held_ports(1, mine)[0]}
         send(frames.HELLO, json.dumps(here | versions(framework)).encode())
         threading.Thread(target=beat, args=[send], daemon=True).start()
         job = []
