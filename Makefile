@@ -50,8 +50,9 @@ PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytes
 # Two of these at once in one folder would write the same files.
 ALONE := $(PYTHON) tools/alone.py
 
-# Front ends and launched workers: hundreds of processes.
-LIVE := test-process test-browser test-hosted
+# Rooms of tests whose processes are many or live long: a lane each, the longest first.
+LANES := $(addprefix test-,process package hub course browser lab explain hosted)
+ROOMS := $(filter-out test-package test-hub,$(LANES))
 # Each framework in a process of its own.
 FRAMEWORKS := test-torch test-mxnet
 # Of the tests on hosts, a worker each at once.
@@ -61,7 +62,7 @@ LONGEST := $(foreach name,failures slurm_jobs other_ranks,tests/cluster/test_$(n
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test all-tests test-hub test-package $(LIVE) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub run test all-tests test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -117,7 +118,7 @@ test: setup  ## everything, three things at a time (the hub mostly waits), the l
 
 all-tests: setup
 	$(PYTHON) -m ruff check .
-	$(MAKE) $(JOBS) test-package test-process test-hub test-browser test-hosted $(FRAMEWORKS)
+	$(MAKE) $(JOBS) $(LANES) $(FRAMEWORKS)
 	$(MAKE) test-cluster
 	$(MAKE) test-chapters
 	$(MAKE) test-book
@@ -126,9 +127,9 @@ test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
 test-package: setup
-	$(PYTEST) tests $(foreach room,backends book cluster hub $(LIVE:test-%=%),--ignore tests/$(room))
+	$(PYTEST) tests $(foreach room,backends book cluster hub $(ROOMS:test-%=%),--ignore tests/$(room))
 
-$(LIVE): test-%: setup
+$(ROOMS): test-%: setup
 	$(PYTEST) tests/$*
 
 test-cluster: setup  ## several hosts in one box, as root on Linux: its kills want a machine without other work

@@ -33,6 +33,7 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINUX = sys.platform == "linux"
 GRACE = 0.5  # seconds that the workers have to end by themselves, once one of them has failed
 SECONDS_TO_LEAVE = 10  # of a supervisor that may be in the middle of an import
+SECONDS_TO_CLEAN = 5  # of a resource tracker: shared memory that nobody unlinks stays for ever
 _libc = ctypes.CDLL(None) if LINUX else None
 
 
@@ -154,9 +155,9 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
 
 def end(processes, codes, guarded, events, folder):
     """End all processes, report the ``codes`` of the workers, and leave when the caller does."""
-    for process in processes:
+    for process in processes:  # all of a group at once, that none forks meanwhile
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(process, signal.SIGKILL)
+            os.killpg(process, signal.SIGSTOP if LINUX else signal.SIGKILL)
     end_all()
     _report(events, codes=list(codes), supervisor=None)
     while guarded not in _ready(None, 0, guarded) and os.read(0, 1):
@@ -263,12 +264,26 @@ def end_with_the_parent():
 
 
 def end_all():
-    """Kill all processes below this one and wait for their end (on Linux)."""
+    """Kill all processes below this one and wait for their end (on Linux).
+
+    A resource tracker of Python's ends by itself once those have gone that it has served: it then
+    unlinks their shared memory and semaphores, and is killed only if it takes too long.
+    """
+    deadline = time.monotonic() + SECONDS_TO_CLEAN
     while pids := _descendants(os.getpid()):
         for pid in pids:
-            _kill(pid, signal.SIGKILL)
+            cleans = time.monotonic() < deadline and _tracks_resources(pid)
+            _kill(pid, signal.SIGCONT if cleans else signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(-1, 0)
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
+        time.sleep(0.01)
+
+
+def _tracks_resources(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as file:
+        return b"resource_tracker import main" in file.read()  # also loky's
+    return False
 
 
 def _kill(pid, number):

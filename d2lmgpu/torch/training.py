@@ -151,14 +151,16 @@ def evaluate_accuracy_gpus(net, data_iter):
     net.eval()
     device = next(net.parameters()).device
     counts = torch.zeros(2, device=device)
-    with torch.no_grad():
-        for X, y in data_iter:
-            X, y = (data.tensor_split(world_size)[rank].to(device) for data in (X, y))
-            if len(y):
-                counts[0] += (net(X).argmax(dim=1) == y).sum()
-                counts[1] += len(y)
-    for module, mode in modes.items():
-        module.training = mode
+    try:
+        with torch.no_grad():
+            for X, y in data_iter:
+                X, y = (data.tensor_split(world_size)[rank].to(device) for data in (X, y))
+                if len(y):
+                    counts[0] += (net(X).argmax(dim=1) == y).sum()
+                    counts[1] += len(y)
+    finally:  # also if it is interrupted
+        for module, mode in modes.items():
+            module.training = mode
     if distributed:
         dist.all_reduce(counts)
     return (counts[0] / counts[1]).item()

@@ -48,20 +48,21 @@ def interrupted():
     raise KeyboardInterrupt
 
 
+@pytest.mark.parametrize("evaluate", [d2l.evaluate_accuracy_gpu, d2l.evaluate_accuracy_gpus])
 @pytest.mark.parametrize(
-    "batches, error",
+    "batches, errors",
     [
-        (interrupted(), KeyboardInterrupt),
-        ([BATCHES[0], (torch.rand(2, 5), y[:2])], RuntimeError),
-        ([(X, y), (X, y[:2])], ValueError),
+        (interrupted, KeyboardInterrupt),
+        (lambda: [BATCHES[0], (torch.rand(2, 5), y[:2])], RuntimeError),
+        (lambda: [(X, y), (X, y[:2])], (ValueError, RuntimeError)),
     ],
     ids=["interrupted", "of another shape", "of other labels"],
 )
-def test_so_it_is_after_an_evaluation_that_came_to_no_end(batches, error):
+def test_so_it_is_after_an_evaluation_that_came_to_no_end(evaluate, batches, errors):
     one = partly_frozen()
     before = [module.training for module in one.modules()]
-    with pytest.raises(error):
-        d2l.evaluate_accuracy_gpu(one, batches)
+    with pytest.raises(errors):
+        evaluate(one, batches())
     assert [module.training for module in one.modules()] == before
 
 

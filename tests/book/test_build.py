@@ -69,7 +69,10 @@ FAILURES = {
 }
 
 
-@pytest.mark.parametrize("code", FAILURES)
+@pytest.mark.parametrize(
+    "code",
+    [code if "_exit" in code else pytest.param(code, marks=pytest.mark.soak) for code in FAILURES],
+)
 def test_a_failing_chapter_costs_that_chapter_each_time_until_it_is_mended(book, code, capfd):
     book_of(book, "one", "two")
     title = v4.new_markdown_cell("# Title")

@@ -1,5 +1,7 @@
 """Nothing stays behind, whoever is killed, and when."""
 
+import os
+import re
 import subprocess
 import sys
 import textwrap
@@ -7,7 +9,7 @@ import textwrap
 import pytest
 from traces import until
 
-from d2lmgpu.launch import launch
+from d2lmgpu.launch import LaunchError, launch
 
 
 def test_processes_that_a_worker_started_end_with_it(traces):
@@ -36,6 +38,28 @@ def test_a_detached_child_neither_keeps_launch_waiting_nor_outlives_it(traces):
 
     assert launch(worker, num_processes=2) == ["done", "done"]
     traces.assert_none(seconds=0.1)
+
+
+def test_shared_memory_that_a_worker_never_unlinks_ends_with_it(capfd):
+    def worker(how):
+        import os
+        from multiprocessing.shared_memory import SharedMemory
+
+        name = SharedMemory(create=True, size=1 << 20).name
+        if how == "raised":
+            raise ValueError(name)
+        if how == "killed":
+            print(name, flush=True)
+            os.kill(os.getpid(), 9)
+        return name
+
+    (returned,) = launch(worker, "returned", num_processes=1)
+    with pytest.raises(LaunchError, match="psm_") as raised:
+        launch(worker, "raised", num_processes=1)
+    with pytest.raises(LaunchError, match="SIGKILL"):
+        launch(worker, "killed", num_processes=1)
+    names = re.findall(r"psm_\w+", f"{returned} {raised.value} {capfd.readouterr().out}")
+    assert len(set(names)) == 3 and not set(names) & set(os.listdir("/dev/shm"))
 
 
 CALLER = """
