@@ -3,7 +3,15 @@
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-PARTS = ("parameters", "gradients", "optimizer state", "activations", "batch", "temporary")
+PARTS = (
+    "parameters",
+    "gradients",
+    "buckets",
+    "optimizer state",
+    "activations",
+    "batch",
+    "temporary",
+)
 
 
 @dataclass(frozen=True)

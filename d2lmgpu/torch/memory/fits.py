@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from d2lmgpu.machine.checks import Need
 from d2lmgpu.memory.allocator import least, replay
+from d2lmgpu.memory.cards import OnCard, on_card
 from d2lmgpu.torch.memory.follow import PRECISIONS, follow
 
 need = Need(ValueError)
@@ -22,6 +23,10 @@ class Fit:
     least: int  # with less from the driver the allocator cannot serve these steps
     looked: int  # how often a step looked at a number, which was answered by True or 1
 
+    def on(self, card: str) -> OnCard:
+        """Whether these steps fit on a card of `d2lmgpu.memory.cards.CARDS`, by its name."""
+        return on_card(self.least, self.reserved, card)
+
     def __str__(self):
         parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)
         said = (
@@ -34,7 +39,7 @@ class Fit:
         return said
 
 
-def fits(net, batch, loss, optimizer, batch_size, precision="float32") -> Fit:
+def fits(net, batch, loss, optimizer, batch_size, precision="float32", ddp=False) -> Fit:
     """What two updates would take of a GPU's memory. Nothing is computed, so any size is quick.
 
     Parameters
@@ -51,6 +56,9 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32") -> Fit:
         Examples on the device.
     precision : str
         One of "float32", "amp float16", "amp bfloat16" (autocast) and "bfloat16" (all of it).
+    ddp : bool
+        As a rank of DistributedDataParallel: with the buckets in which gradients are exchanged,
+        unless they are views of these (``gradient_as_bucket_view``).
 
     Raises
     ------
@@ -73,7 +81,7 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32") -> Fit:
         need(right, "loss", value, "a function that returns a tensor of one number, for backward")
         return value
 
-    timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision)
+    timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision, ddp)
     moment, allocator = timeline.peak(), replay(timeline.events)
     return Fit(
         timeline.totals()[moment],

@@ -21,7 +21,7 @@ PRECISIONS = {  # name -> (autocast computes in, parameters are in)
 NUM_STEPS = 2  # the second has the optimizer's state from its beginning
 
 
-def follow(net, batch, loss, optimizer, batch_size, precision):
+def follow(net, batch, loss, optimizer, batch_size, precision, ddp):
     """The timeline of `NUM_STEPS` updates, and how often they looked at a number.
 
     See ``fits.fits`` for what is given.
@@ -34,6 +34,8 @@ def follow(net, batch, loss, optimizer, batch_size, precision):
         trained = [p for p in net.parameters() if p.requires_grad]
         for p in trained:
             p.register_post_accumulate_grad_hook(lambda p: storages.name("gradients", [p.grad]))
+        exchanged = buckets(trained) if ddp else []
+        storages.name("buckets", exchanged)
         trainer = optimizer(trained)
         storages.answers = True
         for _ in range(NUM_STEPS):
@@ -51,7 +53,19 @@ def follow(net, batch, loss, optimizer, batch_size, precision):
             trainer.step()
             storages.looked = looked  # at its own count of steps, on which no shape depends
             storages.name("optimizer state", tensors(dict(trainer.state)))
+    del exchanged
     return storages.timeline, storages.looked
+
+
+def buckets(parameters):
+    """The tensors in which DDP exchanges the gradients: of the last layer first."""
+    backwards = parameters[::-1]
+    limits = [torch.distributed._DEFAULT_FIRST_BUCKET_BYTES, 25 * 2**20]
+    groups, _ = torch.distributed._compute_bucket_assignment_by_size(backwards, limits)
+    return [
+        torch.empty(sum(backwards[i].numel() for i in group), dtype=backwards[group[0]].dtype)
+        for group in groups
+    ]
 
 
 def fake_network(make, fake, storages):

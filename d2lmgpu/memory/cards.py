@@ -1,0 +1,68 @@
+"""How much memory GPUs have for a training, and whether what it takes fits.
+
+``cards.csv`` has what PyTorch itself says in messages of its that people have published: "GPU 0 has
+a total capacity of 14.56 GiB", and of each card the smallest. That is less than its name says: the
+driver keeps some. Some of the messages also tell how much the process held beside PyTorch's
+allocator, CUDA's context and its libraries.
+"""
+
+import csv
+from dataclasses import dataclass
+from pathlib import Path
+
+from d2lmgpu.machine.checks import Need
+
+GIB = 1 << 30
+# Of published runs that are like ours in all that is known (tests/backends/published_memory.csv),
+# the worst had a fifth more than was told: workspaces of libraries, what else a script keeps.
+MISS = 0.2
+FITS, DOES_NOT, OPEN = "fits", "does not fit", "cannot be told"
+
+need = Need(ValueError)
+
+
+@dataclass(frozen=True)
+class Card:
+    """A GPU: the bytes that PyTorch says it has, and where it has said so."""
+
+    name: str
+    total: int
+    source: str
+
+
+@dataclass(frozen=True)
+class OnCard:
+    """Whether a training fits on ``card``: ``verdict``, one of the three words above.
+
+    It takes between ``low`` and ``high`` bytes of the card, as far as can be told.
+    """
+
+    card: Card
+    verdict: str
+    low: int
+    high: int
+
+    def __str__(self):
+        return (
+            f"{self.verdict}: {self.low / GIB:.1f} to {self.high / GIB:.1f} GiB, modelled, of the "
+            f"{self.card.total / GIB:.1f} GiB of {self.card.name}"
+        )
+
+
+with open(Path(__file__).with_suffix(".csv"), encoding="utf-8", newline="") as file:
+    _rows = list(csv.DictReader(file))
+CARDS = {
+    row["card"]: Card(row["card"], int(float(row["total_gib"]) * GIB), row["source"])
+    for row in _rows
+}
+_beside = [float(row["context_gib"]) * GIB for row in _rows if row["context_gib"]]
+CONTEXT = int(min(_beside)), int(max(_beside))  # bytes beside the allocator, whichever the card
+
+
+def on_card(least: int, reserved: int, card: str) -> OnCard:
+    """Whether what the allocator needs ``least``, and would hold, ``reserved``, fits; in bytes."""
+    need.choice("card", card, CARDS)
+    found = CARDS[card]
+    low, high = least + CONTEXT[0], int(reserved * (1 + MISS)) + CONTEXT[1]
+    verdict = FITS if high <= found.total else DOES_NOT if low > found.total else OPEN
+    return OnCard(found, verdict, low, high)
