@@ -23,6 +23,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import select
 import signal
 import subprocess
@@ -33,6 +34,10 @@ PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINUX = sys.platform == "linux"
 GRACE = 0.5  # seconds that the workers have to end by themselves, once one of them has failed
 SECONDS_TO_LEAVE = 10  # of a supervisor that may be in the middle of an import
+LOG = re.compile("log(-([0-9]+|server-[0-9]+|scheduler))?")  # what `ranks` has workers print to
+LOOK = 0.2  # seconds from one look at the logs to the next
+LOGGED, KEPT = 64 << 20, 1 << 20  # bytes of a log from which its beginning goes, and what stays
+FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE = 1, 2  # linux/falloc.h
 SECONDS_TO_CLEAN = 5  # of a resource tracker: shared memory that nobody unlinks stays for ever
 _libc = ctypes.CDLL(None) if LINUX else None
 
@@ -137,10 +142,12 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
             _report(events, "done")
         if deadline is None and any(codes.values()):
             deadline = time.monotonic() + GRACE
-        left = None if deadline is None else max(0, deadline - time.monotonic())
-        ready = _ready(left, 0, guarded, woken)
-        if not ready:
+        ready = _ready(LOOK, 0, guarded, woken)
+        _bound_logs(folder)
+        if deadline is not None and time.monotonic() > deadline:
             break
+        if not ready:
+            continue
         if woken in ready:
             os.read(woken, 512)
         elif guarded in ready or not (said := os.read(0, 1)):
@@ -151,6 +158,21 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
             for worker in [worker for worker, code in codes.items() if code is None]:
                 _kill(worker, signal.SIGINT)
     end(codes, codes.values(), guarded, events, folder)
+
+
+def _bound_logs(folder):
+    """Give the disk back what a flood has printed, but for its end (on Linux); sizes stay.
+
+    A file system without holes keeps it until the run's end.
+    """
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries if LINUX else ():
+            taken = entry.stat(follow_symlinks=False)
+            if LOG.fullmatch(entry.name) and taken.st_blocks * 512 > LOGGED:
+                log = os.open(entry, os.O_WRONLY | os.O_NOFOLLOW)
+                how = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE
+                _libc.fallocate(log, how, ctypes.c_int64(0), ctypes.c_int64(taken.st_size - KEPT))
+                os.close(log)
 
 
 def end(processes, codes, guarded, events, folder):

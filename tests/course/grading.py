@@ -21,8 +21,9 @@ PART = "foundations"
 # Root has other accounts to give; both ways are tried.
 ACCOUNTS = [[], ["--own-account"]] if os.geteuid() == 0 else [[]]
 # Otter takes whoever connects to its port for its notebook, and never ends where that is another
-# test's client, whose kernel had that port before. On Gradescope nobody else is there, nor here.
-CONFINED = ["unshare", "--net", "--mount", sys.executable, ROOT / "tools" / "confined.py"]
+# test's client, whose kernel had that port before. On Gradescope nobody else is there, nor here;
+# and what a submission leaves running ends with the runner, as there with its container.
+CONFINED = [*program("confined").NAMESPACES, sys.executable, ROOT / "tools" / "confined.py"]
 SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
 
 

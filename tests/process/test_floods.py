@@ -1,10 +1,13 @@
 """Whatever a worker prints, the process that has started it stays small, and says the reason."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
+
+from d2lmgpu.launch import LaunchError, launch
 
 MB = 150
 PROGRAM = """
@@ -80,3 +83,28 @@ def test_a_flood_takes_no_memory_of_the_caller_and_hides_no_reason(traces, call)
     assert found["grown"] <= 50
     assert "ValueError: the cause" in found["said"] and len(found["said"]) < 40_000
     traces.assert_none()
+
+
+def test_a_flood_of_another_rank_takes_little_of_the_disk_and_hides_no_reason():
+    def worker():
+        import os
+        from pathlib import Path
+
+        import torch.distributed as dist
+
+        log = Path(os.environ["TMPDIR"], "log-1")
+        if dist.get_rank() == 1:
+            for _ in range(600):
+                os.write(1, 10**6 * b"d")
+                os.fdatasync(1)  # else the disk is asked for nothing yet
+            print("the end", flush=True)
+        dist.barrier()
+        taken = log.stat()
+        assert taken.st_size > 6 * 10**8
+        if dist.get_rank() == 1:
+            raise ValueError(f"taken: {taken.st_blocks * 512}")
+
+    with pytest.raises(LaunchError, match="taken: ") as raised:
+        launch(worker, num_processes=2)
+    assert int(re.search(r"taken: (\d+)", str(raised.value))[1]) < 2 * 10**8
+    assert "the end" in str(raised.value)
