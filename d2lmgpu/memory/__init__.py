@@ -1,1 +1,1 @@
-"""What a step of training takes of a GPU's memory: when storages come and go, the allocator."""
+"""What a step of training takes of a GPU's memory: storages over time, the allocator, cards."""
