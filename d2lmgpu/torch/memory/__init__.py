@@ -1,5 +1,6 @@
 """What a step of training in PyTorch takes of a GPU's memory, found without a GPU."""
 
 from d2lmgpu.torch.memory.fits import fits
+from d2lmgpu.torch.memory.largest import largest_batch
 
-__all__ = ["fits"]
+__all__ = ["fits", "largest_batch"]
