@@ -21,8 +21,8 @@ BOUNDS = [row for row in ROWS if row not in FIGURES]
 
 @cache
 def told(name, batch_size, precision):
-    *given, ddp = NETWORKS[name]
-    return fits(*given, int(batch_size), precision, ddp)
+    *given, devices = NETWORKS[name]
+    return fits(*given, int(batch_size), precision, devices)
 
 
 def error(row):
@@ -50,7 +50,7 @@ def test_nothing_is_said_to_fit_that_did_not(row, monkeypatch):
 
 def test_a_rank_of_ddp_has_the_gradients_twice():
     given = NETWORKS["tsn"][:4]
-    alone, rank = (fits(*given, 2, ddp=ddp) for ddp in (False, True))
+    alone, rank = (fits(*given, 2, devices=devices) for devices in (1, 8))
     gradients = 4 * sum(p.numel() for p in NETWORKS["tsn"][0]().parameters())
     assert (alone.parts["buckets"], rank.parts["buckets"]) == (0, gradients)
     assert rank.peak - alone.peak == gradients

@@ -8,6 +8,7 @@ from d2lmgpu.machine.checks import Need
 from d2lmgpu.memory.allocator import least, replay
 from d2lmgpu.memory.cards import OnCard, on_card
 from d2lmgpu.torch.memory.follow import PRECISIONS, follow
+from d2lmgpu.torch.memory.group import group
 
 need = Need(ValueError)
 
@@ -39,7 +40,7 @@ class Fit:
         return said
 
 
-def fits(net, batch, loss, optimizer, batch_size, precision="float32", ddp=False) -> Fit:
+def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1) -> Fit:
     """What two updates would take of a GPU's memory. Nothing is computed, so any size is quick.
 
     Parameters
@@ -56,9 +57,10 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", ddp=False
         Examples on the device.
     precision : str
         One of "float32", "amp float16", "amp bfloat16" (autocast) and "bfloat16" (all of it).
-    ddp : bool
-        As a rank of DistributedDataParallel: with the buckets in which gradients are exchanged,
-        unless they are views of these (``gradient_as_bucket_view``).
+    devices : int
+        So many train together, and this is one of them. What ``net`` makes may be sharded by
+        ``fully_shard`` (FSDP2); any other network is as under DistributedDataParallel, with the
+        buckets in which gradients are exchanged (without ``gradient_as_bucket_view``).
 
     Raises
     ------
@@ -74,6 +76,7 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", ddp=False
         need(called, name, value, "a function, see the docstring")
     need.whole("batch_size", batch_size)
     need.choice("precision", precision, PRECISIONS)
+    need.whole("devices", devices)
 
     def scalar(net, *inputs):
         value = loss(net, *inputs)
@@ -81,7 +84,9 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", ddp=False
         need(right, "loss", value, "a function that returns a tensor of one number, for backward")
         return value
 
-    timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision, ddp)
+    with group(devices):
+        given = net, batch, scalar, optimizer, batch_size, precision, devices
+        timeline, looked = follow(*given)
     moment, allocator = timeline.peak(), replay(timeline.events)
     return Fit(
         timeline.totals()[moment],

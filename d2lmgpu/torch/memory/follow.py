@@ -7,6 +7,7 @@ from unittest import mock
 import torch
 from torch import Tensor
 from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensorMode
+from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_leaves
 
 from d2lmgpu.torch.memory.on_gpu import on_gpu
@@ -21,7 +22,7 @@ PRECISIONS = {  # name -> (autocast computes in, parameters are in)
 NUM_STEPS = 2  # the second has the optimizer's state from its beginning
 
 
-def follow(net, batch, loss, optimizer, batch_size, precision, ddp):
+def follow(net, batch, loss, optimizer, batch_size, precision, devices):
     """The timeline of `NUM_STEPS` updates, and how often they looked at a number.
 
     See ``fits.fits`` for what is given.
@@ -29,12 +30,14 @@ def follow(net, batch, loss, optimizer, batch_size, precision, ddp):
     computes, holds = PRECISIONS[precision]
     fake = FakeTensorMode(allow_non_fake_inputs=True)
     with on_gpu(), fake, FollowStorages() as storages, default_dtype(holds):
-        net = fake_network(net, fake, storages)
+        net = fake_network(net, fake)
+        storages.forget()  # it comes from the CPU, whatever was needed to make it
         storages.name("parameters", [*net.parameters(), *net.buffers()])
         trained = [p for p in net.parameters() if p.requires_grad]
         for p in trained:
             p.register_post_accumulate_grad_hook(lambda p: storages.name("gradients", [p.grad]))
-        exchanged = buckets(trained) if ddp else []
+        sharded = any(map(is_traceable_wrapper_subclass, trained))
+        exchanged = buckets(trained) if devices > 1 and not sharded else []
         storages.name("buckets", exchanged)
         trainer = optimizer(trained)
         storages.answers = True
@@ -68,7 +71,7 @@ def buckets(parameters):
     ]
 
 
-def fake_network(make, fake, storages):
+def fake_network(make, fake):
     """The network that ``make`` makes, with fake tensors.
 
     One whose layers depend on numbers (torchvision's RegNet) is made for real, then copied.
@@ -80,7 +83,7 @@ def fake_network(make, fake, storages):
         with draw:  # it draws until the numbers are right, which here would never end
             return make()
     except NumberNeeded:
-        storages.forget()
+        pass
     with torch.utils._python_dispatch._disable_current_modes():
         net = make()
     with FakeCopyMode(fake):

@@ -7,7 +7,7 @@ from d2lmgpu.torch.memory.fits import fits
 MOST = 1 << 20  # examples: what still fits then does not depend on the batch
 
 
-def largest_batch(net, batch, loss, optimizer, card, precision="float32", ddp=False):
+def largest_batch(net, batch, loss, optimizer, card, precision="float32", devices=1):
     """Two batch sizes: the largest that is told to fit, and the largest that may.
 
     Above the second it does not fit; between them it cannot be told. Both are 0 if not one example
@@ -16,7 +16,7 @@ def largest_batch(net, batch, loss, optimizer, card, precision="float32", ddp=Fa
 
     @cache
     def answer(batch_size):
-        return fits(net, batch, loss, optimizer, batch_size, precision, ddp).on(card)
+        return fits(net, batch, loss, optimizer, batch_size, precision, devices).on(card)
 
     total = answer(1).card.total
     return last(lambda n: answer(n).high, total), last(lambda n: answer(n).low, total)

@@ -5,13 +5,23 @@ Under PyTorch's FakeTensorMode a tensor has its shape, type and storage, and no 
 """
 
 import weakref
+from contextlib import ExitStack
 from itertools import count
+from unittest import mock
 
 import torch
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch import distributed as dist
+from torch.utils._python_dispatch import (
+    TorchDispatchMode,
+    is_traceable_wrapper_subclass,
+    is_traceable_wrapper_subclass_type,
+)
 from torch.utils._pytree import tree_leaves
 
 from d2lmgpu.memory.timeline import Event, Timeline
+
+if dist.is_available():
+    from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 
 class NumberNeeded(Exception):
@@ -28,17 +38,57 @@ class FollowStorages(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.timeline = Timeline()
-        self.answers, self.looked = False, 0
+        self.answers, self.looked, self._away = False, 0, False
         self._alive = {}  # address of a storage -> (its number, its size, a weak reference)
         self._numbers = count()
 
+    def __enter__(self):
+        self._patched = ExitStack()
+        patch = mock.patch.object(torch.UntypedStorage, "resize_", self._resized())
+        self._patched.enter_context(patch)
+        if dist.is_available():
+            shapes = "_propagate_tensor_meta_non_cached"
+            patch = mock.patch.object(ShardingPropagator, shapes, self._unseen(shapes))
+            self._patched.enter_context(patch)
+        return super().__enter__()
+
+    def __exit__(self, *error):
+        self._patched.close()
+        return super().__exit__(*error)
+
+    def _unseen(self, name):
+        """DTensor finds shapes out by operations on whole tensors, which a device never has."""
+        real = getattr(ShardingPropagator, name)
+
+        def found(*args):
+            self._away = True
+            try:
+                return real(*args)
+            finally:
+                self._away = False
+
+        return found
+
+    def _resized(self):
+        """What FSDP frees gathered layers by, which is no operation."""
+        real = torch.UntypedStorage.resize_
+
+        def resize_(storage, size):
+            done = real(storage, size)
+            if storage._cdata in self._alive:
+                self._note(storage)
+            return done
+
+        return resize_
+
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        if any(map(is_traceable_wrapper_subclass_type, types)):
+            return NotImplemented  # DTensor: the operations on what it wraps come here next
         if func is torch.ops.aten._local_scalar_dense.default:
             return self._answer(args[0].dtype)
         result = func(*args, **(kwargs or {}))
-        for tensor in tree_leaves(result):
-            if isinstance(tensor, torch.Tensor):
-                self.note(tensor)
+        for tensor in () if self._away else unwrapped(tree_leaves(result)):
+            self._note(tensor.untyped_storage())
         return result
 
     def _answer(self, dtype):
@@ -47,9 +97,8 @@ class FollowStorages(TorchDispatchMode):
         self.looked += 1
         return True if dtype is torch.bool else 1.0 if dtype.is_floating_point else 1
 
-    def note(self, tensor) -> int:
-        """The number of the tensor's storage; one that is new, or has grown, is taken now."""
-        storage = tensor.untyped_storage()
+    def _note(self, storage) -> int:
+        """The number of a storage; one that is new, or has another size, is taken now."""
         key, size = storage._cdata, storage.nbytes()
         if key in self._alive:
             number, known, _ = self._alive[key]
@@ -68,8 +117,10 @@ class FollowStorages(TorchDispatchMode):
             self.timeline.events.append(Event(number, size, False))
 
     def forget(self):
-        """Begin anew, as if nothing had been made."""
-        self.timeline, self._alive = Timeline(), {}
+        """Begin anew, with what is there now."""
+        self.timeline = Timeline()
+        for number, size, _ in self._alive.values():
+            self.timeline.events.append(Event(number, size, True))
 
     def alive(self) -> set[int]:
         """The numbers of all storages that are there."""
@@ -77,5 +128,14 @@ class FollowStorages(TorchDispatchMode):
 
     def name(self, part, tensors):
         """Say what the storages of ``tensors`` are for, unless that is known."""
-        for tensor in tensors:
-            self.timeline.part.setdefault(self.note(tensor), part)
+        for tensor in unwrapped(tensors):
+            self.timeline.part.setdefault(self._note(tensor.untyped_storage()), part)
+
+
+def unwrapped(values):
+    """The tensors among ``values``; in place of one that wraps others (DTensor), those."""
+    for value in values:
+        if isinstance(value, torch.Tensor) and is_traceable_wrapper_subclass(value):
+            yield from unwrapped(getattr(value, name) for name in value.__tensor_flatten__()[0])
+        elif isinstance(value, torch.Tensor):
+            yield value

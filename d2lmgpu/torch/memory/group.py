@@ -1,0 +1,36 @@
+"""A process group of many devices in one process: what is exchanged arrives at once, as it was."""
+
+from contextlib import contextmanager
+from unittest import mock
+
+from torch import distributed as dist
+from torch.utils._python_dispatch import _disable_current_modes
+
+from d2lmgpu.machine.checks import Need
+
+need = Need(ValueError)
+
+
+@contextmanager
+def group(devices):
+    """Within it this process is rank 0 of so many, by PyTorch's backend "fake"."""
+    if devices == 1:
+        yield
+        return
+    free = dist.is_available() and not dist.is_initialized()
+    need(free, "devices", devices, "1 where there is a process group already, or PyTorch has none")
+    from torch.distributed.fsdp._fully_shard import _fsdp_init
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    real = _fsdp_init.init_device_mesh
+
+    def made(*args, **kwargs):
+        with _disable_current_modes():  # a mesh looks at its numbers of ranks, which are tensors
+            return real(*args, **kwargs)
+
+    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=devices)
+    try:
+        with mock.patch.object(_fsdp_init, "init_device_mesh", made):
+            yield
+    finally:
+        dist.destroy_process_group()

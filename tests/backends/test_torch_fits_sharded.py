@@ -1,0 +1,87 @@
+"""FSDP for devices that are not here, against two processes that run it."""
+
+import json
+import tempfile
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from d2lmgpu.launch import launch
+from d2lmgpu.torch.memory import fits
+
+WIDTH, LAYERS = 256, 6
+
+
+def block():
+    return nn.Sequential(nn.Linear(WIDTH, 4 * WIDTH), nn.GELU(), nn.Linear(4 * WIDTH, WIDTH))
+
+
+def plain():
+    return nn.Sequential(*[block() for _ in range(LAYERS)])
+
+
+def sharded():
+    from torch.distributed.fsdp import fully_shard
+
+    net = plain()
+    for layer in net:
+        fully_shard(layer)
+    return fully_shard(net)
+
+
+def batch(n):
+    return (torch.rand(n, WIDTH),)
+
+
+def squares(net, X):
+    return net(X).square().mean()
+
+
+def adam(parameters):
+    return torch.optim.Adam(parameters, foreach=True)
+
+
+def measured(batch_size):
+    """The highest total that PyTorch's profiler notes in two steps after the network is there."""
+    net = sharded()
+    trainer = adam(net.parameters())
+    held = sum(p.to_local().nbytes for p in net.parameters())
+    with torch.profiler.profile(profile_memory=True) as profiler:
+        for _ in range(2):
+            trainer.zero_grad()
+            squares(net, *batch(batch_size)).backward()
+            trainer.step()
+    with tempfile.NamedTemporaryFile(suffix=".json") as file:
+        profiler.export_chrome_trace(file.name)
+        events = json.loads(Path(file.name).read_text())["traceEvents"]
+    noted = [event for event in events if event["name"] == "[memory]"]
+    noted = [event["args"] for event in sorted(noted, key=lambda event: event["ts"])]
+    before = noted[0]["Total Allocated"] - noted[0]["Bytes"]
+    return max(event["Total Allocated"] for event in noted) - before + held
+
+
+@pytest.mark.parametrize("batch_size", [8, 2048])
+def test_the_peak_of_a_device_is_that_of_a_process(batch_size):
+    found = launch(measured, batch_size, num_processes=2)
+    fit = fits(sharded, batch, squares, adam, batch_size, devices=2)
+    layer = 4 * sum(p.numel() for p in block().parameters())
+    # Between processes gloo holds one layer more, where a step is short.
+    assert all(-0.1 * layer < peak - fit.peak < 1.1 * layer for peak in found), (found, fit)
+
+
+def test_states_are_cut_by_the_number_of_devices():
+    P = 4 * sum(p.numel() for p in plain().parameters())
+    for devices in (2, 64):
+        fit = fits(sharded, batch, squares, adam, 8, devices=devices)
+        assert fit.parts["parameters"] == pytest.approx(P / devices, rel=0.02)
+        assert fit.parts["optimizer state"] <= 2.1 * P / devices
+        assert fit.parts["buckets"] == 0
+
+
+def test_afterwards_there_is_no_group():
+    fits(sharded, batch, squares, adam, 8, devices=4)
+    assert not torch.distributed.is_initialized()
+    with pytest.raises(ValueError, match=r"^devices is 0: give"):
+        fits(sharded, batch, squares, adam, 8, devices=0)
