@@ -5,23 +5,14 @@ Under PyTorch's FakeTensorMode a tensor has its shape, type and storage, and no 
 """
 
 import weakref
-from contextlib import ExitStack
 from itertools import count
 from unittest import mock
 
 import torch
-from torch import distributed as dist
-from torch.utils._python_dispatch import (
-    TorchDispatchMode,
-    is_traceable_wrapper_subclass,
-    is_traceable_wrapper_subclass_type,
-)
+from torch.utils._python_dispatch import TorchDispatchMode, is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_leaves
 
 from d2lmgpu.memory.timeline import Event, Timeline
-
-if dist.is_available():
-    from torch.distributed.tensor._sharding_prop import ShardingPropagator
 
 
 class NumberNeeded(Exception):
@@ -38,36 +29,18 @@ class FollowStorages(TorchDispatchMode):
     def __init__(self):
         super().__init__()
         self.timeline = Timeline()
-        self.answers, self.looked, self._away = False, 0, False
+        self.answers, self.looked = False, 0
         self._alive = {}  # address of a storage -> (its number, its size, a weak reference)
         self._numbers = count()
 
     def __enter__(self):
-        self._patched = ExitStack()
-        patch = mock.patch.object(torch.UntypedStorage, "resize_", self._resized())
-        self._patched.enter_context(patch)
-        if dist.is_available():
-            shapes = "_propagate_tensor_meta_non_cached"
-            patch = mock.patch.object(ShardingPropagator, shapes, self._unseen(shapes))
-            self._patched.enter_context(patch)
+        self._patch = mock.patch.object(torch.UntypedStorage, "resize_", self._resized())
+        self._patch.start()
         return super().__enter__()
 
     def __exit__(self, *error):
-        self._patched.close()
+        self._patch.stop()
         return super().__exit__(*error)
-
-    def _unseen(self, name):
-        """DTensor finds shapes out by operations on whole tensors, which a device never has."""
-        real = getattr(ShardingPropagator, name)
-
-        def found(*args):
-            self._away = True
-            try:
-                return real(*args)
-            finally:
-                self._away = False
-
-        return found
 
     def _resized(self):
         """What FSDP frees gathered layers by, which is no operation."""
@@ -82,12 +55,10 @@ class FollowStorages(TorchDispatchMode):
         return resize_
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if any(map(is_traceable_wrapper_subclass_type, types)):
-            return NotImplemented  # DTensor: the operations on what it wraps come here next
         if func is torch.ops.aten._local_scalar_dense.default:
             return self._answer(args[0].dtype)
         result = func(*args, **(kwargs or {}))
-        for tensor in () if self._away else unwrapped(tree_leaves(result)):
+        for tensor in unwrapped(tree_leaves(result)):
             self._note(tensor.untyped_storage())
         return result
 
