@@ -184,17 +184,28 @@ NETWORKS = {  # network, batch, loss, optimizer, devices
     "vit": (vit, images(224, 10), cleared_late, ClearedByTheLoss, 1),
     "mobilenet": (models.mobilenet_v2, images(224), cross_entropy, sgd, 1),
     "vgg": (models.vgg19, images(224), cross_entropy, sgd, 1),
-    "tsn": (lambda: models.resnet50(num_classes=400), images(224, 400), cross_entropy, momentum,
-            8),
+    "tsn": (lambda: models.resnet50(num_classes=400), images(224, 400), cross_entropy, momentum, 8),
     "fcn": (fcn, pixels(480, 21), with_two_heads, momentum, 8),
     "gpt2": (GPT2, tokens(1024), next_token, one_by_one, 1),
     "gpt2 medium": (lambda: GPT2(1024, 16, 24), tokens(1024), next_token, one_by_one, 1),
-    "nano gpt": (lambda: GPT2(words=50304, dropout=0.0, eager=False), tokens(1024), next_token,
-                 fused, 1),
-}  # fmt: skip
+    "nano gpt": (
+        lambda: GPT2(words=50304, dropout=0.0, eager=False),
+        tokens(1024),
+        next_token,
+        fused,
+        1,
+    ),
+}
 for name, side, classes in (
-    ("cityscapes", (512, 1024), 19), ("hrf", 256, 2), ("stare", 128, 2), ("drive", 64, 2)
-):  # fmt: skip
+    ("cityscapes", (512, 1024), 19),
+    ("hrf", 256, 2),
+    ("stare", 128, 2),
+    ("drive", 64, 2),
+):
     NETWORKS[f"unet {name}"] = (
-        lambda classes=classes: UNet(classes), pixels(side, classes), of_each_pixel, momentum, 4
-    )  # fmt: skip
+        lambda classes=classes: UNet(classes),
+        pixels(side, classes),
+        of_each_pixel,
+        momentum,
+        4,
+    )

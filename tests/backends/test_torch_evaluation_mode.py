@@ -50,18 +50,18 @@ def interrupted():
 
 @pytest.mark.parametrize("evaluate", [d2l.evaluate_accuracy_gpu, d2l.evaluate_accuracy_gpus])
 @pytest.mark.parametrize(
-    "batches, errors",
+    "batches, error",
     [
         (interrupted, KeyboardInterrupt),
         (lambda: [BATCHES[0], (torch.rand(2, 5), y[:2])], RuntimeError),
-        (lambda: [(X, y), (X, y[:2])], (ValueError, RuntimeError)),
+        (lambda: [(X, y), (X, y[:2])], ValueError),
     ],
     ids=["interrupted", "of another shape", "of other labels"],
 )
-def test_so_it_is_after_an_evaluation_that_came_to_no_end(evaluate, batches, errors):
+def test_so_it_is_after_an_evaluation_that_came_to_no_end(evaluate, batches, error):
     one = partly_frozen()
     before = [module.training for module in one.modules()]
-    with pytest.raises(errors):
+    with pytest.raises(error):
         evaluate(one, batches())
     assert [module.training for module in one.modules()] == before
 

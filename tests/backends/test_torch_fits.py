@@ -1,10 +1,10 @@
 """A step's peak, found on fake tensors, against PyTorch's own account of it on real ones."""
 
-import json
 from contextlib import nullcontext
 
 import pytest
 import torch
+from profiled import highest_total
 from torch import nn
 from torch.nn import functional as F
 
@@ -45,7 +45,7 @@ def cross_entropy(net, X, y):
     return F.cross_entropy(net(X), y)
 
 
-def measured(folder, net, batch, loss, optimizer, batch_size, precision):
+def measured(net, batch, loss, optimizer, batch_size, precision):
     """The highest total that PyTorch's profiler notes in two steps, in bytes."""
     computes, _ = PRECISIONS[precision]
     with torch.profiler.profile(profile_memory=True) as profiler, on_gpu():
@@ -59,20 +59,15 @@ def measured(folder, net, batch, loss, optimizer, batch_size, precision):
             value.backward()
             del value
             trainer.step()
-    profiler.export_chrome_trace(str(folder / "trace.json"))
-    events = json.loads((folder / "trace.json").read_text())["traceEvents"]
-    noted = [event for event in events if event["name"] == "[memory]"]
-    noted = [event["args"] for event in sorted(noted, key=lambda event: event["ts"])]
-    before = noted[0]["Total Allocated"] - noted[0]["Bytes"]
-    return max(event["Total Allocated"] for event in noted) - before
+    return highest_total(profiler)
 
 
 @pytest.mark.parametrize(("name", "side", "batch_size", "optimizer", "precision"), NETWORKS)
-def test_networks_of_others(name, side, batch_size, optimizer, precision, tmp_path):
+def test_networks_of_others(name, side, batch_size, optimizer, precision):
     make, batch = getattr(models, name), images(side)
     given = make, batch, cross_entropy, OPTIMIZERS[optimizer], batch_size, precision
     fit = fits(*given)
-    assert fit.peak == pytest.approx(measured(tmp_path, *given), rel=0.06)
+    assert fit.peak == pytest.approx(measured(*given), rel=0.06)
     assert sum(fit.parts.values()) == fit.peak <= fit.allocated <= fit.least <= fit.reserved
     net = make()
     held = [*net.parameters(), *net.buffers()]
@@ -144,10 +139,10 @@ def next_token(net, X):
     return F.cross_entropy(net(X)[:, :-1].flatten(0, 1), X[:, 1:].flatten())
 
 
-def test_a_tied_head_counts_once_and_the_logits_with_all_that_the_loss_makes(tmp_path):
+def test_a_tied_head_counts_once_and_the_logits_with_all_that_the_loss_makes():
     given = Language, tokens, next_token, OPTIMIZERS["Adam"], 8, "float32"
     fit = fits(*given)
-    assert fit.peak == pytest.approx(measured(tmp_path, *given), rel=0.06)
+    assert fit.peak == pytest.approx(measured(*given), rel=0.06)
     parameters = sum(p.numel() for p in Language().parameters())
     assert fit.parts["parameters"] == 4 * parameters
     logits = 4 * 8 * 128 * 5000

@@ -1,11 +1,8 @@
 """FSDP for devices that are not here, against PyTorch's own account of a process that runs it."""
 
-import json
-import tempfile
-from pathlib import Path
-
 import pytest
 import torch
+from profiled import highest_total
 from torch import nn
 
 from d2lmgpu.torch.memory import fits
@@ -53,13 +50,7 @@ def measured(batch_size):
             trainer.zero_grad()
             squares(net, *batch(batch_size)).backward()
             trainer.step()
-    with tempfile.NamedTemporaryFile(suffix=".json") as file:
-        profiler.export_chrome_trace(file.name)
-        events = json.loads(Path(file.name).read_text())["traceEvents"]
-    noted = [event for event in events if event["name"] == "[memory]"]
-    noted = [event["args"] for event in sorted(noted, key=lambda event: event["ts"])]
-    before = noted[0]["Total Allocated"] - noted[0]["Bytes"]
-    return max(event["Total Allocated"] for event in noted) - before + held
+    return highest_total(profiler) + held
 
 
 @pytest.mark.parametrize("batch_size", [8, 2048])

@@ -20,13 +20,13 @@ BOUNDS = [row for row in ROWS if row not in FIGURES]
 
 
 @cache
-def told(name, batch_size, precision):
+def fit_of(name, batch_size, precision):
     *given, devices = NETWORKS[name]
     return fits(*given, int(batch_size), precision, devices)
 
 
 def error(row):
-    fit = told(row["name"], row["batch_size"], row["precision"])
+    fit = fit_of(row["name"], row["batch_size"], row["precision"])
     return getattr(fit, row["counter"]) / (float(row["figure"]) * BYTES[row["unit"]]) - 1
 
 
@@ -43,7 +43,7 @@ def test_half_of_the_figures_are_within_a_twentieth_and_nearly_all_within_a_fift
 def test_nothing_is_said_to_fit_that_did_not(row, monkeypatch):
     total = int(float(row["figure"]) * BYTES[row["unit"]])
     monkeypatch.setitem(cards.CARDS, "theirs", cards.Card("theirs", total, row["source"]))
-    answer = told(row["name"], row["batch_size"], row["precision"]).on("theirs")
+    answer = fit_of(row["name"], row["batch_size"], row["precision"]).on("theirs")
     right = {"enough": cards.FITS, "too little": cards.DOES_NOT}[row["counter"]]
     assert answer.verdict == right, answer
 
@@ -57,7 +57,7 @@ def test_a_rank_of_ddp_has_the_gradients_twice():
 
 
 def test_words_of_a_card():
-    fit = told("mobilenet", 32, "float32")
+    fit = fit_of("mobilenet", 32, "float32")
     assert str(fit.on("T4")).startswith("fits: 2.6 to 3.9 GiB, modelled, of the 14.6")
     with pytest.raises(ValueError, match=r"^card is 'T5': give one of K80, .*, T4, "):
         fit.on("T5")

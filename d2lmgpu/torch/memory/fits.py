@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
-from d2lmgpu.machine.checks import Need
+from d2lmgpu.memory import need
 from d2lmgpu.memory.allocator import least, replay
 from d2lmgpu.memory.cards import OnCard, on_card
 from d2lmgpu.torch.memory.follow import PRECISIONS, follow
 from d2lmgpu.torch.memory.group import group
-
-need = Need(ValueError)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,7 @@ from unittest import mock
 from torch import distributed as dist
 from torch.utils._python_dispatch import _disable_current_modes
 
-from d2lmgpu.machine.checks import Need
-
-need = Need(ValueError)
+from d2lmgpu.memory import need
 
 
 @contextmanager
