@@ -19,7 +19,7 @@ import safetensors.torch  # noqa: F401  (before any fork: what deeds need is imp
 from deeds import DEEDS, do, made, snapshot
 from without import without
 
-from d2lmgpu.watch.files import NONE, REFUSED, VIEW, kernel, protection
+from d2lmgpu.watch.files import NONE, REFUSED, VIEW, kernel, protection, view
 from d2lmgpu.watch.files.diverted import divert
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 
@@ -253,6 +253,18 @@ def test_places_for_everybody_take_new_files_which_go_with_the_view(place, accou
 
     name = in_a_child(child)
     assert name.startswith(f"{folder}/") and not os.path.exists(name)
+
+
+def test_what_is_removed_while_a_view_is_made_costs_no_view(place, account, monkeypatch):
+    """On a machine with something mounted below /tmp each folder there has its own overlay."""
+    found = view._to_cover
+
+    def found_and_removed(*args):
+        yield str(place / "removed")
+        yield from found(*args)
+
+    monkeypatch.setattr(view, "_to_cover", found_and_removed)
+    assert protected(place, account, DEEDS) == (VIEW, "", {})
 
 
 @pytest.mark.needs("root")

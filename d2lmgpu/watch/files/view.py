@@ -180,7 +180,11 @@ def _of_others(work, others):
             break
     for path in around:
         found.update([path, *map(str, Path(path).parents)])
-    return {path: _own_mode(path) for path in sorted(found) if os.path.exists(path)}
+    modes = {}
+    for path in sorted(found):
+        with contextlib.suppress(FileNotFoundError):  # somebody has removed it
+            modes[path] = _own_mode(path)
+    return modes
 
 
 def _own_mode(path):
@@ -201,12 +205,11 @@ def _copy(paths, covered, upper):
                 os.symlink(os.readlink(path), to)
                 continue
             os.mkdir(to) if os.path.isdir(path) else shutil.copyfile(path, to)
-            made.append((path, to, mode))
-        except OSError:  # it cannot be read, or the disk is full
+            made.append((to, mode, os.stat(path)))
+        except OSError:  # it is gone, or cannot be read, or the disk is full
             with contextlib.suppress(OSError):
                 os.unlink(to)
-    for path, to, mode in reversed(made):  # a folder when it is filled
-        status = os.stat(path)
+    for to, mode, status in reversed(made):  # a folder when it is filled
         os.utime(to, ns=(status.st_atime_ns, status.st_mtime_ns))
         os.chmod(to, mode)
 
@@ -217,13 +220,16 @@ def _lay(covered, places, as_user, theirs):
     What of ``theirs`` lies below it is copied there before. Returns the error if none can.
     """
     options = ["userxattr"] if as_user else ["redirect_dir=on"]  # the latter: rename of folders
+    try:
+        status = os.stat(covered)
+    except FileNotFoundError as error:  # somebody has removed it since it was found
+        return error
     for place in places:
         upper, work = f"{place}/upper", f"{place}/work"
         for new in (place, upper, work):
             os.mkdir(new)
-        shutil.copymode(covered, upper)
+        os.chmod(upper, stat.S_IMODE(status.st_mode))
         if not as_user:
-            status = os.stat(covered)
             os.chown(upper, status.st_uid, status.st_gid)
         _copy(theirs, covered, upper)
         layers = [f"lowerdir={_escaped(covered)}", f"upperdir={upper}", f"workdir={work}"]
