@@ -163,6 +163,8 @@ soak-arguments: setup  # drawn anew, twenty times
 
 soak-marked: setup  # the tests that are marked so
 	$(PYTEST) -q -m soak tests --ignore tests/backends --ignore tests/hub
+	$(PYTEST) -q -m soak tests/hub
+	$(PYTEST) -q -m soak tests/backends --framework torch
 
 soak-exercises: setup  # wrong solutions, and a class of sixty
 	$(PYTHON) tests/course/exercise_mutants.py

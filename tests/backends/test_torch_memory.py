@@ -1,6 +1,7 @@
 """The calculator of chapters/memory/fits against real processes, and against what was recorded."""
 
 import pytest
+from soaking import sample
 
 from d2lmgpu.course import chapters
 from d2lmgpu.records import store
@@ -19,9 +20,11 @@ def predicted(page, network, optimiser, batch_size):
 
 
 @pytest.mark.parametrize(
-    "case", [("dense", "momentum", 128), ("ResNet-18", "SGD", 16), ("transformer", "Adam", 4)]
+    "network, optimizer, batch_size",
+    sample(1, [("transformer", "Adam", 4), ("dense", "momentum", 128), ("ResNet-18", "SGD", 16)]),
 )
-def test_the_peak_is_as_predicted(page, case):
+def test_the_peak_is_as_predicted(page, network, optimizer, batch_size):
+    case = network, optimizer, batch_size
     totals, process = page["in_fresh_process"](page["measure"], *case)
     assert abs(predicted(page, *case) / max(totals) - 1) < 0.10
     assert abs(predicted(page, *case) / process - 1) < 0.20

@@ -1,6 +1,7 @@
 """The pages that train: each has its panel, nothing jumps for it, and no other page loads it."""
 
 import pytest
+from soaking import sample
 from test_pages import HTML, PAGES, parsed, visit
 
 PLACES = [
@@ -20,7 +21,7 @@ HEIGHT = """() => new Promise(resolve => requestAnimationFrame(() => requestAnim
 JUMP = 45
 
 
-@pytest.mark.parametrize("page", PLACES)
+@pytest.mark.parametrize("page", sample(3, PLACES))
 def test_nothing_jumps_when_the_panel_comes(browser, built, page):
     (place,) = parsed(HTML / f"{page}.html").select("article div.training")
     assert place.get_text().strip().endswith("."), "a sentence for those who have no script"

@@ -112,27 +112,27 @@ class Round:
         return {"rows": self.rows, "apart": self.apart(num_ranks), "lives": self.training.lives()}
 
 
-def same_ranks(cluster, folder, seed=None):
+def same_ranks(cluster, folder, seed=None, names=SAME_RANKS):
     """What the harms cost after which the same number of ranks trains."""
-    one = Round(cluster, folder, 40 if seed is None else 70, seed, "--dropout=0.2")
+    one = Round(cluster, folder, 20 if seed is None else 70, seed, "--dropout=0.2")
     with one.training as training:
         training.until(lambda: training.lines("saved"))
         begun = len(training.lines("begins"))
         seconds = fill_and_free(training)
         assert len(training.lines("begins")) == begun == 3, "a full disk has stopped it"
         one.rows.append({"harm": "disk full", "seconds": seconds, "repeated": 0, "ranks": 3})
-        for name, harm in SAME_RANKS.items():
-            one.harm(name, harm, 3)
+        for name in names:
+            one.harm(name, SAME_RANKS[name], 3)
         one.end()
     return one.found(3)
 
 
-def other_ranks(cluster, folder, seed=None):
+def other_ranks(cluster, folder, seed=None, names=OTHER_RANKS):
     """What the harms cost after which fewer or more ranks train."""
-    one = Round(cluster, folder, 60 if seed is None else 140, seed)
+    one = Round(cluster, folder, 30 if seed is None else 140, seed)
     with one.training as training:
         training.until(lambda: training.lines("saved"))
-        for name, (harm, ranks) in OTHER_RANKS.items():
-            one.harm(name, harm, ranks)
+        for name in names:
+            one.harm(name, *OTHER_RANKS[name])
         one.end()
     return one.found(1)

@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 from box_traces import Cluster, cluster_command, traces_of
+from soaking import sample
 
 from d2lmgpu.process.cluster import box, state
 
@@ -112,7 +113,7 @@ MOMENTS = {
 }
 
 
-@pytest.mark.parametrize("then", ["up", "down"])
+@pytest.mark.parametrize("then", sample(1, ["up", "down"]))
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_what_a_killed_up_leaves_goes_with_the_next_command(tmp_path, monkeypatch, moment, then):
     folder = tmp_path / "cluster"

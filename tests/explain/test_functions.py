@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 import torch
+from soaking import sample
 from torch import distributed as dist
 from torch import nn
 
@@ -60,7 +61,7 @@ def test_devices_in_threads_are_seen(monkeypatch):
     assert "2 devices in one process" in html and re.search("device 1: (loading|computing)", html)
 
 
-@pytest.mark.parametrize("train", [alone, launched])
+@pytest.mark.parametrize("train", sample(1, [launched, alone]))
 def test_what_runs_in_processes_is_seen_with_its_line(train):
     told = explain(train, num_gpus=2, batch_size=64)
     assert told.cause.name == "data-parallel" and told.run.k == 2 and not told.run.in_threads

@@ -10,6 +10,7 @@ import psutil
 import pytest
 import requests
 from running_hub import RunningHub, wait_until
+from soaking import sample
 
 SERVER = Path(__file__).resolve().parents[2] / "hub" / "learner" / "server.py"
 FOUR = ("GPU-a", "GPU-b", "GPU-c", "GPU-d")
@@ -95,7 +96,7 @@ def test_a_clean_up_that_is_slow_and_fails_keeps_neither_the_hub_nor_a_gpu(broke
     assert hub.start_server("grace", 4) == list(FOUR)
 
 
-@pytest.mark.parametrize("end", ["stopped", "killed"])
+@pytest.mark.parametrize("end", sample(1, ["killed", "stopped"]))
 def test_what_hides_its_environment_ends_with_its_server(empty_hub, end):
     """A daemon of the learner's with nothing in its environment and a session of its own."""
     hub = empty_hub

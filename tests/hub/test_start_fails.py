@@ -6,6 +6,7 @@ import socket
 
 import pytest
 from running_hub import RunningHub, wait_until
+from soaking import sample
 
 FOUR = ["GPU-a", "GPU-b", "GPU-c", "GPU-d"]
 # Before each start: the command that the test has written down for it, and the port.
@@ -53,7 +54,7 @@ def assert_all_is_free(hub):
     hub.stop_server("grace")
 
 
-@pytest.mark.parametrize("how", ENDS)
+@pytest.mark.parametrize("how", sample({"by an extension", "with its keeper"}, ENDS))
 def test_its_gpus_are_free_and_the_reason_is_told(hub, how):
     command, words = ENDS[how]
     choose(hub, command)
@@ -76,7 +77,7 @@ def test_the_signal_and_the_last_words_of_the_server_itself(hub, tmp_path, signa
     assert_all_is_free(hub)
 
 
-@pytest.mark.parametrize("kind", ["is not there", "is a folder", "is no program"])
+@pytest.mark.parametrize("kind", sample(1, ["is no program", "is a folder", "is not there"]))
 def test_a_command_that_cannot_be_run_is_named(hub, tmp_path, kind):
     command = tmp_path / "server"
     if kind == "is a folder":

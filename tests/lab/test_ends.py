@@ -8,6 +8,7 @@ import sys
 import psutil
 import pytest
 from recording import MARK, SECONDS, lab_processes
+from soaking import sample
 from trains import (
     crashes,
     exits,
@@ -95,7 +96,7 @@ sys.stdin.read()
 """
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, "end of input"])
+@pytest.mark.parametrize("how", sample(1, [signal.SIGKILL, signal.SIGTERM, "end of input"]))
 def test_nothing_outlives_the_notebook(mark, how):
     environment = os.environ | {MARK: mark, "TMPDIR": mark, "PYTHONPATH": os.path.dirname(__file__)}
     notebook = subprocess.Popen(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from recording import Recorder
+from soaking import sample
 from trains import trains_in_processes
 
 from d2lmgpu.course.chapter_train import ChapterTrain
@@ -18,11 +19,11 @@ def little_data(monkeypatch):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
 
 
-@pytest.mark.parametrize("chapter, modules", [
+@pytest.mark.parametrize("chapter, modules", sample(1, [
     ("scratch/pytorch", ("torch",)),
     ("scratch/mxnet", ("mxnet",)),
-    pytest.param("concise/pytorch", ("torch", "launch"), marks=pytest.mark.soak),
-])  # fmt: skip
+    ("concise/pytorch", ("torch", "launch")),
+]))  # fmt: skip
 def test_a_chapter_trains_in_the_lab(recorder, chapter, modules):
     train = ChapterTrain(CHAPTERS / f"{chapter}.ipynb")
     assert train.modules == modules and len(train.version()) == 8

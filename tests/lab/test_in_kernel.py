@@ -3,6 +3,7 @@
 import pytest
 from jupyter_client.manager import start_new_kernel
 from recording import SECONDS
+from soaking import sample
 
 CELL = """
 from mxnet import np, npx
@@ -37,7 +38,7 @@ def kernel():
 
 @pytest.mark.parametrize(
     "numpy, modules",
-    [("from d2lmgpu import mxnet as d2l", ("mxnet",)), ("npx.set_np()", ())],
+    sample(1, [("from d2lmgpu import mxnet as d2l", ("mxnet",)), ("npx.set_np()", ())]),
     ids=["d2lmgpu", "MXNet alone"],
 )
 def test_global_arrays_and_nets_of_mxnet_reach_the_run(kernel, numpy, modules):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import trains
 from recording import idle
+from soaking import sample
 
 from d2lmgpu.course.chapter_train import ChapterTrain
 from d2lmgpu.lab import numbers
@@ -24,13 +25,7 @@ TOLD = {  # chapter -> which parts of its steps can be told apart on two CPU dev
 }
 
 
-SOAK = {"scratch/pytorch", "concise/mxnet"}  # the others have more in them
-
-
-@pytest.mark.parametrize(
-    "chapter",
-    [pytest.param(one, marks=[pytest.mark.soak] if one in SOAK else []) for one in TOLD],
-)
+@pytest.mark.parametrize("chapter", sample({"concise/pytorch"}, TOLD))
 def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeypatch, chapter):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")

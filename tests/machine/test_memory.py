@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+from soaking import sample
 
 PROGRAM = """
 import ctypes, resource, threading
@@ -42,7 +43,7 @@ def page_faults(keep, **environ):
 
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc's malloc is told")
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", sample(1, BACKENDS))
 def test_a_block_that_was_freed_is_used_again(backend):
     without = page_faults("")
     assert page_faults(backend) * 5 < without

@@ -16,6 +16,7 @@ from kept import Kept
 from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
+from soaking import sample
 
 CONFTEST = """
 import sys
@@ -183,7 +184,8 @@ def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "how", [["-n", "2"], ["-n", "3", "--dist", "load"], ["-n", "2", "--dist", "worksteal"]]
+    "how",
+    sample(1, [["-n", "3", "--dist", "load"], ["-n", "2"], ["-n", "2", "--dist", "worksteal"]]),
 )
 def test_the_cells_of_a_chapter_stay_together_however_many_workers_there_are(tmp_path, how):
     chapters, settings = tmp_path / "chapters", tmp_path / "tests" / "notebooks"

@@ -7,6 +7,7 @@ import threading
 import time
 
 import pytest
+from soaking import sample
 from traces import until
 
 from d2lmgpu.launch import LaunchError, launch, prepare
@@ -49,7 +50,7 @@ def test_killed_worker_is_told_in_words(traces):
     traces.assert_none(seconds=0.1)
 
 
-@pytest.mark.parametrize("exit_code", [0, 3])
+@pytest.mark.parametrize("exit_code", sample(1, [0, 3]))
 def test_worker_that_exits_without_a_result_is_an_error(traces, exit_code):
     def worker():
 
@@ -108,11 +109,14 @@ def returns_a_ddp_net():
 
 @pytest.mark.parametrize(
     "fn, ranks, kind",
-    [
-        (returns_a_lock, "01", "lock"),
-        (returns_a_generator, "01", "generator"),
-        (returns_a_ddp_net, "1", "DistributedDataParallel"),
-    ],
+    sample(
+        1,
+        [
+            (returns_a_lock, "01", "lock"),
+            (returns_a_generator, "01", "generator"),
+            (returns_a_ddp_net, "1", "DistributedDataParallel"),
+        ],
+    ),
 )
 def test_a_return_value_that_cannot_be_sent_back_is_named(traces, fn, ranks, kind):
     with pytest.raises(LaunchError) as caught:

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from soaking import soaked
 from traces import until
 
 from d2lmgpu.launch import LaunchError, launch
@@ -84,14 +85,16 @@ CALLER = """
 @pytest.mark.parametrize(
     ("victims", "moment"),
     [
-        ("caller", "supervisor starts"),
         ("guard", "supervisor starts"),
         ("caller", "workers start"),
-        ("caller", "workers run"),
         ("supervisor", "workers run"),
-        ("guard", "workers run"),
         ("caller and supervisor", "workers run"),
         ("caller and guard", "workers run"),
+        *soaked(
+            ("caller", "supervisor starts"),
+            ("caller", "workers run"),
+            ("guard", "workers run"),
+        ),
     ],
 )
 def test_kill_leaves_nothing(traces, tmp_path, victims, moment):

@@ -14,6 +14,7 @@ import textwrap
 import time
 
 import pytest
+from soaking import sample
 
 from d2lmgpu.data.files import DATA_SETS, DataError, locate
 from d2lmgpu.launch import LaunchError, launch
@@ -56,7 +57,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("harm, reason", PLACES[:3])
+@pytest.mark.parametrize("harm, reason", sample(1, PLACES[:3]))
 def test_a_result_that_cannot_be_left_is_said_with_its_reason(traces, harm, reason):
     def worker():
         harm()
@@ -67,7 +68,7 @@ def test_a_result_that_cannot_be_left_is_said_with_its_reason(traces, harm, reas
     traces.assert_none()
 
 
-@pytest.mark.parametrize("harm, reason", PLACES[2:])
+@pytest.mark.parametrize("harm, reason", sample(1, PLACES[2:]))
 def test_an_error_that_cannot_be_left_is_said_all_the_same(traces, harm, reason):
     def worker():
         harm()
@@ -95,7 +96,9 @@ def breaks_time():
     time.time_ns = time.time = None
 
 
-@pytest.mark.parametrize("harm", [breaks_json, breaks_the_exit, breaks_writing, breaks_time])
+@pytest.mark.parametrize(
+    "harm", sample(1, [breaks_json, breaks_the_exit, breaks_writing, breaks_time])
+)
 def test_a_worker_that_replaces_functions_of_python_ends_with_its_result_or_error(traces, harm):
     def worker():
         import torch.distributed as dist
@@ -171,7 +174,8 @@ def leaves_the_group(rank):
 
 
 @pytest.mark.parametrize(
-    "worker, rank", [(returns_early, 0), (has_fewer_batches, 1), (leaves_the_group, 0)]
+    "worker, rank",
+    sample(1, [(has_fewer_batches, 1), (returns_early, 0), (leaves_the_group, 0)]),
 )
 def test_a_peer_that_had_returned_is_named_with_the_line_that_waited(traces, worker, rank):
     first, second, *_ = failure(lambda: worker(rank)).splitlines()
@@ -202,7 +206,8 @@ def begins_again_in_another_function():
 
 
 @pytest.mark.parametrize(
-    "worker", [begins_again, begins_again_by_its_environment, begins_again_in_another_function]
+    "worker",
+    sample(1, [begins_again_in_another_function, begins_again, begins_again_by_its_environment]),
 )
 def test_a_function_that_brings_its_workers_together_again(traces, worker):
     said = failure(worker)
@@ -282,7 +287,7 @@ def waits():
     dist.barrier()
 
 
-@pytest.mark.parametrize("raising", [raises_from, raises_in_an_except, raises_at_last])
+@pytest.mark.parametrize("raising", sample(1, [raises_from, raises_in_an_except, raises_at_last]))
 @pytest.mark.parametrize(
     "end, words",
     [(exits, "ended without a result (exit code 3)"), (raises, "raised KeyError: 'the cause'")],
@@ -326,7 +331,7 @@ def many_files():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-@pytest.mark.parametrize("num_processes", [1, 2, 3])
+@pytest.mark.parametrize("num_processes", sample(1, [3, 1, 2]))
 def test_a_caller_with_many_open_files(traces, many_files, num_processes):
     assert launch(len, [1], num_processes=num_processes) == [1] * num_processes
     traces.assert_none()
@@ -375,7 +380,7 @@ def test_more_workers_than_devices_are_refused_before_one_is_forked(forks, trace
     traces.assert_none()
 
 
-@pytest.mark.parametrize("last", [1, 2, 3])
+@pytest.mark.parametrize("last", sample(1, [2, 1, 3]))
 def test_no_worker_is_forked_once_the_guard_has_gone(forks, traces, last):
     file = str(traces.folder / "forks")
     # Its child has another parent once it has gone, and the end of its pipe is closed before that.
@@ -390,7 +395,7 @@ def test_no_worker_is_forked_once_the_guard_has_gone(forks, traces, last):
     traces.assert_none()
 
 
-@pytest.mark.parametrize("number", [1, 2, 3])
+@pytest.mark.parametrize("number", sample(1, [2, 1, 3]))
 def test_a_worker_that_cannot_be_forked_is_named(forks, traces, number):
     forks()
     (traces.folder / "sitecustomize.py").write_text(f"""
@@ -448,7 +453,7 @@ def test_a_folder_that_was_removed_is_said(traces, monkeypatch, tmp_path):
     traces.assert_none()
 
 
-@pytest.mark.parametrize("value", ["abc", "-1", ""])
+@pytest.mark.parametrize("value", sample(1, ["abc", "-1", ""]))
 def test_a_seed_that_is_none_names_its_variable(traces, monkeypatch, value):
     monkeypatch.setenv("D2LMGPU_SEED", value)
     assert f"D2LMGPU_SEED='{value}': give a whole number" in failure(len)
@@ -463,7 +468,8 @@ def test_a_data_folder_that_is_none_names_its_variable(given):
 
 
 @pytest.mark.parametrize(
-    "name, locale", [(b"umlaut-\xfc", "C.UTF-8"), ("ümlaut".encode(), "C"), (b"\xff\xfe", "C")]
+    "name, locale",
+    sample(1, [(b"umlaut-\xfc", "C.UTF-8"), ("ümlaut".encode(), "C"), (b"\xff\xfe", "C")]),
 )
 def test_a_temporary_folder_with_any_bytes_in_its_name(traces, tmp_path, name, locale):
     folder = os.path.join(os.fsencode(tmp_path), name)

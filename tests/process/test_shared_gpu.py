@@ -4,6 +4,7 @@ import os
 import sys
 
 import pytest
+from soaking import sample
 from test_ddp_parity import (
     CHAPTER,
     LR,
@@ -31,9 +32,9 @@ def where():
     return dist.get_backend(), gpu_stand_in.was_set_to, total.tolist()
 
 
-@pytest.mark.parametrize("choice, seen, number, set_to", [
-    ("gpu:3", 2, 3, [0, 1, 0]), ("cpu:1,gpu:2", 1, 3, [None, 0, 0]), ("cpu:2", 1, 2, [None] * 2),
-])  # fmt: skip
+@pytest.mark.parametrize("choice, seen, number, set_to", sample(1, [
+    ("cpu:1,gpu:2", 1, 3, [None, 0, 0]), ("gpu:3", 2, 3, [0, 1, 0]), ("cpu:2", 1, 2, [None] * 2),
+]))  # fmt: skip
 def test_ranks_that_share_a_gpu_meet_over_gloo(gpus, traces, choice, seen, number, set_to):
     gpus(seen, choice)
     found = launch(where, num_processes=number)
@@ -68,7 +69,7 @@ distributed.init_process_group = over_gloo
 """
 
 
-@pytest.mark.parametrize("ends", ["itself", "and joins anew", "not"])
+@pytest.mark.parametrize("ends", sample(1, ["and joins anew", "itself", "not"]))
 def test_a_function_may_leave_the_group_that_launch_would_leave(gpus, traces, ends):
     def worker(ends):
         from torch import distributed as dist
@@ -115,9 +116,7 @@ def test_a_rank_too_many_is_refused_with_the_way_to_share(gpus):
         launch(where, num_processes=2)
 
 
-@pytest.mark.parametrize("choice, k", [
-    ("gpu:2", 2), pytest.param("gpu:4", 4, marks=pytest.mark.soak), ("gpu:1,cpu:2", 3),
-])  # fmt: skip
+@pytest.mark.parametrize("choice, k", sample(1, [("gpu:1,cpu:2", 3), ("gpu:2", 2), ("gpu:4", 4)]))
 def test_three_updates_of_ddp_are_those_of_one_device(gpus, choice, k):
     gpus(1, choice)
     train_shard = chapters.load(CHAPTER)["train_shard"]

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from soaking import sample
 from traces import until
 
 STARTER = Path(__file__).parents[2] / "chapters" / "diagnosis" / "start_ranks.py"
@@ -35,7 +36,7 @@ def send(starter, path, script, num_ranks, limit, **environ):
 
 
 @pytest.mark.needs("root")
-@pytest.mark.parametrize("num_ranks", [1, 2, 3])
+@pytest.mark.parametrize("num_ranks", sample(1, [2, 1, 3]))
 def test_without_a_network_a_rank_says_what_it_prints_and_nothing_else(num_ranks, tmp_path):
     """PyTorch asks for the name of 127.0.0.1 and warns that there is none."""
     alone = ["unshare", "--net", "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
@@ -85,7 +86,7 @@ def test_the_limit_ends_stubborn_ranks_and_what_they_started(starter, traces, tm
     assert starter.wait(10) == 0
 
 
-@pytest.mark.parametrize("end", ["the input ends", "the starter is killed"])
+@pytest.mark.parametrize("end", sample(1, ["the starter is killed", "the input ends"]))
 def test_no_rank_outlives_its_starter(starter, traces, tmp_path, end):
     send(starter, tmp_path / "stubborn.py", STUBBORN, num_ranks=2, limit=1000)
     logs = [tmp_path / f"stubborn.{rank}.log" for rank in range(2)]

@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import psutil
 import pytest
+from soaking import soaked
 
 WORKER = """
 import os, signal
@@ -56,9 +57,8 @@ def torchrun(tmp_path):
 @pytest.mark.parametrize(
     ("number", "options"),
     [
-        (signal.SIGTERM, ()),
-        (signal.SIGTERM, (f"--signals-to-handle={ALL}",)),
         (signal.SIGUSR1, (f"--signals-to-handle={ALL}",)),
+        *soaked((signal.SIGTERM, ()), (signal.SIGTERM, (f"--signals-to-handle={ALL}",))),
     ],
 )
 def test_a_signal_that_torchrun_handles_reaches_the_worker(torchrun, number, options):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from soaking import sample
 
 PROGRAM = """
 import json, resource, sys
@@ -36,7 +37,7 @@ SCRIPTS = {  # what is said without end -> (the script, words that the answer mu
 }
 
 
-@pytest.mark.parametrize("command", ["check", "explain"])
+@pytest.mark.parametrize("command", sample(1, ["check", "explain"]))
 @pytest.mark.parametrize("kind", SCRIPTS)
 def test_of_what_is_said_without_end_a_part_is_told(tmp_path, command, kind):
     script, words = SCRIPTS[kind]
