@@ -1,6 +1,7 @@
 """Forgotten GPUs come back by themselves; what works on, unwatched, is not taken for forgotten."""
 
 import json
+import shlex
 
 import websocket
 from running_hub import RunningHub, wait_until
@@ -11,10 +12,11 @@ import pathlib, time
 while not pathlib.Path("go").exists():
     time.sleep(0.1)
 """
-IN_A_PROGRAM = "import subprocess; subprocess.Popen(['sh', '-c', 'while [ ! -e go ]; do :; done'])"
+# These compute all the time, and give way to the tests that run beside them.
+LOOP = "nice -n 5 sh -c 'while [ ! -e go ]; do :; done'"
+IN_A_PROGRAM = f"import subprocess; subprocess.Popen({shlex.split(LOOP)})"
 IN_A_TERMINAL = "while [ ! -e go ]; do sleep 1; done"
 AS_A_JOB = "(while [ ! -e go ]; do sleep 1; done) &"
-LOOP = "sh -c 'while [ ! -e go ]; do :; done'"
 # Whoever started these is gone, and with it their terminal or their kernel.
 WITHOUT_A_TERMINAL = f"nohup {LOOP} >/dev/null 2>&1 & exit"
 WITHOUT_A_KERNEL = f"""
