@@ -40,21 +40,14 @@ def fails(way):
     ("way", "said"),
     [
         ({"rank": 3}, "Worker 3 of 4, on n2, raised ValueError: my shard is empty"),
-        pytest.param(
-            {"rank": 0},
-            "Worker 0 of 4, on n1, raised ValueError: my shard is empty",
-            marks=pytest.mark.soak,
-        ),
-        pytest.param(
-            {"rank": 2, "wait": True},
-            "Worker 2 of 4, on n2, raised ValueError: my shard is empty",
-            marks=pytest.mark.soak,
-        ),
         ({"rank": 2, "signal": signal.SIGKILL}, "Worker 2 of 4, on n2, was killed by SIGKILL"),
-        pytest.param(
-            {"rank": 1, "signal": signal.SIGSEGV},
-            "Worker 1 of 4, on n1, was killed by SIGSEGV",
-            marks=pytest.mark.soak,
+        *soaked(
+            ({"rank": 0}, "Worker 0 of 4, on n1, raised ValueError: my shard is empty"),
+            (
+                {"rank": 2, "wait": True},
+                "Worker 2 of 4, on n2, raised ValueError: my shard is empty",
+            ),
+            ({"rank": 1, "signal": signal.SIGSEGV}, "Worker 1 of 4, on n1, was killed by SIGSEGV"),
         ),
     ],
 )

@@ -10,6 +10,7 @@ import time
 
 import psutil
 import pytest
+from soaking import sample, soaked
 from test_hosts_end import Caller, gone, interrupt, kill_worker
 from test_hosts_fail import fails
 from test_on_hosts import where_am_i
@@ -50,10 +51,8 @@ def test_a_held_job_is_used_and_kept(slurm):
     ("way", "said"),
     [
         ({"rank": 3}, "Worker 3 of 4, on n2, raised ValueError: my shard is empty"),
-        pytest.param(
-            {"rank": 1, "signal": signal.SIGSEGV},
-            "Worker 1 of 4, on n1, was killed by SIGSEGV",
-            marks=pytest.mark.soak,
+        *soaked(
+            ({"rank": 1, "signal": signal.SIGSEGV}, "Worker 1 of 4, on n1, was killed by SIGSEGV")
         ),
     ],
 )
@@ -127,15 +126,7 @@ def mend(slurm):
         time.sleep(0.1)
 
 
-@pytest.mark.parametrize(
-    "harm",
-    [
-        cancel,
-        interrupt,
-        pytest.param(kill_worker, marks=pytest.mark.soak),
-        pytest.param(kill_slurmd, marks=pytest.mark.soak),
-    ],
-)
+@pytest.mark.parametrize("harm", sample(2, [cancel, interrupt, kill_worker, kill_slurmd]))
 def test_the_end_is_told_in_time_and_the_job_is_gone(slurm, caller, harm):
     caller.until("ready")
     harm(slurm, caller)
@@ -155,9 +146,7 @@ def test_a_killed_caller_ends_its_job(slurm, caller):
     gone(slurm, caller, start)
 
 
-@pytest.mark.parametrize(
-    "number", [signal.SIGINT, pytest.param(signal.SIGKILL, marks=pytest.mark.soak)]
-)
+@pytest.mark.parametrize("number", sample(1, [signal.SIGINT, signal.SIGKILL]))
 def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, number):
     before = slurm.ask("sbatch", "--parsable", "--nodes=2", "--exclusive", "--wrap=sleep 60",
                        "--output=/dev/null")  # fmt: skip
