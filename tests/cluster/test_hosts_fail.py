@@ -10,7 +10,7 @@ from importlib.metadata import files, version
 from pathlib import Path
 
 import pytest
-from soaking import sample
+from soaking import sample, soaked
 
 import d2lmgpu
 from d2lmgpu.launch import LaunchError, launch
