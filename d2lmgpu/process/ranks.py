@@ -48,7 +48,7 @@ def main(job, events, folder, *modules):
     guarded, events, folder = start_guard(int(events), folder), int(events), Path(folder)
     shown = os.dup(2)
     write_to(folder / "log", 2)
-    gc.disable()  # an import leaves next to no garbage, and looking for it takes a tenth of its time
+    gc.disable()  # an import leaves little garbage, and looking for it takes a tenth of its time
     for name in modules:
         importlib.import_module(name)
     gc.freeze()  # nor need the workers look through, and so copy, what they share
