@@ -94,6 +94,15 @@ def explain(options):
         Path(options.html).write_text(page(answer), encoding="utf-8")
 
 
+def fits(options):
+    from d2lmgpu.watch.fits.answer import fits_script
+
+    given = options.script, options.arguments, options.gpu, options.devices, options.unprotected
+    found = fits_script(*given)
+    print(json.dumps([one.as_dict() for one in found], indent=1) if options.json else "", end="")
+    print(*(found if not options.json else ()), sep="\n")
+
+
 def of_a_script(add):
     """What comes last in a command that runs a reader's own script."""
     text = "run it also where neither a view of your files nor Landlock can be had"
@@ -171,6 +180,13 @@ def parser() -> argparse.ArgumentParser:
     add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
     add("--json", action="store_true", help="the answer as JSON")
     add("--html", metavar="PAGE", help="write a page with all ranks' timelines and a trace")
+    of_a_script(add)
+
+    text = "does your script fit on a GPU that is not here? runs it, unchanged, for two updates"
+    add = command(fits, text, epilog=YOUR_FILES)
+    add("--gpu", required=True, help='its name, as "RTX 3090"; a wrong one shows all')
+    add("--devices", type=numbers, default=[1], help="how many train: 1 (default), or 1,2,4")
+    add("--json", action="store_true", help="the answers as JSON, in bytes")
     of_a_script(add)
 
     text = "hosts in one box: network namespaces with an sshd each, as root on Linux"

@@ -28,7 +28,7 @@ class Steps:
     def __init__(self, torch):
         self.before, self.after = [], []
         self.updates, self.backwards, self.first = 0, 0, None
-        self.optimizers, self.leading = 0, None
+        self.optimizers, self.leading, self._passing = 0, None, False
         optimizer = torch.optim.Optimizer
         make, backward = optimizer.__init__, torch.Tensor.backward
 
@@ -39,11 +39,17 @@ class Steps:
 
         @wraps(backward)
         def passed(tensor, *args, **kwargs):
+            if self._passing:  # a mode of PyTorch's, as a default device is, calls it again
+                return backward(tensor, *args, **kwargs)
             if not self.optimizers and self.backwards:
                 self._step(None, self.before)
                 self._ended(None)
             self.backwards += 1
-            return backward(tensor, *args, **kwargs)
+            self._passing = True
+            try:
+                return backward(tensor, *args, **kwargs)
+            finally:
+                self._passing = False
 
         optimizer.__init__, torch.Tensor.backward = made, passed
         hooks = importlib.import_module("torch.optim.optimizer")

@@ -76,6 +76,19 @@ class OnGPU(TorchFunctionMode):
         return func(*args, **kwargs)
 
 
+@contextmanager
+def also_in_backward(mode):
+    """Within it ``mode`` holds, in backward passes, too: what is computed again is as before."""
+    run = torch.autograd._engine_run_backward
+
+    def within(*args, **kwargs):
+        with mode:
+            return run(*args, **kwargs)
+
+    with mode, mock.patch.object(torch.autograd, "_engine_run_backward", within):
+        yield
+
+
 def _float(value):
     return value.float() if isinstance(value, Tensor) and value.dtype in LOW else value
 
@@ -97,5 +110,5 @@ def on_gpu():
             stack.enter_context(mock.patch.object(module, "_foreach_supported_types", types))
         devices = "_get_foreach_kernels_supported_devices"
         stack.enter_context(mock.patch.object(optimizer, devices, lambda: ["cpu"]))
-        stack.enter_context(OnGPU())
+        stack.enter_context(also_in_backward(OnGPU()))
         yield

@@ -23,12 +23,14 @@ class FollowStorages(TorchDispatchMode):
     """Notes in ``timeline`` when each storage that an operation makes comes and goes.
 
     With ``answers`` a look at a number is answered by True or 1 and counted in ``looked``;
-    otherwise it raises NumberNeeded.
+    otherwise it raises NumberNeeded. ``counts`` says of a tensor whether it is one of those, and
+    ``where`` which line of the reader's takes it.
     """
 
-    def __init__(self):
+    def __init__(self, counts=lambda tensor: True, where=lambda: None):
         super().__init__()
         self.timeline = Timeline()
+        self._counts, self._where = counts, where
         self.answers, self.looked = False, 0
         self._alive = {}  # address of a storage -> (its number, its size, a weak reference)
         self._numbers = count()
@@ -55,10 +57,10 @@ class FollowStorages(TorchDispatchMode):
         return resize_
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        if func is torch.ops.aten._local_scalar_dense.default:
+        if func is torch.ops.aten._local_scalar_dense.default and self._counts(args[0]):
             return self._answer(args[0].dtype)
         result = func(*args, **(kwargs or {}))
-        for tensor in unwrapped(tree_leaves(result)):
+        for tensor in filter(self._counts, unwrapped(tree_leaves(result))):
             self._note(tensor.untyped_storage())
         return result
 
@@ -80,6 +82,7 @@ class FollowStorages(TorchDispatchMode):
         gone = weakref.ref(storage, lambda _: self._gone(key, number))
         self._alive[key] = number, size, gone
         self.timeline.events.append(Event(number, size, True))
+        self.timeline.line[number] = self._where()
         return number
 
     def _gone(self, key, number):
@@ -99,8 +102,18 @@ class FollowStorages(TorchDispatchMode):
 
     def name(self, part, tensors):
         """Say what the storages of ``tensors`` are for, unless that is known."""
-        for tensor in unwrapped(tensors):
+        for tensor in filter(self._counts, unwrapped(tensors)):
             self.timeline.part.setdefault(self._note(tensor.untyped_storage()), part)
+
+    def rename(self, part, tensors):
+        """The same, whatever was known."""
+        numbers = [self._note(t.untyped_storage()) for t in unwrapped(tensors) if self._counts(t)]
+        self.timeline.part |= dict.fromkeys(numbers, part)
+
+    def name_rest(self, part):
+        """Say what all storages are for of which it is not known."""
+        for number in self.alive():
+            self.timeline.part.setdefault(number, part)
 
 
 def unwrapped(values):

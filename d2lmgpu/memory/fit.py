@@ -1,0 +1,32 @@
+"""What a training step takes of a GPU's memory, as it was found."""
+
+from dataclasses import dataclass
+
+from d2lmgpu.memory.cards import OnCard, on_card
+
+
+@dataclass(frozen=True)
+class Fit:
+    """What ``fits`` found. All sizes are bytes; none is measured."""
+
+    peak: int  # of all tensors together
+    parts: dict[str, int]  # what it is made of: each of `timeline.PARTS`
+    allocated: int  # as torch.cuda.max_memory_allocated() counts, in whole blocks
+    reserved: int  # as torch.cuda.max_memory_reserved(): what the allocator holds at most
+    least: int  # with less from the driver the allocator cannot serve these steps
+    looked: int  # how often a step looked at a number, which was answered by True or 1
+
+    def on(self, card: str) -> OnCard:
+        """Whether these steps fit on a card of `d2lmgpu.memory.cards.CARDS`, by its name."""
+        return on_card(self.least, self.reserved, card)
+
+    def __str__(self):
+        parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)
+        said = (
+            f"peak {self.peak / 1e6:,.0f} MB ({parts}); allocated {self.allocated / 1e6:,.0f}, "
+            f"reserved {self.reserved / 1e6:,.0f}, of it needed {self.least / 1e6:,.0f}, all "
+            "without CUDA's context and the workspaces of its libraries"
+        )
+        if self.looked:
+            said += f"; {self.looked} looks at numbers were answered by True or 1"
+        return said

@@ -1,0 +1,171 @@
+"""What PyTorch is to say and do where its GPUs are not there (``as_gpu``)."""
+
+import importlib
+from contextlib import ExitStack, contextmanager
+from types import SimpleNamespace
+from unittest import mock
+
+import torch
+from torch import distributed as dist
+from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.amp import GradScaler
+from torch.amp.autocast_mode import autocast
+from torch.distributed import device_mesh
+from torch.distributed.fsdp._fully_shard import _fsdp_init
+from torch.testing._internal.distributed.fake_pg import FakeStore
+from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils.data import DataLoader
+
+from d2lmgpu.torch.memory.as_gpu import GPU, AsGPU, replica
+from d2lmgpu.torch.memory.on_gpu import also_in_backward
+
+FULLY_SHARD = importlib.import_module("torch.distributed.fsdp._fully_shard._fully_shard")
+NOTHING = (
+    "set_device", "synchronize", "empty_cache", "init", "manual_seed", "manual_seed_all",
+    "reset_peak_memory_stats", "set_device_index", "set_device_idx", "set_stream",
+)  # fmt: skip
+ZERO = (
+    "current_device", "current_device_index", "current_device_idx", "memory_allocated",
+    "max_memory_allocated", "memory_reserved", "max_memory_reserved",
+)  # fmt: skip
+
+
+class Clock:
+    """An event, a stream, or a device to be on: nothing takes time."""
+
+    def __init__(self, *_, **__):
+        pass
+
+    def elapsed_time(self, other):
+        return 1.0
+
+    def query(self):
+        return True
+
+    def __getattr__(self, name):
+        return lambda *_, **__: None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+
+def answers(devices, card, total):
+    """{function of torch.cuda and torch.accelerator: what it returns}."""
+    told = SimpleNamespace(
+        name=card, total_memory=total, major=8, minor=0, multi_processor_count=80
+    )
+    return dict.fromkeys(NOTHING) | dict.fromkeys(ZERO, 0) | {
+        "is_available": True, "is_initialized": True, "device_count": devices,
+        "is_bf16_supported": True, "is_current_stream_capturing": False, "memory_summary": "",
+        "get_device_name": card, "get_device_capability": (8, 0), "get_device_properties": told,
+        "mem_get_info": (total, total), "current_accelerator": torch.device("cuda"),
+        "current_stream": Clock(), "default_stream": Clock(),
+    }  # fmt: skip
+
+
+@contextmanager
+def stand_ins(storages, devices, card, total):
+    """Within it there are so many GPUs, each a ``card`` with ``total`` bytes; this is the first.
+
+    ``storages``: a ``FollowStorages`` of the tensors that are there, which is told what for.
+    """
+    mode = AsGPU(storages)
+    data_parallel = replica(mode, devices)
+
+    def apply(self, fn, *args, real=nn.Module._apply, **kwargs):
+        """Each parameter becomes another object, as a fake one is; what was shared stays so."""
+        places = {}
+        for module in self.modules():
+            for name, parameter in module._parameters.items():
+                places.setdefault(id(parameter), []).append((module, name))
+        done = real(self, fn, *args, **kwargs)
+        for (first, name), *others in places.values():
+            for module, its in others:
+                module._parameters[its] = first._parameters[name]
+        storages.rename("parameters", [*self.parameters(), *self.buffers()])
+        return done
+
+    def alone(*_, real=dist.init_process_group, **__):
+        real("fake", store=FakeStore(), rank=0, world_size=devices)
+
+    with ExitStack() as stack:
+        for name, answer in answers(devices, card, total).items():
+            for owner in (torch.cuda, torch.accelerator):
+                if hasattr(owner, name):
+                    function = mock.Mock(return_value=answer)
+                    stack.enter_context(mock.patch.object(owner, name, function))
+        for name in ("Event", "Stream", "stream", "device"):
+            stack.enter_context(mock.patch.object(torch.cuda, name, Clock))
+        for owner, name, function in (
+            (nn.Module, "_apply", apply),
+            (nn.Module, "to", to),
+            (torch.utils, "swap_tensors", swap_tensors),
+            (FakeTensor, "__format__", shown),
+            (torch, "compile", uncompiled),
+            (DataLoader, "__init__", unpinned),
+            (autocast, "__init__", autocast_here),
+            (GradScaler, "_maybe_opt_step", updated),
+            (nn, "DataParallel", data_parallel),
+            (nn.parallel, "DataParallel", data_parallel),
+            (nn.parallel, "DistributedDataParallel", data_parallel),
+            (nn.parallel.distributed, "DistributedDataParallel", data_parallel),
+            (dist, "init_process_group", alone),
+            (device_mesh, "init_device_mesh", mesh),
+            (_fsdp_init, "init_device_mesh", mesh),
+            (FULLY_SHARD, "_get_device_from_mesh", lambda mesh: GPU),
+        ):
+            stack.enter_context(mock.patch.object(owner, name, function))
+        stack.enter_context(also_in_backward(mode))
+        yield
+
+
+def to(self, *args, real=nn.Module.to, **kwargs):
+    """A number is a GPU's."""
+    if args and type(args[0]) is int:
+        args = torch.device("cuda", args[0]), *args[1:]
+    return real(self, *args, **kwargs)
+
+
+def swap_tensors(here, there, real=torch.utils.swap_tensors):
+    """A parameter that is fake is changed in its place."""
+    if not isinstance(here, FakeTensor):
+        return real(here, there)
+    here.data, here.fake_device = there.data, there.fake_device
+
+
+def shown(self, spec):
+    """As a tensor with a number is."""
+    return format(self.item(), spec) if not self.dim() else object.__format__(self, spec)
+
+
+def uncompiled(model=None, *_, **__):
+    """torch.compile, of which the memory is not known."""
+    return model if model is not None else lambda function: function
+
+
+def unpinned(self, *args, real=DataLoader.__init__, **kwargs):
+    """Without a thread that pins, which would ask the GPU."""
+    real(self, *args, **kwargs)
+    self.pin_memory = False
+
+
+def autocast_here(self, device_type, dtype=None, *args, real=autocast.__init__, **kwargs):
+    """Autocast of what is on that GPU; ``on_gpu`` makes it that of GPUs."""
+    if device_type == "cuda":
+        device_type, dtype = "cpu", dtype or torch.float16
+    real(self, device_type, dtype, *args, **kwargs)
+
+
+def updated(self, optimizer, state, *args, **kwargs):
+    """A scaler would look whether a gradient is infinite."""
+    return optimizer.step(*args, **kwargs)
+
+
+def mesh(kind, *args, real=device_mesh.init_device_mesh, **kwargs):
+    """A mesh looks at the numbers of its ranks, which are tensors."""
+    with _disable_current_modes():
+        return real("cpu", *args, **kwargs)

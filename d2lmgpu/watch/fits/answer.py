@@ -1,0 +1,62 @@
+"""The answer to "does my script fit on that GPU?", without that GPU."""
+
+from dataclasses import asdict, dataclass
+
+from d2lmgpu.memory.cards import CARDS, OnCard
+from d2lmgpu.memory.fit import Fit
+from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.run import Limits, check_script, run
+
+OBSERVER = "d2lmgpu.watch.fits.observer"
+LIMITS = Limits(steps=2, seconds=60)  # the second has the optimizer's state from its beginning
+
+
+@dataclass(frozen=True)
+class ScriptFit:
+    """What the first of ``devices`` takes. ``line``: which one has taken the last of the peak."""
+
+    devices: int
+    fit: Fit
+    on: OnCard
+    line: str | None
+
+    def as_dict(self) -> dict:
+        """For ``--json``; sizes in bytes."""
+        found = {"devices": self.devices, "card": self.on.card.name, "verdict": self.on.verdict}
+        return (
+            found | {"low": self.on.low, "high": self.on.high, "line": self.line} | asdict(self.fit)
+        )
+
+    def __str__(self):
+        number = "1 device" if self.devices == 1 else f"{self.devices} devices, each"
+        at = f"\n  the peak is at {self.line}" if self.line else ""
+        return f"{number}: {self.on}\n  {self.fit}{at}"
+
+
+def fits_script(script, arguments=(), card="", devices=(1,), unprotected=False) -> list[ScriptFit]:
+    """What two updates of ``script`` take on GPUs of the kind ``card``, for each of ``devices``.
+
+    Nothing is computed on the GPU, so that none is needed; what the script does on the CPU is done.
+    Raises WatchError for a card that is not known and a script that puts nothing on a GPU or does
+    not train. ``unprotected``: also where your files cannot be protected from it.
+    """
+    path = check_script(script)
+    if card not in CARDS:
+        raise WatchError(f"card={card!r}: give one of {', '.join(CARDS)}.")
+    return [_fit(path, arguments, CARDS[card], k, unprotected) for k in devices]
+
+
+def _fit(path, arguments, card, devices, unprotected):
+    options = {"card": card.name, "total": card.total, "devices": devices}
+    environ = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(devices)))}
+    watched = run(path, arguments, 1, OBSERVER, options, LIMITS, environ, unprotected=unprotected)
+    if watched.trouble:
+        raise WatchError(watched.told)
+    report = watched.reports[0]
+    if not report["fit"]:
+        raise WatchError(
+            "The script puts nothing on a GPU: it takes the device 'cuda' where there is one, "
+            "most often, as in torch.device('cuda' if torch.cuda.is_available() else 'cpu')."
+        )
+    fit = Fit(**report["fit"])
+    return ScriptFit(devices, fit, fit.on(card.name), report["line"])

@@ -1,0 +1,152 @@
+"""Scripts on GPUs that are not here: what they take is what the same steps take by ``fits``."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch import nn
+from torch.distributed.fsdp import fully_shard
+
+from d2lmgpu.torch.memory import fits
+from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.fits.answer import fits_script
+
+NETWORK = """
+import torch
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.dropout = nn.Embedding(5000, 64), nn.Dropout(0.1)
+        self.layer = nn.TransformerEncoderLayer(64, 4, 256, batch_first=True)
+        self.norm, self.head = nn.BatchNorm1d(64), nn.Linear(64, 5000, bias=False)
+        self.head.weight = self.embedding.weight
+
+    def forward(self, X):
+        H = self.layer(self.dropout(self.embedding(X)))
+        return self.head(self.norm(H.flatten(0, 1)))
+
+def make(batch_size):
+    return torch.randint(0, 5000, (batch_size, 32)), torch.randint(0, 5000, (32 * batch_size,))
+"""
+# As readers write it; what is on the CPU has its numbers.
+TRAINS = """
+from torch.utils.data import DataLoader, TensorDataset
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+X, y = make(32)
+data = TensorDataset(X, y.reshape(32, 32))
+assert X.numpy().max() == max(X.flatten().tolist()) > 1
+net = WRAPPED(Net().to(device))
+optimizer = torch.optim.AdamW(net.parameters(), lr=1e-3)
+scaler = torch.amp.GradScaler("cuda", enabled=AMP)
+for epoch in range(3):
+    for X, y in DataLoader(data, 16, shuffle=True, num_workers=1, pin_memory=True):
+        X, y = X.to(device, non_blocking=True), y.flatten().cuda()
+        optimizer.zero_grad()
+        with torch.autocast(device_type="cuda", dtype=torch.bfloat16, enabled=AMP):
+            loss = nn.functional.cross_entropy(net(X), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        print(f"{loss:.3f}", (net(X).argmax(-1).cpu() == y.cpu()).sum().item())
+"""
+SHARDED = """
+import torch.distributed as dist
+from torch.distributed.fsdp import fully_shard
+
+dist.init_process_group("nccl")
+with torch.device("meta"):
+    net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+for layer in net:
+    fully_shard(layer)
+fully_shard(net)
+net.to_empty(device="cuda")
+optimizer = torch.optim.Adam(net.parameters())
+while True:
+    net(torch.rand(8, 512, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@pytest.fixture
+def script(tmp_path):
+    def write(text, **values):
+        for name, value in values.items():
+            text = text.replace(name, value)
+        path = tmp_path / "train.py"
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def trained(batch_size, precision="float32", devices=1):
+    """The same steps, given piece by piece."""
+    names = {}
+    exec(NETWORK, names)
+    loss = lambda net, X, y: nn.functional.cross_entropy(net(X), y)  # noqa: E731
+    adam = lambda parameters: torch.optim.AdamW(parameters, lr=1e-3)  # noqa: E731
+    return fits(names["Net"], names["make"], loss, adam, batch_size, precision, devices)
+
+
+@pytest.mark.parametrize("amp, precision", [(False, "float32"), (True, "amp bfloat16")])
+def test_a_script_takes_what_its_steps_take(script, amp, precision):
+    path = script(NETWORK + TRAINS, WRAPPED="", AMP=str(amp))
+    (found,) = fits_script(path, card="RTX 3090")
+    expected = trained(16, precision)
+    assert found.fit.peak == pytest.approx(expected.peak, rel=0.01)
+    for part in ("parameters", "gradients", "optimizer state", "activations"):
+        assert found.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
+    line = int(found.line.removeprefix("train.py:"))
+    assert "backward()" in path.read_text().splitlines()[line - 1]
+
+
+def test_buckets_are_counted_where_several_devices_train(script):
+    ddp = "dist.init_process_group('nccl') or nn.parallel.DistributedDataParallel"
+    text = "import torch.distributed as dist" + NETWORK + TRAINS
+    one, two = fits_script(script(text, WRAPPED=f"({ddp})", AMP="False"), card="T4", devices=(1, 2))
+    assert one.fit.parts["buckets"] == 0
+    assert two.fit.parts["buckets"] == two.fit.parts["parameters"] - 2 * 64 * 4 - 8  # statistics
+
+
+def test_a_sharded_network_takes_what_its_steps_take(script):
+    (found,) = fits_script(script(NETWORK + SHARDED), card="T4", devices=[4])
+
+    def net():
+        net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+        for layer in net:
+            fully_shard(layer)
+        return fully_shard(net)
+
+    expected = fits(net, lambda n: [torch.rand(n, 512)], lambda net, X: net(X).sum(),
+                    torch.optim.Adam, 8, devices=4)  # fmt: skip
+    assert found.fit.peak == pytest.approx(expected.peak, rel=0.05)
+
+
+REFUSED = {
+    "net = nn.Linear(2, 2)\nnet(torch.ones(1, 2)).sum().backward()": "puts nothing on a GPU",
+    "net = nn.Linear(2, 2).cuda()\nnet(torch.ones(1, 2))": "Expected all tensors to be on the same",
+    "net = nn.Linear(2, 2).cuda()": "never trained",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_cannot_be_told_is_said(script, text):
+    with pytest.raises(WatchError, match=REFUSED[text]):
+        fits_script(script(NETWORK + text), card="T4")
+
+
+def test_the_command(script):
+    path = script(NETWORK + TRAINS, WRAPPED="", AMP="False")
+    command = [sys.executable, "-m", "d2lmgpu", "fits", "--gpu"]
+    done = subprocess.run([*command, "T4", "--json", "--", path], capture_output=True, text=True)
+    (found,) = json.loads(done.stdout)
+    assert found["verdict"] == "fits" and found["low"] < found["high"]
+    assert sum(found["parts"].values()) == found["peak"] <= found["allocated"]
+    wrong = subprocess.run([*command, "RTX 9999", "--", path], capture_output=True, text=True)
+    assert wrong.returncode and "RTX 9999" in wrong.stderr and "RTX 3090" in wrong.stderr
