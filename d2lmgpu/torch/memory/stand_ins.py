@@ -114,6 +114,8 @@ def stand_ins(storages, devices, card, total):
             (nn.parallel, "DistributedDataParallel", data_parallel),
             (nn.parallel.distributed, "DistributedDataParallel", data_parallel),
             (dist, "init_process_group", alone),
+            (dist.distributed_c10d, "init_process_group", alone),
+            (device_mesh, "init_process_group", alone),
             (device_mesh, "init_device_mesh", mesh),
             (_fsdp_init, "init_device_mesh", mesh),
             (FULLY_SHARD, "_get_device_from_mesh", lambda mesh: GPU),
