@@ -56,7 +56,7 @@ ROOMS := $(filter-out test-package test-hub,$(LANES))
 # Each framework in a process of its own.
 FRAMEWORKS := test-torch test-mxnet
 # Of the tests on hosts, a worker each at once.
-LONGEST := $(foreach name,failures slurm_jobs other_ranks,tests/cluster/test_$(name).py)
+LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name).py)
 
 # What takes hours, in this order.
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
@@ -161,7 +161,7 @@ soak-hub: setup  # from the rocket to Stop, twenty times, then ten learners at o
 soak-arguments: setup  # drawn anew, twenty times
 	for i in $$(seq 20); do $(PYTEST) -q --hypothesis-profile other tests/test_public_functions.py tests/costmodel tests/collectives || exit 1; done
 
-soak-marked: setup  # the tests that are marked so
+soak-marked: book  # the tests that are marked so
 	$(PYTEST) -q -m soak tests --ignore tests/backends --ignore tests/hub
 	$(PYTEST) -q -m soak tests/hub
 	$(PYTEST) -q -m soak tests/backends --framework torch

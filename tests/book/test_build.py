@@ -108,6 +108,7 @@ def test_figures_below_the_line_that_failed_may_be_spoken_of(book, capfd):
     assert "fig-late" in page(book).text and len(page(book, "two").select(".danger")) == 1
 
 
+@pytest.mark.soak
 def test_it_says_how_long_it_will_take_and_where_it_is(book, capfd):
     book_of(book, "one", "two", "three")
     for name in ("one", "two", "three"):

@@ -10,6 +10,8 @@ from programs import program
 from pypdf import PdfReader
 from test_pages import HTML, TOC, parsed
 
+pytestmark = pytest.mark.soak
+
 LAB = "chapters/lab/gluon-mnist"
 PAGES = [
     TOC["root"], "chapters/foundations/data-parallelism", "chapters/scaling/overlap",

@@ -127,12 +127,12 @@ def same_ranks(cluster, folder, seed=None, names=SAME_RANKS):
     return one.found(3)
 
 
-def other_ranks(cluster, folder, seed=None, names=OTHER_RANKS):
+def other_ranks(cluster, folder, seed):
     """What the harms cost after which fewer or more ranks train."""
-    one = Round(cluster, folder, 30 if seed is None else 140, seed)
+    one = Round(cluster, folder, 140, seed)
     with one.training as training:
         training.until(lambda: training.lines("saved"))
-        for name in names:
-            one.harm(name, *OTHER_RANKS[name])
+        for name, (harm, ranks) in OTHER_RANKS.items():
+            one.harm(name, harm, ranks)
         one.end()
     return one.found(1)

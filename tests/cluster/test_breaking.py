@@ -65,6 +65,7 @@ def rows(outcome):
     return {label: (predicted, measured) for label, _, predicted, measured in outcome["rows"]}
 
 
+@pytest.mark.soak
 def test_a_slow_link_slows_every_update_until_it_is_fast_again(lab):
     (said, slow), (_, again) = (
         rows(harmed(lab, name))["an update afterwards"] for name in ("slow", "quicken")

@@ -1,7 +1,7 @@
 """A training on three hosts goes on after it was harmed, with the weights that it would have had.
 
-Some harms; ``make soak-cluster`` has five of each, at random moments. Those after which fewer or
-more ranks train are in ``test_other_ranks.py``, which runs beside this.
+Two harms; ``make soak-cluster`` has five of each, at random moments, also those after which fewer
+or more ranks train.
 """
 
 import importlib.util
@@ -13,8 +13,7 @@ from rounds import cheap, same_ranks
 
 
 def test_the_same_ranks_end_bit_for_bit(three_hosts, tmp_path):
-    some = ["killed in a checkpoint", "SIGTERM, started again"]
-    found = same_ranks(three_hosts, tmp_path, names=some)
+    found = same_ranks(three_hosts, tmp_path, names=["SIGTERM, started again"])
     assert cheap(found["rows"]), found
     assert found["rows"][-1]["repeated"] == 0, "SIGTERM did not save"
     assert found["apart"] == 0

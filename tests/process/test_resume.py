@@ -60,6 +60,7 @@ def elastic(folder, *options):
     )  # fmt: skip
 
 
+@pytest.mark.soak
 def test_the_script_goes_on_with_its_own_settings_only(tmp_path):
     assert elastic(tmp_path, "--epochs=1").returncode == 0
     other = elastic(tmp_path, "--epochs=2", "--seed=3")
