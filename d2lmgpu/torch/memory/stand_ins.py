@@ -106,6 +106,7 @@ def stand_ins(storages, devices, card, total):
             (torch.utils, "swap_tensors", swap_tensors),
             (FakeTensor, "__format__", shown),
             (torch, "compile", uncompiled),
+            (torch, "load", load),
             (DataLoader, "__init__", unpinned),
             (autocast, "__init__", autocast_here),
             (GradScaler, "_maybe_opt_step", updated),
@@ -137,6 +138,11 @@ def swap_tensors(here, there, real=torch.utils.swap_tensors):
     if not isinstance(here, FakeTensor):
         return real(here, there)
     here.data, here.fake_device = there.data, there.fake_device
+
+
+def load(file, map_location=None, *args, real=torch.load, **kwargs):
+    """A checkpoint is read to the CPU, whatever it was saved from."""
+    return real(file, "cpu", *args, **kwargs)
 
 
 def shown(self, spec):
