@@ -49,7 +49,9 @@ for epoch in range(3):
         optimizer.zero_grad()
         with torch.autocast(device_type="cuda", dtype=torch.bfloat16, enabled=AMP):
             loss = nn.functional.cross_entropy(net(X), y)
-        scaler.scale(loss).backward()
+        scaler.scale(loss).backward(retain_graph=TWICE)
+        if TWICE:
+            scaler.scale(loss).backward()
         scaler.step(optimizer)
         scaler.update()
         print(f"{loss:.3f}", (net(X).argmax(-1).cpu() == y.cpu()).sum().item())
@@ -96,20 +98,29 @@ def trained(batch_size, precision="float32", devices=1):
 
 @pytest.mark.parametrize("amp, precision", [(False, "float32"), (True, "amp bfloat16")])
 def test_a_script_takes_what_its_steps_take(script, amp, precision):
-    path = script(NETWORK + TRAINS, WRAPPED="", AMP=str(amp))
+    path = script(NETWORK + TRAINS, WRAPPED="", AMP=str(amp), TWICE="False")
     (found,) = fits_script(path, card="RTX 3090")
     expected = trained(16, precision)
     assert found.fit.peak == pytest.approx(expected.peak, rel=0.01)
     for part in ("parameters", "gradients", "optimizer state", "activations"):
         assert found.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
     line = int(found.line.removeprefix("train.py:"))
-    assert "backward()" in path.read_text().splitlines()[line - 1]
+    assert ".backward(" in path.read_text().splitlines()[line - 1]
+
+
+def test_gradients_that_are_added_up_are_told_apart_from_activations(script):
+    text = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="True")
+    (found,) = fits_script(text, card="T4")
+    statistics = 2 * 64 * 4 + 8  # of the batch norm, which have no gradient
+    assert found.fit.parts["gradients"] == found.fit.parts["parameters"] - statistics
 
 
 def test_buckets_are_counted_where_several_devices_train(script):
     ddp = "dist.init_process_group('nccl') or nn.parallel.DistributedDataParallel"
     text = "import torch.distributed as dist" + NETWORK + TRAINS
-    one, two = fits_script(script(text, WRAPPED=f"({ddp})", AMP="False"), card="T4", devices=(1, 2))
+    one, two = fits_script(
+        script(text, WRAPPED=f"({ddp})", AMP="False", TWICE="False"), card="T4", devices=(1, 2)
+    )
     assert one.fit.parts["buckets"] == 0
     assert two.fit.parts["buckets"] == two.fit.parts["parameters"] - 2 * 64 * 4 - 8  # statistics
 
@@ -142,7 +153,7 @@ def test_what_cannot_be_told_is_said(script, text):
 
 
 def test_the_command(script):
-    path = script(NETWORK + TRAINS, WRAPPED="", AMP="False")
+    path = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="False")
     command = [sys.executable, "-m", "d2lmgpu", "fits", "--gpu"]
     done = subprocess.run([*command, "T4", "--json", "--", path], capture_output=True, text=True)
     (found,) = json.loads(done.stdout)

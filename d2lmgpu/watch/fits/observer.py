@@ -30,21 +30,25 @@ def observe(watch):
     stack.enter_context(storages)
     backward = torch.autograd.backward
 
+    add = torch.optim.Optimizer.add_param_group
+    trained = []
+
+    @wraps(add)
+    def added(optimizer, group):
+        add(optimizer, group)
+        trained.extend(optimizer.param_groups[-1]["params"])
+
+    def before(*_):
+        storages.rename("parameters", trained)
+        storages.name("gradients", [p.grad for p in trained if p.grad is not None])
+
     @wraps(backward)
     def passed(*args, **kwargs):
+        before()  # of earlier batches, where several make an update
         storages.name_rest("activations")
         return backward(*args, **kwargs)
 
-    torch.autograd.backward = passed
-
-    def of(optimizer):
-        return [p for group in optimizer.param_groups for p in group["params"]]
-
-    def before(optimizer):
-        if optimizer:
-            trained = of(optimizer)
-            storages.rename("parameters", trained)
-            storages.name("gradients", [p.grad for p in trained if p.grad is not None])
+    torch.optim.Optimizer.add_param_group, torch.autograd.backward = added, passed
 
     def after(optimizer):
         if optimizer:
