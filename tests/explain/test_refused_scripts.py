@@ -115,6 +115,22 @@ def test_what_is_recorded_has_an_end(folder):
     assert watched.reports[0]["end"] == "records" and 0 < watched.reports[0]["steps"] < 20
 
 
+def test_a_pass_is_counted_once_whatever_modes_of_pytorch_s_see_it(folder):
+    """A default device is one; without an optimizer a step is a backward pass."""
+    script = """
+import torch
+torch.set_default_device("cpu")
+net = torch.nn.Linear(4, 2)
+for i in range(20):
+    net(torch.ones(8, 4)).sum().backward()
+    with torch.no_grad():
+        for p in net.parameters():
+            p -= 0.1 * p.grad
+"""
+    (report,) = run(written(folder, script), [], 1, answer.OBSERVER).reports
+    assert (report["end"], report["steps"], report["backwards"]) == ("finished", 20, 20)
+
+
 def test_own_processes_are_watched_and_told(folder):
     told = answer.explain_script(written(folder, """
         import os, torch
