@@ -166,6 +166,25 @@ def test_frozen_layers_have_no_gradients_and_no_state():
     assert part.peak < whole.peak / 2
 
 
+def test_what_is_computed_again_is_as_on_a_gpu_too():
+    """PyTorch refuses to go on where a tensor comes out otherwise the second time."""
+
+    class Layer(nn.Sequential):
+        def forward(self, X):
+            again = super().forward
+            return torch.utils.checkpoint.checkpoint(again, X, use_reentrant=False)
+
+    def kept(kind, precision):
+        def net():
+            return kind(nn.Linear(64, 256), nn.Softmax(-1), nn.Dropout(0.1), nn.Linear(256, 64))
+
+        given = net, lambda n: (torch.rand(n, 64),), squares, OPTIMIZERS["momentum"], 64
+        return fits(*given, precision).parts["activations"]
+
+    for precision in ("float32", "amp float16"):
+        assert kept(Layer, precision) < kept(nn.Sequential, precision)
+
+
 def test_recomputation_keeps_less():
     class Deep(nn.Module):
         def __init__(self, again):
