@@ -152,6 +152,12 @@ def test_what_cannot_be_told_is_said(script, text):
         fits_script(script(NETWORK + text), card="T4")
 
 
+@pytest.mark.parametrize("wrong", [{"card": "RTX 9999"}, {"card": "T4", "devices": [0]}])
+def test_what_cannot_be_asked_is_named(script, wrong):
+    with pytest.raises(WatchError, match=r"9999.*RTX 3090|devices is 0: give"):
+        fits_script(script(NETWORK), **wrong)
+
+
 def test_the_command(script):
     path = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="False")
     command = [sys.executable, "-m", "d2lmgpu", "fits", "--gpu"]

@@ -21,14 +21,28 @@ from d2lmgpu.torch.memory.as_gpu import GPU, AsGPU, replica
 from d2lmgpu.torch.memory.on_gpu import also_in_backward
 
 FULLY_SHARD = importlib.import_module("torch.distributed.fsdp._fully_shard._fully_shard")
-NOTHING = (
-    "set_device", "synchronize", "empty_cache", "init", "manual_seed", "manual_seed_all",
-    "reset_peak_memory_stats", "set_device_index", "set_device_idx", "set_stream",
-)  # fmt: skip
-ZERO = (
-    "current_device", "current_device_index", "current_device_idx", "memory_allocated",
-    "max_memory_allocated", "memory_reserved", "max_memory_reserved",
-)  # fmt: skip
+# Functions of torch.cuda and torch.accelerator that do nothing here, and those that return 0.
+NOTHING = [
+    "set_device",
+    "set_device_index",
+    "set_device_idx",
+    "set_stream",
+    "synchronize",
+    "init",
+    "empty_cache",
+    "manual_seed",
+    "manual_seed_all",
+    "reset_peak_memory_stats",
+]
+ZERO = [
+    "current_device",
+    "current_device_index",
+    "current_device_idx",
+    "memory_allocated",
+    "memory_reserved",
+    "max_memory_allocated",
+    "max_memory_reserved",
+]
 
 
 class Clock:
@@ -55,16 +69,23 @@ class Clock:
 
 def answers(devices, card, total):
     """{function of torch.cuda and torch.accelerator: what it returns}."""
-    told = SimpleNamespace(
-        name=card, total_memory=total, major=8, minor=0, multi_processor_count=80
-    )
-    return dict.fromkeys(NOTHING) | dict.fromkeys(ZERO, 0) | {
-        "is_available": True, "is_initialized": True, "device_count": devices,
-        "is_bf16_supported": True, "is_current_stream_capturing": False, "memory_summary": "",
-        "get_device_name": card, "get_device_capability": (8, 0), "get_device_properties": told,
-        "mem_get_info": (total, total), "current_accelerator": torch.device("cuda"),
-        "current_stream": Clock(), "default_stream": Clock(),
-    }  # fmt: skip
+    generation = {"major": 8, "minor": 0, "multi_processor_count": 80}
+    others = {
+        "current_accelerator": torch.device("cuda"),
+        "current_stream": Clock(),
+        "default_stream": Clock(),
+        "device_count": devices,
+        "get_device_capability": (8, 0),
+        "get_device_name": card,
+        "get_device_properties": SimpleNamespace(name=card, total_memory=total, **generation),
+        "is_available": True,
+        "is_bf16_supported": True,
+        "is_current_stream_capturing": False,
+        "is_initialized": True,
+        "mem_get_info": (total, total),
+        "memory_summary": "",
+    }
+    return dict.fromkeys(NOTHING) | dict.fromkeys(ZERO, 0) | others
 
 
 @contextmanager

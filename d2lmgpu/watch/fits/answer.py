@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from d2lmgpu.memory.cards import CARDS, OnCard
 from d2lmgpu.memory.fit import Fit
 from d2lmgpu.watch import WatchError
-from d2lmgpu.watch.run import Limits, check_script, run
+from d2lmgpu.watch.run import Limits, check_script, need, run
 
 OBSERVER = "d2lmgpu.watch.fits.observer"
 LIMITS = Limits(steps=2, seconds=60)  # the second has the optimizer's state from its beginning
@@ -41,8 +41,9 @@ def fits_script(script, arguments=(), card="", devices=(1,), unprotected=False) 
     not train. ``unprotected``: also where your files cannot be protected from it.
     """
     path = check_script(script)
-    if card not in CARDS:
-        raise WatchError(f"card={card!r}: give one of {', '.join(CARDS)}.")
+    need.choice("card", card, CARDS)
+    for k in devices:
+        need.whole("devices", k)
     return [_fit(path, arguments, CARDS[card], k, unprotected) for k in devices]
 
 
