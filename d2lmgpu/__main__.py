@@ -99,8 +99,10 @@ def fits(options):
 
     given = options.script, options.arguments, options.gpu, options.devices, options.unprotected
     found = fits_script(*given)
-    print(json.dumps([one.as_dict() for one in found], indent=1) if options.json else "", end="")
-    print(*(found if not options.json else ()), sep="\n")
+    if options.json:
+        print(json.dumps([one.as_dict() for one in found], indent=1))
+    else:
+        print(*found, sep="\n")
 
 
 def of_a_script(add):

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 
+from d2lmgpu.memory.allocator import least, replay
 from d2lmgpu.memory.cards import OnCard, on_card
+from d2lmgpu.memory.timeline import Timeline
 
 
 @dataclass(frozen=True)
@@ -15,6 +17,19 @@ class Fit:
     reserved: int  # as torch.cuda.max_memory_reserved(): what the allocator holds at most
     least: int  # with less from the driver the allocator cannot serve these steps
     looked: int  # how often a step looked at a number, which was answered by True or 1
+
+    @classmethod
+    def of(cls, timeline: Timeline, looked: int) -> "Fit":
+        """What the steps of ``timeline`` take, in which numbers were looked at so often."""
+        moment, allocator = timeline.peak(), replay(timeline.events)
+        return cls(
+            timeline.totals()[moment],
+            timeline.parts(moment),
+            allocator.most_allocated,
+            allocator.most_reserved,
+            least(timeline.events, allocator),
+            looked,
+        )
 
     def on(self, card: str) -> OnCard:
         """Whether these steps fit on a card of `d2lmgpu.memory.cards.CARDS`, by its name."""

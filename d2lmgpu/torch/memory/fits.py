@@ -3,7 +3,6 @@
 from torch import Tensor, nn
 
 from d2lmgpu.memory import need
-from d2lmgpu.memory.allocator import least, replay
 from d2lmgpu.memory.fit import Fit
 from d2lmgpu.torch.memory.follow import PRECISIONS, follow
 from d2lmgpu.torch.memory.group import group
@@ -54,14 +53,5 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
         return value
 
     with group(devices):
-        given = net, batch, scalar, optimizer, batch_size, precision, devices
-        timeline, looked = follow(*given)
-    moment, allocator = timeline.peak(), replay(timeline.events)
-    return Fit(
-        timeline.totals()[moment],
-        timeline.parts(moment),
-        allocator.most_allocated,
-        allocator.most_reserved,
-        least(timeline.events, allocator),
-        looked,
-    )
+        timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision, devices)
+    return Fit.of(timeline, looked)

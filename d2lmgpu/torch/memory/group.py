@@ -9,6 +9,23 @@ from torch.utils._python_dispatch import _disable_current_modes
 from d2lmgpu.memory import need
 
 
+def begin(devices, init_process_group):
+    """Make such a group with PyTorch's own ``init_process_group``."""
+    from torch.testing._internal.distributed.fake_pg import FakeStore
+
+    init_process_group("fake", store=FakeStore(), rank=0, world_size=devices)
+
+
+def without_modes(init_device_mesh):
+    """The same function where tensors are fake: a mesh looks at its ranks, which are in one."""
+
+    def made(*args, **kwargs):
+        with _disable_current_modes():
+            return init_device_mesh(*args, **kwargs)
+
+    return made
+
+
 @contextmanager
 def group(devices):
     """Within it this process is rank 0 of so many, by PyTorch's backend "fake"."""
@@ -18,17 +35,11 @@ def group(devices):
     free = dist.is_available() and not dist.is_initialized()
     need(free, "devices", devices, "1 where there is a process group already, or PyTorch has none")
     from torch.distributed.fsdp._fully_shard import _fsdp_init
-    from torch.testing._internal.distributed.fake_pg import FakeStore
 
-    real = _fsdp_init.init_device_mesh
-
-    def made(*args, **kwargs):
-        with _disable_current_modes():  # a mesh looks at its numbers of ranks, which are tensors
-            return real(*args, **kwargs)
-
-    dist.init_process_group("fake", store=FakeStore(), rank=0, world_size=devices)
+    begin(devices, dist.init_process_group)
+    mesh = without_modes(_fsdp_init.init_device_mesh)
     try:
-        with mock.patch.object(_fsdp_init, "init_device_mesh", made):
+        with mock.patch.object(_fsdp_init, "init_device_mesh", mesh):
             yield
     finally:
         dist.destroy_process_group()

@@ -13,11 +13,10 @@ from torch.amp import GradScaler
 from torch.amp.autocast_mode import autocast
 from torch.distributed import device_mesh
 from torch.distributed.fsdp._fully_shard import _fsdp_init
-from torch.testing._internal.distributed.fake_pg import FakeStore
-from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils.data import DataLoader
 
 from d2lmgpu.torch.memory.as_gpu import GPU, AsGPU, replica
+from d2lmgpu.torch.memory.group import begin, without_modes
 from d2lmgpu.torch.memory.on_gpu import also_in_backward
 
 FULLY_SHARD = importlib.import_module("torch.distributed.fsdp._fully_shard._fully_shard")
@@ -111,7 +110,7 @@ def stand_ins(storages, devices, card, total):
         return done
 
     def alone(*_, real=dist.init_process_group, **__):
-        real("fake", store=FakeStore(), rank=0, world_size=devices)
+        begin(devices, real)
 
     with ExitStack() as stack:
         for name, answer in answers(devices, card, total).items():
@@ -195,6 +194,5 @@ def updated(self, optimizer, state, *args, **kwargs):
 
 
 def mesh(kind, *args, real=device_mesh.init_device_mesh, **kwargs):
-    """A mesh looks at the numbers of its ranks, which are tensors."""
-    with _disable_current_modes():
-        return real("cpu", *args, **kwargs)
+    """A mesh of GPUs is one of CPUs, which there are."""
+    return without_modes(real)("cpu", *args, **kwargs)

@@ -60,9 +60,13 @@ class FollowStorages(TorchDispatchMode):
         if func is torch.ops.aten._local_scalar_dense.default and self._counts(args[0]):
             return self._answer(args[0].dtype)
         result = func(*args, **(kwargs or {}))
-        for tensor in filter(self._counts, unwrapped(tree_leaves(result))):
-            self._note(tensor.untyped_storage())
+        self._of(tree_leaves(result))
         return result
+
+    def _of(self, values) -> list[int]:
+        """The numbers of the storages of the tensors in ``values``; new ones are taken now."""
+        counted = filter(self._counts, unwrapped(values))
+        return [self._note(tensor.untyped_storage()) for tensor in counted]
 
     def _answer(self, dtype):
         if not self.answers:
@@ -102,13 +106,12 @@ class FollowStorages(TorchDispatchMode):
 
     def name(self, part, tensors):
         """Say what the storages of ``tensors`` are for, unless that is known."""
-        for tensor in filter(self._counts, unwrapped(tensors)):
-            self.timeline.part.setdefault(self._note(tensor.untyped_storage()), part)
+        for number in self._of(tensors):
+            self.timeline.part.setdefault(number, part)
 
     def rename(self, part, tensors):
         """The same, whatever was known."""
-        numbers = [self._note(t.untyped_storage()) for t in unwrapped(tensors) if self._counts(t)]
-        self.timeline.part |= dict.fromkeys(numbers, part)
+        self.timeline.part |= dict.fromkeys(self._of(tensors), part)
 
     def name_rest(self, part):
         """Say what all storages are for of which it is not known."""

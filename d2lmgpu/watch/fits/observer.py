@@ -2,9 +2,10 @@
 
 import os
 from contextlib import ExitStack
+from dataclasses import asdict
 from functools import wraps
 
-from d2lmgpu.memory.allocator import least, replay
+from d2lmgpu.memory.fit import Fit
 
 
 def observe(watch):
@@ -15,6 +16,7 @@ def observe(watch):
     """
     # PyTorch must be there before these are imported
     from d2lmgpu.torch.memory.as_gpu import is_there
+    from d2lmgpu.torch.memory.follow import tensors
     from d2lmgpu.torch.memory.on_gpu import on_gpu
     from d2lmgpu.torch.memory.stand_ins import stand_ins
     from d2lmgpu.torch.memory.storages import FollowStorages
@@ -52,25 +54,14 @@ def observe(watch):
 
     def after(optimizer):
         if optimizer:
-            held = [value for state in optimizer.state.values() for value in state.values()]
-            storages.name("optimizer state", [t for t in held if isinstance(t, torch.Tensor)])
+            storages.name("optimizer state", tensors(dict(optimizer.state)))
 
     def report(entered=stack):  # kept here: what it has entered would be left with it
         timeline = storages.timeline
         if not timeline.events:
             return {"fit": None}
-        moment, allocator = timeline.peak(), replay(timeline.events)
-        return {
-            "fit": {
-                "peak": timeline.totals()[moment],
-                "parts": timeline.parts(moment),
-                "allocated": allocator.most_allocated,
-                "reserved": allocator.most_reserved,
-                "least": least(timeline.events, allocator),
-                "looked": storages.looked,
-            },
-            "line": timeline.line.get(timeline.events[moment].number),
-        }
+        last = timeline.events[timeline.peak()].number
+        return {"fit": asdict(Fit.of(timeline, storages.looked)), "line": timeline.line[last]}
 
     watch.steps.before.append(before)
     watch.steps.after.append(after)
