@@ -111,7 +111,7 @@ hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 	@$(PYTHON) hub/start.py
 
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
-	@$(PYTHON) tools/notebook.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
+	@$(PYTHON) tools/chapter.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
 test: setup  ## everything, three things at a time (the hub mostly waits), the longest first
 	@$(ALONE) "make test" $(MAKE) --no-print-directory all-tests

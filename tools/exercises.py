@@ -16,8 +16,8 @@ import zipfile
 from pathlib import Path
 
 import nbformat
+from chapter import normalise
 from exercise_masters import MASTERS, ROOT, Part, parts, slug
-from notebook import normalise
 from otter.assign import main as assign
 
 from d2lmgpu.course.exercises.registry import find

@@ -1,6 +1,7 @@
 """For Sphinx: buttons for Kaggle and Colab, on the pages whose first cell brings the course there.
 
-Both open a notebook of a repository on GitHub: for another one there are no such buttons.
+Both open a notebook of a repository on GitHub: for another one there are no such buttons. Below
+them a link leads to what to choose there.
 """
 
 import json
@@ -10,6 +11,7 @@ from urllib.parse import urlsplit
 TAG = "hosted"  # of that cell, see first_cells.py
 COLAB = "https://colab.research.google.com/github"
 KAGGLE = "https://kaggle.com/kernels/welcome?src=https://github.com"
+HELP = "chapters/reference/elsewhere"  # its section "Free GPUs"
 
 
 def is_hosted(path):
@@ -46,6 +48,12 @@ def add_buttons(app, pagename, templatename, context, doctree):
         tooltip = f"Open on {host}"
         menu["buttons"].append(
             {"type": "link", "text": host, "tooltip": tooltip, "icon": icon, "url": url}
+        )
+    if HELP in app.env.found_docs:
+        url = f"{context['pathto'](HELP)}#free-gpus"
+        tooltip, icon = "Free GPUs there, and what to choose", "fas fa-circle-question"
+        menu["buttons"].append(
+            {"type": "link", "text": "No GPU?", "tooltip": tooltip, "icon": icon, "url": url}
         )
 
 

@@ -23,17 +23,13 @@ STYLE = """<style>.reveal .jp-Cell pre { font-size: 17px; line-height: 1.35 }
 .reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none }
 .reveal .jp-OutputArea-output svg, .reveal .jp-OutputArea-output img { max-height: 560px }
 </style></head>"""
-DROPPED = {"hosted", "remove-cell", "checked-exercises"}
-TERM = re.compile(r"\{(?:term|ref|doc|numref)\}`([^`<]*?)(?:\s*<[^`]*>)?`")
-OTHER = re.compile(r"\s*\{\w+\}`[^`]*`")  # citations
-LABEL = re.compile(r"^\([\w-]+\)=\n", re.M)
+DROPPED = {"remove-cell", "checked-exercises"}
+LINK = re.compile(r"\[([^][]+)\]\((?!https?:)[^()\s]+\)")
 
 
 def plain(text: str) -> str:
-    """Markdown without the roles and labels that only the book knows."""
-    text = TERM.sub(lambda found: re.sub("^fig-.*", "the figure", found[1]), text)
-    text = re.sub(r"(^|\. )the figure\b", r"\1The figure", text, flags=re.M)
-    return LABEL.sub("", OTHER.sub("", text))
+    """Markdown without the links that lead into the course's folder."""
+    return LINK.sub(r"\1", text)
 
 
 def pieces(cell):

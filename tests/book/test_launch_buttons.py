@@ -1,10 +1,5 @@
-"""The rocket on each page that has code leads to that very file, on the hub of ``_config.yml``.
+"""The rocket on each page that has code leads to that very file, on the hub of ``_config.yml``."""
 
-On pages that need no MXNet it leads to Kaggle and Colab, too.
-"""
-
-import ast
-import json
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -22,18 +17,6 @@ def source(page):
 
 def has_code(path):
     return path.endswith(".ipynb") or "\nkernelspec:" in (ROOT / path).read_text()
-
-
-def needs_mxnet(path):
-    """Whether a notebook imports MXNet itself, and not in another process."""
-    cells = json.loads((ROOT / path).read_text())["cells"]
-    sources = ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "code"]
-    return any(
-        "mxnet" in ast.unparse(statement)
-        for source in sources
-        for statement in ast.parse(source).body
-        if isinstance(statement, (ast.Import, ast.ImportFrom))
-    )
 
 
 def buttons(page):
@@ -64,10 +47,7 @@ def test_the_rocket_leads_to_this_page_on_the_hub(built, page):
         "branch": [repository["branch"]],
         "urlpath": [f"lab/tree/{folder}/{path}"],
     }
-    here = f"{repository['url']}/blob/{repository['branch']}/{path}"
-    colab = here.replace("https://github.com", "https://colab.research.google.com/github")
-    hosted = path.endswith(".ipynb") and not needs_mxnet(path)
-    assert free == [f"https://kaggle.com/kernels/welcome?src={here}", colab] * hosted
+    assert free == []  # the address is no real one: tests/book/test_elsewhere.py has one
 
 
 def test_the_exercises_page_leads_to_each_notebook_on_the_hub(built):

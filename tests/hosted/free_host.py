@@ -15,8 +15,10 @@ import tomllib
 from installed import brought_by, link
 from nbclient import NotebookClient
 from packaging.requirements import Requirement
+from programs import program
 
 ROOT = Path(__file__).resolve().parents[2]
+URL = "https://github.com/ada/course"  # git leads from there to this checkout
 HAS = ["torch", "numpy", "matplotlib", "ipywidgets", "ipykernel", "pip"]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 NEEDS = [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["lab"]]
@@ -67,5 +69,7 @@ class Host:
 
 
 def read(name):
-    """A chapter, as 'scratch/pytorch'."""
-    return nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4)
+    """A chapter, as 'scratch/pytorch', as it is once the course has an address."""
+    notebook = nbformat.read(ROOT / "chapters" / f"{name}.ipynb", as_version=4)
+    program("first_cells").put(notebook, name, {"url": URL, "branch": "main"})
+    return notebook

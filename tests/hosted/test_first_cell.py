@@ -5,8 +5,7 @@ import subprocess
 from importlib.metadata import requires
 
 import pytest
-import yaml
-from free_host import LACKS, NEEDS, ROOT, Host, read
+from free_host import LACKS, NEEDS, ROOT, URL, Host, read
 from installed import brought_by, wheel
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
@@ -14,7 +13,6 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from static_site import served
 
-URL = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
 AFTER = """
 import os
 from d2lmgpu.records import store

@@ -2,11 +2,16 @@
 
 import ast
 import re
+from functools import cache
 
-from notebooks import code_cells, sections, tags, tree
+from notebooks import ROOT, code_cells, sections, tags, tree
+from programs import program
 
 CHECK, IGNORE, KEEP = "nbval-check-output", "nbval-ignore-output", "keep_output"
 CLOSING = ["Summary", "Exercises"]
+cited = program("cited")
+LINK = re.compile(r"\[([^][]+)\]\((https?://[^\s)]+)\)")
+MARKUP = re.compile(r"(?<!`)\{[\w:-]+\}`[^`]*`|^\(.+\)=$|^:::+.*|^```+\{.*|<span data-.*", re.M)
 
 
 def tag_faults(notebook):
@@ -88,11 +93,11 @@ def asserts(module):
 def text_faults(notebook):
     """A chapter opens with what the reader will be able to do and the time it takes, and closes
     with a summary and exercises."""
-    markdown = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
+    markdown = markdown_of(notebook)
     opening = re.split(r"^## ", "\n\n".join(markdown), maxsplit=1, flags=re.MULTILINE)[0]
     titles = [title for title, _ in sections(notebook)]
     faults = []
-    if not re.match(r"(\(.*\)=\s*)?# \S", opening):
+    if not re.match(r"# \S", opening):
         faults.append("does not start with a title")
     if not re.search(r"\b[Yy]ou\s+(can|will\s+be\s+able\s+to)\b", opening):
         faults.append("the opening does not say what the reader will be able to do")
@@ -100,6 +105,21 @@ def text_faults(notebook):
         faults.append("the opening does not say how long the chapter takes")
     if titles[-2:] != CLOSING:
         faults.append(f"does not end with the sections {' and '.join(CLOSING)}")
+    return faults
+
+
+def markup_faults(notebook):
+    """What only the book would understand; sources and terms that are not there."""
+    faults = []
+    for text in markdown_of(notebook):
+        faults += [f"markup that a notebook shows: {found}" for found in MARKUP.findall(text)]
+        for words, address in LINK.findall(text):
+            key, named = cited.sources(ROOT).get(address, (None, words))
+            if words not in (named, re.sub(r", (.*)$", r" (\1)", named)):
+                faults.append(f"{key} is cited as {words}, not as {named}")
+        for term in re.findall(r"glossary\.md#([^)]*)", text):
+            if term not in glossary():
+                faults.append(f"no term of the glossary: {term}")
     return faults
 
 
@@ -127,6 +147,17 @@ def frameworks(notebook):
                 pending += ast.iter_child_nodes(node)
     parts = {part for name in names for part in name.split(".")[:2]}
     return parts & {"torch", "mxnet"}
+
+
+@cache
+def glossary():
+    """The terms, as links name them."""
+    text = (ROOT / "chapters/reference/glossary.md").read_text()
+    return {term.lower().replace(" ", "-") for term in re.findall(r"^## (.*)$", text, re.M)}
+
+
+def markdown_of(notebook):
+    return [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
 
 
 def first_line(cell):

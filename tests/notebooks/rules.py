@@ -10,6 +10,7 @@ RULES = [
     hygiene.checked_faults,
     hygiene.section_faults,
     hygiene.text_faults,
+    hygiene.markup_faults,
     hygiene.framework_faults,
     agreement.save_faults,
 ]

@@ -27,7 +27,7 @@ WORDS = re.compile(
     r"|\btimes as\b",
     re.IGNORECASE,
 )
-TIED = re.compile(r"\{cite\}|\]\(https?://")
+TIED = re.compile(r"\]\(https?://")
 MARKER = re.compile(r"<!-- checked: (.+?) -->")
 NO_PROSE = re.compile(r"<!--.*?-->|\$\$.*?\$\$|`[^`]*`|\]\([^)]*\)|<[^>]*>", re.DOTALL)
 FENCE = re.compile(r"^(```|~~~|:::).*?^\1\s*$", re.DOTALL | re.MULTILINE)
@@ -61,8 +61,6 @@ def sections_of(path) -> list[Section]:
         _add(found, path.read_text())
         return found
     for cell in read(path).cells:
-        if "hosted" in tags(cell):
-            continue
         if cell.cell_type == "markdown":
             _add(found, cell.source)
         else:

@@ -17,7 +17,7 @@ def test_chapter_keeps_the_rule(name, rule):
 @pytest.mark.parametrize("name", NAMES)
 def test_chapter_is_stored_as_the_tool_stores_it(name):
     stored = read(ROOT / name)
-    program("notebook").normalise(stored)
+    program("chapter").normalise(stored)
     assert stored == read(ROOT / name), f"run it again: make run CHAPTER={name}"
 
 

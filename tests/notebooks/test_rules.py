@@ -240,3 +240,31 @@ def test_saved_definition_is_compared_with_the_chapters_own_backend(package):
 
 def test_docstrings_say_where_a_definition_is_taught(package):
     assert agreement.claimed(package) == [("double", "chapters/a/one.ipynb")] * 2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two {term}`devices <device>`",
+        "(a-label)=\n## A Title",
+        ":::{note}\nRead this.\n:::",
+        "```{code-cell}\n1 + 1\n```",
+        'in <span data-built="{term}`device`">devices</span>',
+        "LeNet ([LeCun, 1998](https://doi.org/10.1109/5.726791))",
+        "two [devices](../reference/glossary.md#gadget)",
+    ],
+)
+def test_what_only_the_book_would_understand(text):
+    assert hygiene.markup_faults(notebook("# Title", text)) != []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two [global batches](../reference/glossary.md#global-batch), `{x}`, and\n```python\nf(1)\n```",
+        "LeNet ([LeCun et al., 1998](https://doi.org/10.1109/5.726791))",
+        "[LeCun et al. (1998)](https://doi.org/10.1109/5.726791) trained [one](https://example.org)",
+    ],
+)
+def test_what_every_notebook_shows(text):
+    assert hygiene.markup_faults(notebook("# Title", text)) == []

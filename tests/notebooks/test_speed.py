@@ -143,7 +143,7 @@ def test_what_is_said_of_bytes_is_tied_to_bytes(page):
 @pytest.mark.parametrize(
     "tied",
     [
-        SAID[:-1] + " {cite}`li2020pytorch`.",
+        SAID[:-1] + " ([Li et al., 2020](https://arxiv.org/abs/2006.15704)).",
         SAID + " See [there](https://example.org).",
         SAID + " <!-- checked: records/cpu-2-cores-predictions.json -->",
     ],

@@ -20,7 +20,7 @@ USED_IN = {
     "hatchling": "pyproject.toml", "ipykernel": "hub/kernel.py", "jupyter-book": "tools/book.py",
     "jupyter-resource-usage": "tests/hub/running_hub.py", "jupyterlab": "Makefile",
     "jupyterhub-idle-culler": "hub/jupyterhub_config.py", "jupytext": "CONTRIBUTING.md",
-    "nbstripout": "tools/notebook.py", "nbval": "Makefile", "pytest-xdist": "Makefile",
+    "nbstripout": "tools/chapter.py", "nbval": "Makefile", "pytest-xdist": "Makefile",
     "ruff": "Makefile", "sphinx-book-theme": "_config.yml", "sphinxcontrib-bibtex": "_config.yml",
     "voila": "Makefile",
 }  # fmt: skip

@@ -8,11 +8,6 @@
 
 In JupyterLab this is a picture or a list in plain Markdown. In the built page the file, whose path
 is relative to the page, stands there instead: SVG in the page's own ink, or HTML in its styles.
-
-    several <span data-built="{term}`devices <device>`">devices</span>
-
-is plain text in JupyterLab, and in the built page what its attribute says: a role, which would be
-shown as its source there.
 """
 
 import re
@@ -20,7 +15,6 @@ from pathlib import Path
 
 from docutils import nodes
 
-ROLE = re.compile(r'<span data-built="([^"]+)">[^<]*</span>')
 OPENING = re.compile(r'<div data-drawn="([^"]+)">')
 
 
@@ -39,12 +33,6 @@ def put_files(app, doctree) -> None:
         within.insert(at, nodes.raw("", file.read_text(encoding="utf-8"), format="html"))
 
 
-def put_roles(app, page, source) -> None:
-    """The roles of a page's text, before it is parsed."""
-    source[0] = ROLE.sub(r"\1", source[0])
-
-
 def setup(app):
-    app.connect("source-read", put_roles)
     app.connect("doctree-read", put_files, priority=100)  # before anybody looks for pictures
     return {"parallel_read_safe": True, "parallel_write_safe": True}

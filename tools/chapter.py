@@ -1,6 +1,6 @@
 """Runs chapters and stores what belongs into the repository, nothing else.
 
-    python tools/notebook.py chapters/scratch/pytorch.ipynb ...
+    python tools/chapter.py chapters/scratch/pytorch.ipynb ...
 
 A chapter is run from top to bottom in its own folder. The outputs of its checked cells (tagged
 ``nbval-check-output``) are stored, for nbval compares with them; all other outputs are dropped.
@@ -23,7 +23,7 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
-CELL_METADATA = ("tags", "mystnb", "otter")
+CELL_METADATA = ("tags", "mystnb", "otter", "jupyter", "cellView")
 
 
 def normalise(notebook: nbformat.NotebookNode) -> None:
