@@ -101,8 +101,8 @@ wheel: .venv-release/.ready  ## the package, checked, to dist/
 	.venv-release/bin/python -m pip install -q -r requirements-release.txt
 	@touch $@
 
-lab: setup  ## JupyterLab in the chapters, on this machine only
-	@JUPYTER_CONFIG_PATH=$(CURDIR)/hub $(PYTHON) -m jupyterlab --ip 127.0.0.1 --notebook-dir . --LabApp.default_url=/lab/tree/chapters/intro.md $(if $(filter 0,$(shell id -u)),--allow-root)
+lab: setup  ## JupyterLab in your own copy of the course, on this machine only
+	@JUPYTER_CONFIG_PATH=$(CURDIR)/hub $(PYTHON) tools/lab.py
 
 lab-app: setup  ## the training lab as an app, on this machine only
 	@JUPYTER_PATH=tools/lab-app $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1

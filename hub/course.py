@@ -60,9 +60,11 @@ def copy(repository: Path, branch: str, root: Path = ROOT) -> None:
         hook.chmod(0o755)
     here = [f"--git-dir={repository}", f"--work-tree={root}"]
     state = repository.parent.resolve()  # with the key that signs cookies: never for learners
-    but = [f":(exclude){state.relative_to(root)}"] if state.is_relative_to(root) else []
+    but = f"/{state.relative_to(root)}" if state.is_relative_to(root) else ""
+    (repository / "info").mkdir(exist_ok=True)
+    (repository / "info" / "exclude").write_text(f"{but}\n")
     git(*here, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    git(*here, "add", "--all", "--", ".", *but, cwd=root)
+    git(*here, "add", "--all", cwd=root)
     if git(*here, "status", "--porcelain", "--untracked-files=no", cwd=root):
         git(*IDENTITY, *here, "commit", "--quiet", "--message=The course as it is here", cwd=root)
 

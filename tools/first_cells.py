@@ -4,8 +4,8 @@
 
 Such a host opens one notebook, without the course around it. So the first code cell of each chapter
 that can run there installs the package from the repository whose address is in ``_config.yml``.
-Until that is a real one there are no such cells. The address is in the notebooks as well, for a host
-sees nothing else: they are rewritten where it has changed, and `make book` does so.
+Until that is a real one there are no such cells. The address is in the notebooks as well, for a
+host sees nothing else: they are rewritten where it has changed, and `make book` does so.
 """
 
 from pathlib import Path

@@ -21,6 +21,7 @@ OURS = [
     "--ServerApp.reraise_server_extension_failures=True",
     "--ServerApp.jpserver_extensions=links=True",
     "--ServerApp.jpserver_extensions=activity=True",
+    "--ServerApp.jpserver_extensions=unchanged=True",
     # `links` has nbgitpuller's pages; Voilà's run a notebook for whoever follows a link to it.
     "--ServerApp.jpserver_extensions=nbgitpuller=False",
     "--ServerApp.jpserver_extensions=voila.server_extension=False",
@@ -35,7 +36,7 @@ def settings() -> dict:
 
 
 def main():
-    sys.path.insert(0, HERE)  # where a server finds `links` and `activity`
+    sys.path.insert(0, HERE)  # where a server finds `links` and the others
     from jupyterhub.singleuser import main as serve
 
     with ExitStack() as stack:

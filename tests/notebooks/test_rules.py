@@ -261,7 +261,7 @@ def test_what_only_the_book_would_understand(text):
 @pytest.mark.parametrize(
     "text",
     [
-        "two [global batches](../reference/glossary.md#global-batch), `{x}`, and\n```python\nf(1)\n```",
+        "two [devices](../reference/glossary.md#device), `{x}`, and\n```python\nf(1)\n```",
         "LeNet ([LeCun et al., 1998](https://doi.org/10.1109/5.726791))",
         "[LeCun et al. (1998)](https://doi.org/10.1109/5.726791) trained [one](https://example.org)",
     ],
