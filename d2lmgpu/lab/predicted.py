@@ -1,8 +1,8 @@
 """What the reader has predicted and what then happened: kept in files, without any widget.
 
-A question has two files. The prediction is written once and never again: of two kernels that lock
-at once the first is kept. What happened is written anew by every run. The name of a question says
-its page: 'scratch-pytorch/two devices'.
+A question has two files. The prediction is written once: of two kernels that lock at once the first
+is kept, and it can be taken back only until what happened is shown. What happened is written anew
+by every run. The name of a question says its page: 'scratch-pytorch/two devices'.
 """
 
 import json
@@ -36,7 +36,7 @@ def check_name(name):
 
 
 def lock(name, value, question="", unit=""):
-    """Keeps the number ``value`` as the prediction; it can never be changed.
+    """Keeps the number ``value`` as the prediction; another needs ``take_back`` before.
 
     Raises PredictionError where another number is locked, or where the file is damaged.
     """
@@ -49,8 +49,23 @@ def lock(name, value, question="", unit=""):
     locked = _read(path)
     if locked["value"] != value:
         raise PredictionError(
-            f"{name} was locked at {locked['value']:g} on {locked['time']}: a prediction stays."
+            f"{name} was locked at {locked['value']:g} on {locked['time']}: take it back first."
         )
+
+
+def take_back(name):
+    """Forgets a prediction, unless what happened was shown beside it.
+
+    Raises PredictionError where it was, or where the file cannot be removed.
+    """
+    path = _file(name, "predicted")
+    if read(name)["happened"]:
+        raise PredictionError(f"What happened was shown: the prediction of {name} stays.")
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        raise PredictionError(f"{path} cannot be removed: {error.strerror}.") from None
+    UNKEPT.pop(path, None)
 
 
 def happened(name, value, source="measured"):

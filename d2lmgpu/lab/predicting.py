@@ -28,13 +28,19 @@ def prediction(model):
     if speedup is not None and speedup != (known["happened"] or {}).get("value"):
         predicted.happened(name, speedup)  # once a run, not with every setting that is tried
         known = predicted.read(name)
-    return known | {"question": words, "unit": UNIT, "low": 0, "high": None}
+    return known | {"question": words, "unit": UNIT, "low": 0, "high": 2 * model.num_gpus}
 
 
 def lock(model, value):
     """Keep ``value`` as the reader's; raises PredictionError where another one is locked."""
     if question := asked(model):
         predicted.lock(question[0], value, question[1], UNIT)
+
+
+def take_back(model):
+    """Forget what was locked; raises PredictionError where the outcome was shown."""
+    if question := asked(model):
+        predicted.take_back(question[0])
 
 
 def measured(model):

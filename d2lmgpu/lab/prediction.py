@@ -5,8 +5,9 @@
     prediction
 
 in one cell, and in a later one, as its last line, ``prediction.happened(speedup)``. In a live
-notebook both are widgets; in a built page they are HTML, and the reader's browser keeps the
-prediction. A notebook in which nobody predicts runs through.
+notebook both are widgets. In a built page they are HTML, the reader's browser keeps the prediction,
+and what stands between the two cells is blurred until a number is locked, or the reader does
+without. A notebook in which nobody predicts runs through.
 """
 
 import csv
@@ -27,7 +28,10 @@ from d2lmgpu.machine.checks import is_real
 
 
 class Sheet(Widget):
-    """One output in a live notebook: ``entry`` is what prediction.js draws, ``lock`` what locks."""
+    """One output in a live notebook.
+
+    ``entry`` is what prediction.js draws; ``lock`` and ``take_back`` are what its buttons do.
+    """
 
     words = "A prediction: run this cell, and it is here."
     _esm = (
@@ -37,9 +41,9 @@ class Sheet(Widget):
     _css = joined(*in_package("prediction.css"))
     entry = Dict().tag(sync=True)
 
-    def __init__(self, entry, lock):
+    def __init__(self, entry, lock, take_back):
         super().__init__(entry=entry)
-        self.lock = lock
+        self.lock, self.take_back = lock, take_back
 
     def do_lock(self, value: float | int):
         """Keep what the reader predicts."""
@@ -47,12 +51,19 @@ class Sheet(Widget):
             raise MessageError("Nothing can be predicted here.")
         self.lock(value)
 
+    def do_take_back(self):
+        """Forget it."""
+        if self.take_back is None:
+            raise MessageError("Nothing can be taken back here.")
+        self.take_back()
+
 
 class Part:
     """What a cell shows: a widget, or HTML while the book is built; ``entry()`` is its content."""
 
-    def __init__(self, entry, fallback, lock=None):
-        self.entry, self.fallback, self.lock, self.sheet = entry, fallback, lock, None
+    def __init__(self, entry, fallback, lock=None, take_back=None):
+        self.entry, self.fallback, self.sheet = entry, fallback, None
+        self.lock, self.take_back = lock, take_back
 
     def __repr__(self):
         return said(self.entry())
@@ -62,7 +73,7 @@ class Part:
         if os.environ.get(BOOK):
             return {"text/html": html(entry, self.fallback)}
         if self.sheet is None:
-            self.sheet = Sheet(entry, self.lock)
+            self.sheet = Sheet(entry, self.lock, self.take_back)
         bundle, metadata = self.sheet._repr_mimebundle_(**kwargs)
         return bundle | {"text/plain": said(entry)}, metadata
 
@@ -76,21 +87,23 @@ class Prediction:
     """A question of the page, shown as a field with a lock.
 
     ``name`` is the page and the question, 'scratch-pytorch/two devices': what is locked under it
-    stays locked, in every kernel. ``low`` and ``high`` bound what can be predicted, and are the
-    ends of the axis. Raises PredictionError for arguments of another type.
+    stays locked, in every kernel, unless it is taken back before the outcome is shown. ``low`` and
+    ``high`` bound what can be predicted, and are the ends of the axis. Raises PredictionError for
+    arguments of another type.
     """
 
-    def __init__(self, name, question, unit="", low=None, high=None):
+    def __init__(self, name, question, unit="", *, low, high):
         predicted.check_name(name)
         for label, text in (("question", question), ("unit", unit)):
             need(isinstance(text, str), label, text, "a text")
         for label, end in (("low", low), ("high", high)):
-            need(end is None or is_real(end), label, end, "a finite number or None")
-        need(None in (low, high) or low < high, "high", high, f"more than low, {low}")
+            need(is_real(end), label, end, "a finite number")
+        need(low < high, "high", high, f"more than low, {low}")
         self.name, self.question, self.unit = name, question, unit
         self.low, self.high = low, high
         self._outcome, self._trouble = None, ""
-        self._field = Part(self._ask, f"<p>{escape(question)}</p>", self._try_to_lock)
+        words = f"<p>{escape(question)}</p>"
+        self._field = Part(self._ask, words, self._try(self.lock), self._try(self.take_back))
         self._answer = None  # the newest of them
 
     def __repr__(self):
@@ -108,10 +121,14 @@ class Prediction:
     def lock(self, value):
         """Lock a number without the field; PredictionError where another one is locked."""
         need(is_real(value), "The prediction", value, "a finite number")
-        low = -float("inf") if self.low is None else self.low
-        high = float("inf") if self.high is None else self.high
-        need(low <= value <= high, "The prediction", value, f"a number from {low:g} to {high:g}")
+        allowed = f"a number from {self.low:g} to {self.high:g}"
+        need(self.low <= value <= self.high, "The prediction", value, allowed)
         predicted.lock(self.name, value, self.question, self.unit)
+        self._tell()
+
+    def take_back(self):
+        """Forget what is locked; PredictionError once the outcome has been shown."""
+        predicted.take_back(self.name)
         self._tell()
 
     def happened(self, value, source="measured"):
@@ -128,13 +145,16 @@ class Prediction:
         self._tell()
         return self._answer
 
-    def _try_to_lock(self, value):
-        try:
-            self._trouble = ""
-            self.lock(value)
-        except PredictionError as error:
-            self._trouble = str(error)
-            self._tell()
+    def _try(self, change):
+        def tried(*value):
+            try:
+                self._trouble = ""
+                change(*value)
+            except PredictionError as error:
+                self._trouble = str(error)
+                self._tell()
+
+        return tried
 
     def _tell(self):
         for part in filter(None, (self._field, self._answer)):
@@ -148,7 +168,8 @@ class Prediction:
         return known | asked | {"part": part, "remark": remark}
 
     def _ask(self):
-        return self._known("field") | {"happened": None}
+        known = self._known("field")
+        return known | {"happened": None, "final": known["happened"] is not None}
 
     def _compare(self):
         return self._known("outcome") | {"happened": self._outcome}

@@ -141,8 +141,14 @@ class LabView(Widget):
         self.model.reset()
 
     def do_predict(self, value: float | int):
+        self._predict(predicting.lock, value)
+
+    def do_take_back(self):
+        self._predict(predicting.take_back)
+
+    def _predict(self, change, *value):
         try:
-            predicting.lock(self.model, value)
+            change(self.model, *value)
         except PredictionError as error:
             self.model.message = str(error)
         self._tell("prediction")

@@ -46,7 +46,7 @@ STATE = {
     "measuring": None,
 }  # fmt: skip
 PREDICTION = {
-    "name": "lab/LeNet, PyTorch/2 devices, batch 256", "unit": "times", "low": 0, "high": None,
+    "name": "lab/LeNet, PyTorch/2 devices, batch 256", "unit": "times", "low": 0, "high": 4,
     "question": "How many times as fast as one device will 2 devices be?", "remark": "",
     "predicted": None, "happened": None,
 }  # fmt: skip

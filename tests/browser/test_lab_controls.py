@@ -103,10 +103,13 @@ def test_a_prediction_is_locked_before_the_run_and_stands_beside_what_happened(d
     page.evaluate(FRAME)
     assert page.locator(".lab-prediction input").count() == 0
     assert page.locator(".prediction-picture").count() == 0
+    page.get_by_role("button", name="Take it back").click()
+    assert sent(page)[-1] == {"do": "take_back"}
     page.evaluate(show, {"happened": {"value": 1.9, "source": "measured", "time": LOCKED["time"]}})
     page.evaluate(FRAME)
     outcome = page.locator(".prediction-picture").get_attribute("aria-label")
     assert "predicted 1.5" in outcome and "measured 1.9" in outcome
+    assert page.get_by_role("button", name="Take it back").count() == 0
 
 
 def test_where_no_speedup_will_be_told_nothing_is_asked(draw):

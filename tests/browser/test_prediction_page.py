@@ -99,9 +99,11 @@ def book(quiet, tmp_path, monkeypatch):
     """A built page with two questions, their outcomes and the table, opened as a file."""
     monkeypatch.setenv(BOOK, "1")
     one = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
-    other = Prediction("page/seconds", "How long does <b>it</b> take?", "s")
+    other = Prediction("page/seconds", "How long does <b>it</b> take?", "s", low=0, high=9)
     parts = [one, one.happened(1.5), other, other.happened(0, "simulated"), predictions()]
-    body = "".join(part._repr_mimebundle_()["text/html"] for part in parts)
+    first, *rest = (part._repr_mimebundle_()["text/html"] for part in parts)
+    between = "<p id=telling>It was one and a half.</p><div><p id=deep>Truly.</p></div>"
+    body = "".join([f"<div class=cell>{first}</div>", between, *rest])
     styles = [next(s / name for s in THEMES if (s / name).exists()) for name in STYLES]
     web = PACKAGE / "lab" / "web"
     styles += [PACKAGE.parent / "assets" / "course.css", web / "prediction.css"]
@@ -131,13 +133,61 @@ def lock(page, question, value):
     page.keyboard.press("Enter")
 
 
+def blurred(page):
+    return page.evaluate(
+        "['telling', 'deep'].map(id => document.getElementById(id).closest('[inert]') !== null)"
+    )
+
+
+def press(page, name):
+    page.locator("#prediction-page-speedup").get_by_role("button", name=name).click()
+
+
+@pytest.mark.parametrize("absurd", ["5", "1e9", "-1", "", "fast", "1,500", "Infinity", "0x1"])
+def test_what_cannot_be_meant_is_answered(book, absurd):
+    page = book()
+    lock(page, "How many times as fast?", absurd)
+    field = page.get_by_label("How many times as fast?")
+    assert field.get_attribute("aria-invalid") == "true"
+    assert "from 0 to 4" in page.get_by_role("alert").first.inner_text()
+    assert "1.5" not in answer(page).inner_text() and blurred(page) == [True, True]
+
+
+@pytest.mark.parametrize("text, value", [("1,5", "1.5"), (" .5 ", "0.5"), ("2", "2")])
+def test_a_number_is_read_as_it_is_written(book, text, value):
+    page = book()
+    lock(page, "How many times as fast?", text)
+    assert f"{value} times" in page.locator(".prediction-locked").inner_text()
+
+
+def test_in_a_page_a_prediction_can_be_taken_back_until_the_outcome_is_shown(book):
+    page = book()
+    lock(page, "How many times as fast?", "3")
+    page.reload()
+    press(page, "Take it back")
+    lock(page, "How many times as fast?", "0.3")
+    assert blurred(page) == [True, True] and "1.5" not in answer(page).inner_text()
+    press(page, "Show what happened")
+    assert blurred(page) == [False, False]
+    page.reload()
+    assert page.get_by_role("button", name="Take it back").count() == 0
+    assert "predicted 0.3," in answer(page).get_by_role("img").get_attribute("aria-label")
+
+
+def test_who_does_without_sees_it_all_and_a_later_guess_is_marked(book):
+    page = book()
+    press(page, "Show it without guessing")
+    assert blurred(page) == [False, False]
+    assert "No prediction" in answer(page).inner_text()
+    lock(page, "How many times as fast?", "1.5")
+    assert "after the outcome had been shown" in answer(page).inner_text()
+
+
 def test_in_a_page_the_outcome_is_hidden_until_the_prediction_is_locked(book):
     page = book()
     assert "1.5" not in page.locator("main").inner_text()
-    lock(page, "How many times as fast?", "5")
-    assert page.get_by_label("How many times as fast?").get_attribute("aria-invalid") == "true"
-    assert "1.5" not in page.locator("main").inner_text()
     lock(page, "How many times as fast?", "1.2")
+    press(page, "Show what happened")
     for _ in range(2):
         label = answer(page).get_by_role("img").get_attribute("aria-label")
         assert label == "From 0 to 4: predicted 1.2, measured 1.5"
@@ -156,6 +206,7 @@ def test_in_a_page_the_outcome_is_hidden_until_the_prediction_is_locked(book):
 def test_what_is_no_text_stays_text_and_zero_has_no_percentage(book):
     page = book()
     lock(page, "How long does <b>it</b> take?", "2")
+    page.get_by_role("button", name="Show what happened").click()
     said = page.locator("#prediction-page-seconds-outcome").get_by_role("status").text_content()
     assert "Simulated: 0 s" in said and "2 too high" in said and "%" not in said
 
@@ -165,6 +216,7 @@ def test_another_tab_cannot_change_what_is_locked(book):
     other = page.context.new_page()
     other.goto(page.url)
     lock(page, "How many times as fast?", "1")
+    press(page, "Show what happened")
     lock(other, "How many times as fast?", "3")
     assert "predicted 1," in answer(other).get_by_role("img").get_attribute("aria-label")
 
@@ -176,6 +228,7 @@ def test_a_browser_that_keeps_nothing_is_told_so(book):
     )
     page.reload()
     lock(page, "How many times as fast?", "1")
+    press(page, "Show what happened")
     assert answer(page).get_by_role("img").count() == 1
     assert "private window" in page.locator("#prediction-page-speedup").text_content()
     page.reload()
@@ -210,6 +263,9 @@ def test_the_keyboard_is_enough(book):
     page.keyboard.press("Space")
     assert page.evaluate("document.activeElement.className") == "prediction-locked"
     page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert answer(page).get_by_role("img").count() == 1
+    page.keyboard.press("Tab")
     names = page.evaluate("[...document.activeElement.labels].map(e => e.textContent)")
     assert names == ["How long does <b>it</b> take?"]
 
@@ -219,6 +275,7 @@ def test_everything_can_be_read_and_fits_a_telephone(book, theme):
     page = book(theme)
     page.set_viewport_size({"width": 360, "height": 800})
     lock(page, "How many times as fast?", "1.25")
+    press(page, "Show what happened")
     lock(page, "How long does <b>it</b> take?", "")
     assert page.evaluate("document.documentElement.scrollWidth") <= 360
     for picture in page.get_by_role("img").locator("text").all():

@@ -25,7 +25,7 @@ def widget(request, monkeypatch):
     if request.param == "breaking":
         return view.Lab(3)
     if request.param == "sheet":
-        return prediction.Sheet({"part": "table", "entries": []}, None)
+        return prediction.Sheet({"part": "table", "entries": []}, None, None)
     return LabView(LabModel({"Training": train}))
 
 

@@ -25,7 +25,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def ask(name="page/speedup", **more):
-    return Prediction(name, "How many times as fast?", "times", **more)
+    return Prediction(name, "How many times as fast?", "times", **{"low": -9, "high": 9} | more)
 
 
 def files(folder):
@@ -43,6 +43,21 @@ def test_what_is_locked_stays_in_this_kernel_and_in_the_next():
     restarted = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True)
     assert "'value': 1.8" in restarted.stdout
     assert ask("page/seconds").value is None
+
+
+def test_it_can_be_taken_back_until_the_outcome_is_shown(folder):
+    one = ask()
+    one.lock(9)
+    one.take_back()
+    assert one.value is None and files(folder) == []
+    one.lock(0.9)
+    one.happened(1.5)
+    with pytest.raises(PredictionError, match="was shown"):
+        one.take_back()
+    assert ask().value == 0.9
+    one._repr_mimebundle_()
+    one._field.sheet._handle_custom_msg({"do": "take_back"}, [])
+    assert one.value == 0.9 and "was shown" in one._field.sheet.entry["remark"]
 
 
 def test_the_errors_of_all_predictions_are_a_table(folder):
@@ -101,7 +116,7 @@ def test_a_notebook_in_which_nobody_predicts_runs_through(folder):
 
 
 QUESTION = """from d2lmgpu.lab import Prediction, predictions
-p = Prediction("page/speedup", "How many times as fast?", "times")"""
+p = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)"""
 RACE = """import sys
 from d2lmgpu.lab import predicted
 sys.stdin.read()
@@ -199,10 +214,12 @@ def test_a_name_stays_in_the_folder_and_comes_back(folder, name):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: Prediction("", "?"), lambda: Prediction("a" * 201, "?"), lambda: Prediction(1, "?"),
-        lambda: Prediction("a", None), lambda: Prediction("a", "?", unit=1),
-        lambda: Prediction("a", "?", low="0"), lambda: Prediction("a", "?", low=2, high=1),
+        lambda: ask(""), lambda: ask("a" * 201), lambda: ask(1),
+        lambda: Prediction("a", None, low=0, high=1),
+        lambda: Prediction("a", "?", unit=1, low=0, high=1),
+        lambda: ask(low="0"), lambda: ask(high=None), lambda: ask(low=2, high=1),
         lambda: ask(low=0).lock(-1), lambda: ask().lock(True), lambda: ask().lock(float("nan")),
+        lambda: ask().lock(1e9),
         lambda: ask().happened("fast"), lambda: ask().happened(1, "guessed"),
     ],
 )  # fmt: skip

@@ -130,7 +130,8 @@ class LabControls {
     const [field, outcome] = place.children;
     const onLock = (value) => this.source.send({ do: "predict", value });
     field.hidden = entry.predicted === null && entry.happened !== null; // too late to predict
-    predictionField(field, { ...entry, locked: entry.predicted, onLock });
+    const onTakeBack = entry.happened ? null : () => this.source.send({ do: "take_back" });
+    predictionField(field, { ...entry, locked: entry.predicted, onLock, onTakeBack });
     outcome.hidden = entry.predicted === null || entry.happened === null;
     predictionOutcome(outcome, entry);
   }

@@ -1,10 +1,14 @@
 // Predictions in a built page: the reader's browser keeps them. Loaded by the pages alone.
+//
+// What stands between a question and its outcome would tell the answer. It is blurred until the
+// reader has locked a number and wants to see what happened, or does without a guess.
 (() => {
   "use strict";
   const KEY = "d2lmgpu-prediction:";
   const LOST = "This browser keeps nothing for this page, as in a private window: what you lock " +
     "is locked until you leave the page.";
   const unkept = new Map();
+  const shown = new Set(); // questions whose outcome is seen since the page was opened
 
   // What is known of the question: { predicted, happened, remark }.
   function read(name) {
@@ -47,9 +51,48 @@
 
   function lock({ name, question, unit }, value) {
     const known = read(name); // perhaps locked meanwhile, in another tab
-    const predicted = { value, question, unit, time: new Date().toISOString() };
+    const time = new Date().toISOString();
+    const predicted = { value, question, unit, time, shown: shown.has(name) };
     if (!known.predicted && !known.remark) write(name, { predicted, happened: null });
     drawAll();
+  }
+
+  function takeBack({ name }) {
+    if (read(name).happened) return drawAll(); // seen meanwhile, in another tab
+    unkept.delete(name);
+    try {
+      localStorage.removeItem(KEY + name);
+    } catch { /* no storage: nothing was kept */ }
+    drawAll();
+  }
+
+  function show({ name }) {
+    shown.add(name);
+    drawAll();
+  }
+
+  // All that stands after the one element and before the other.
+  function* between(start, end) {
+    for (let at = start; at && at !== end;) {
+      if (at !== start && !at.contains(end)) yield at;
+      if (at !== start && at.contains(end)) at = at.firstElementChild;
+      else {
+        while (at && !at.nextElementSibling) at = at.parentElement;
+        at = at?.nextElementSibling;
+      }
+    }
+  }
+
+  function blur(name, blurred) {
+    const [field, outcome] = ["field", "outcome"].map((part) => {
+      const place = places.find(({ entry }) => entry.name === name && entry.part === part);
+      return place && (place.element.closest(".cell") ?? place.element);
+    });
+    if (!outcome) return;
+    for (const element of between(field, outcome)) {
+      element.classList.toggle("prediction-unseen-yet", blurred);
+      element.inert = blurred;
+    }
   }
 
   const places = [];
@@ -62,16 +105,24 @@
     const known = read(entry.name);
     if (entry.part === "table") predictionTable(element, all());
     else if (entry.part === "field") {
-      if (!known.predicted && element.querySelector(".prediction-form")) return;
+      const seen = Boolean(known.happened) || shown.has(entry.name);
+      blur(entry.name, !seen);
+      const drawn = element.querySelector(".prediction-form");
+      if (drawn && !known.predicted && !seen) return; // a number may be half written
       const open = { ...entry, ...known, happened: null };
-      predictionDraw(element, open, (value) => lock(entry, value));
-    } else if (known.predicted) {
+      predictionDraw(element, open, {
+        onLock: (value) => lock(entry, value),
+        onTakeBack: seen ? null : () => takeBack(entry),
+        onShow: seen ? null : () => show(entry),
+      });
+    } else if (known.happened || shown.has(entry.name)) {
       const happened = { ...entry.happened, time: new Date().toISOString() };
-      write(entry.name, { predicted: known.predicted, happened });
+      if (known.predicted) write(entry.name, { predicted: known.predicted, happened });
       predictionOutcome(element, { ...entry, ...known, happened: entry.happened });
     } else {
       const said = document.createElement("p");
-      const later = "What happened is shown here once you have locked your prediction.";
+      const later = "What happened is shown here, and what is blurred above becomes clear, " +
+        "once you have locked a number or chosen to go without.";
       said.textContent = known.remark || later;
       element.replaceChildren(said);
     }

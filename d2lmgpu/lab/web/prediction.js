@@ -8,7 +8,8 @@ class PredictionParts {
   static form({ question, unit, low, high, onLock }) {
     const { make } = PredictionParts;
     const id = `prediction-${Math.random().toString(36).slice(2)}`;
-    const input = make("input", { type: "number", step: "any", id, autocomplete: "off" });
+    // As text: a field for numbers hides a decimal comma from its script.
+    const input = make("input", { type: "text", inputMode: "decimal", id, autocomplete: "off" });
     const button = make("button", { type: "button" }, "Lock");
     const said = make("p", { className: "prediction-error", id: `${id}-said` });
     said.setAttribute("role", "alert");
@@ -22,8 +23,8 @@ class PredictionParts {
     );
     const lock = () => {
       if (input.readOnly) return; // it is on its way
-      const value = input.valueAsNumber;
-      const allowed = Number.isFinite(value) && (low ?? value) <= value && value <= (high ?? value);
+      const value = PredictionParts.#written(input.value);
+      const allowed = low <= value && value <= high;
       input.setAttribute("aria-invalid", !allowed);
       if (allowed) {
         input.readOnly = true;
@@ -31,7 +32,9 @@ class PredictionParts {
         said.textContent = "Waiting for the kernel. If it was restarted, run this cell again.";
         onLock(value);
       } else {
-        said.textContent = `Write a number${PredictionParts.#between(low, high)}.`;
+        const comma = /,\d{3}$/.test(input.value.trim());
+        const unclear = comma ? " Write 1500 without a comma, and 1.5 with a point." : "";
+        said.textContent = `Write a number from ${low} to ${high}.${unclear}`;
         input.focus();
       }
     };
@@ -41,10 +44,11 @@ class PredictionParts {
     return form;
   }
 
-  static #between(low, high) {
-    if (low !== null && high !== null) return ` from ${low} to ${high}`;
-    if (low !== null) return ` of at least ${low}`;
-    return high !== null ? ` of at most ${high}` : "";
+  // NaN where it is no number, or could be two: 1,500 is 1500 to some and 1.5 to others.
+  static #written(text) {
+    const plain = text.trim().replace("\u2212", "-");
+    const point = /,\d{3}$/.test(plain) ? plain : plain.replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+    return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(point) ? Number(point) : NaN;
   }
 
   static words({ unit, predicted, happened, remark }) {
@@ -69,10 +73,8 @@ class PredictionParts {
 
   static picture({ low, high, predicted, happened }) {
     const { number } = PredictionParts;
-    const values = [predicted?.value, happened.value, low, high].filter((v) => Number.isFinite(v));
-    const start = low ?? Math.min(0, ...values);
-    const [from, most] = [Math.min(start, ...values), Math.max(...values)];
-    const to = most > from ? most : from + 1;
+    const values = [predicted?.value ?? low, happened.value, low, high];
+    const [from, to] = [Math.min(...values), Math.max(...values)];
     const at = (value) => 4 + (92 * (value - from)) / (to - from);
     const anchor = (x) => (x < 20 ? "start" : x > 80 ? "end" : "middle");
     const draw = (tag, attributes, text = "") => {
@@ -134,15 +136,24 @@ class PredictionParts {
 }
 
 // The question with a field, or the number that is `locked` ({ value, time }); `onLock(value)` is
-// told once, of a number from `low` to `high`. Called again, it draws again.
+// told once, of a number from `low` to `high`. `onTakeBack` and `onShow` are what a button below
+// each of the two does; null for none. Called again, it draws again.
 function predictionField(element, settings) {
-  const { question, unit = "", locked = null, remark = "", onLock } = settings;
-  const { low = null, high = null } = settings;
+  const { question, unit = "", locked = null, remark = "", low, high, onLock } = settings;
+  const { onTakeBack = null, onShow = null } = settings;
   const { make, quantity, form } = PredictionParts;
   element.classList.add("prediction");
   element.dataset.lmSuppressShortcuts = ""; // JupyterLab takes no key that is pressed in here
   const kept = element.contains(document.activeElement);
   const children = [make("p", { className: "prediction-remark" }, remark)];
+  const button = (said, onclick) => make("button", { type: "button", onclick }, said);
+  const buttons = [
+    onShow && button(locked ? "Show what happened" : "Show it without guessing", onShow),
+    locked && onTakeBack && button("Take it back", onTakeBack),
+  ].filter(Boolean);
+  if (buttons.length) {
+    children.unshift(make("div", { className: "prediction-line" }, ...buttons));
+  }
   if (locked) {
     const number = quantity(locked.value, unit, true);
     const said = `Your prediction: ${number}, locked ${predictionTime(locked)}.`;
@@ -151,7 +162,7 @@ function predictionField(element, settings) {
   if (locked || remark) children.unshift(make("p", { className: "prediction-question" }, question));
   else children.unshift(form({ question, unit, low, high, onLock }));
   element.replaceChildren(...children);
-  if (kept) element.querySelector(".prediction-locked")?.focus(); // where the reader's keyboard was
+  if (kept) element.querySelector(".prediction-locked, input")?.focus(); // where the keyboard was
 }
 
 // The reader's own time, as 2026-01-31 09:30.

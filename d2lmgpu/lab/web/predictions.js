@@ -59,16 +59,20 @@ function predictionTable(element, entries) {
   element.replaceChildren(...PredictionTable.draw(entries));
 }
 
-function predictionDraw(element, entry, onLock) {
+function predictionDraw(element, entry, actions) {
   if (entry.part === "table") predictionTable(element, entry.entries);
   else if (entry.part === "outcome") predictionOutcome(element, entry);
-  else predictionField(element, { ...entry, locked: entry.predicted, onLock });
+  else predictionField(element, { ...entry, locked: entry.predicted, ...actions });
 }
 
 // What anywidget calls for each output; the kernel keeps what is locked and answers with an entry.
 function predictionWidget({ model, el }) {
-  const lock = (value) => model.send({ do: "lock", value });
-  const draw = () => predictionDraw(el, model.get("entry"), lock);
+  const onLock = (value) => model.send({ do: "lock", value });
+  const draw = () => {
+    const entry = model.get("entry");
+    const onTakeBack = entry.final ? null : () => model.send({ do: "take_back" });
+    predictionDraw(el, entry, { onLock, onTakeBack });
+  };
   model.on("change:entry", draw);
   draw();
   return () => model.off("change:entry", draw);
