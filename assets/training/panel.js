@@ -9,46 +9,52 @@
     loss: "loss", share: "of an update is allreduce", bytes: "sent by all devices",
   };
 
-  const HTML = `
-    <form novalidate>
+  const PARTS = {
+    intro: `
       <p>Here your browser trains a real network: each device is a worker of its own, and the workers
         add up their gradients as GPUs do. The first run loads 1.4 MB of images and code from this
-        site; nothing leaves your machine.</p>
+        site; nothing leaves your machine.</p>`,
+    buttons: `
       <p class="training-buttons">
         <button type="button" class="training-pair"></button>
-        <button type="button" class="training-contrast" hidden>Shorter steps: softmax regression, batch 16</button>
+        <button type="button" class="training-contrast">Shorter steps: softmax regression, batch 16</button>
         <button type="submit" class="training-run">Run</button>
         <button type="button" class="training-stop" disabled>Stop</button>
-      </p>
+      </p>`,
+    settings: `
       <details class="training-settings">
         <summary>Settings: <span></span></summary>
         <div class="training-fields"></div>
-      </details>
-    </form>
-    <p class="training-small training-untried">Training in a page has not been tried in this browser:
-      Chromium and Firefox on a computer have. It may work all the same.</p>
-    <p class="training-said" role="status"></p>
-    <p class="training-error" role="alert" hidden></p>
-    <div class="training-live" hidden>
-      <progress value="0" aria-label="Progress of the run"></progress>
-      <dl></dl>
-      <fieldset class="training-over">
-        <legend>Curves over</legend>
-        <div>
-          <label><input type="radio" value="epochs" checked><span>epochs</span></label>
-          <label><input type="radio" value="seconds"><span>seconds</span></label>
+      </details>`,
+    said: `
+      <p class="training-small training-untried">Training in a page has not been tried in this browser:
+        Chromium and Firefox on a computer have. It may work all the same.</p>
+      <p class="training-said" role="status"></p>
+      <p class="training-error" role="alert" hidden></p>`,
+    more: `
+      <div class="training-live" hidden>
+        <progress value="0" aria-label="Progress of the run"></progress>
+        <dl></dl>
+        <fieldset class="training-over">
+          <legend>Curves over</legend>
+          <div>
+            <label><input type="radio" value="epochs" checked><span>epochs</span></label>
+            <label><input type="radio" value="seconds"><span>seconds</span></label>
+          </div>
+        </fieldset>
+        <div class="training-charts">
+          <figure class="training-loss">
+            <figcaption>Loss of each batch</figcaption><div role="img"></div><p></p>
+          </figure>
+          <figure class="training-accuracy">
+            <figcaption>Test accuracy</figcaption><div role="img"></div><p></p>
+          </figure>
         </div>
-      </fieldset>
-      <div class="training-charts">
-        <figure class="training-loss">
-          <figcaption>Loss of each batch</figcaption><div role="img"></div><p></p>
-        </figure>
-        <figure class="training-accuracy">
-          <figcaption>Test accuracy</figcaption><div role="img"></div><p></p>
-        </figure>
       </div>
-    </div>
-    <div class="training-kept" hidden></div>`;
+      <div class="training-kept" hidden></div>`,
+  };
+  const plain = ({ intro, buttons, settings, said, more }) =>
+    `<form novalidate>${intro}${buttons}${settings}</form>${said}${more}`;
 
   const { userAgent } = navigator;
   const TRIED = /Chrome|Firefox/.test(userAgent) && !/Mobi|Android/.test(userAgent);
@@ -56,14 +62,18 @@
   class Panel {
     constructor(root, place) {
       const find = (selector) => root.querySelector(selector);
-      root.innerHTML = HTML;
+      const isRace = "race" in root.dataset;
+      root.innerHTML = (isRace ? TrainingRace.html : plain)(PARTS);
       if (TRIED) find(".training-untried").remove();
       this.settings = new TrainingSettings(root, root.dataset);
       this.runs = new TrainingRuns();
+      this.race = isRace ? new TrainingRace(root) : null;
       this.form = find("form");
       const names = ["pair", "run", "stop", "contrast"];
       this.buttons = names.map((name) => find(`.training-${name}`));
-      this.buttons.at(-1).hidden = !("contrast" in root.dataset);
+      const [, run, , contrast] = this.buttons;
+      contrast.hidden = true; // until there is something to contrast it with
+      run.hidden = isRace;
       this.parts = {
         said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
         progress: find("progress"), now: find("dl"),
@@ -88,7 +98,7 @@
       });
       pair.addEventListener("click", () => this.#compare());
       contrast.addEventListener("click", () => {
-        this.settings.choose({ network: "softmax", batchSize: 16, epochs: 10 });
+        this.settings.choose({ network: "softmax", batchSize: 16, epochs: 30 });
         this.#compare();
       });
       stop.addEventListener("click", () => {
@@ -100,6 +110,7 @@
     /** The same training on one device and on several. */
     #compare() {
       const chosen = this.settings.read();
+      this.race?.begin(this.settings.several);
       this.#work([1, this.settings.several].map((devices) => ({ ...chosen, devices })));
     }
 
@@ -108,6 +119,7 @@
       const from = document.activeElement;
       const stop = this.buttons[2];
       this.stopped = false;
+      this.racing = this.race !== null && all.length > 1;
       this.parts.error.hidden = true;
       this.#enable(false);
       if (this.form.contains(from)) stop.focus({ preventScroll: true });
@@ -117,6 +129,7 @@
         for (const settings of all) if (!this.stopped) run = await this.#train(settings);
         if (run) this.#say(this.#verdict(run, all));
         else this.#say("");
+        if (this.racing) this.#endRace();
       } catch (error) {
         this.#say("");
         this.parts.error.textContent = error.message;
@@ -125,6 +138,12 @@
       const left = [stop, document.body].includes(document.activeElement);
       this.#enable(true);
       if (left) from.focus({ preventScroll: true }); // a reader who went elsewhere stays there
+    }
+
+    /** The outcome of a comparison; after the first one a case in which two may not pay. */
+    #endRace() {
+      this.race.end(this.runs);
+      this.buttons.at(-1).hidden = false;
     }
 
     #verdict(run, all) {
@@ -176,6 +195,7 @@
     }
 
     #show(run) {
+      if (this.racing) this.race.show(run);
       const numbers = TrainingWords.numbers(run, this.runs);
       Object.assign(this.parts.progress, {
         max: run.steps * run.epochs || 1,

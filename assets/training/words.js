@@ -88,5 +88,5 @@ const TrainingWords = (() => {
     return `Measured in your browser, on ${cores(run)}; other programs and tabs take their part.${slow}`;
   }
 
-  return { ALGORITHMS, compared, devices, ended, measured, network, numbers, settings, shared };
+  return { ALGORITHMS, capital, compared, devices, ended, measured, network, numbers, settings, shared };
 })();

@@ -45,19 +45,6 @@ def test_two_devices_compute_what_one_computes(quiet, panel_site, panel_images, 
         wait_until_none_works(quiet)
 
 
-def test_a_case_in_which_two_may_not_pay_is_one_press_away(show_panel):
-    page = show_panel(**SMALL)
-    assert page.get_by_role("button", name="Shorter steps").count() == 0
-    page = show_panel(network="lenet", batch_size=1024, epochs=1, contrast="")
-    press(page, "Shorter steps: softmax regression, batch 16")
-    wait_for(page, "losses are identical")
-    assert [row[1:5] for row in rows(page)[-2:]] == [
-        ["Softmax regression", "1", "–", "16"], ["Softmax regression", "2", "tree", "16"]
-    ]  # fmt: skip
-    chosen = page.locator("summary").inner_text()
-    assert "Softmax regression, two devices (tree), batch 16" in chosen
-
-
 def test_images_code_and_charts_are_loaded_by_the_first_run(page, show_panel):
     loaded = set()
     page.on("request", lambda request: loaded.add(Path(request.url).name))
