@@ -1,4 +1,4 @@
-"""The question of the first page: a guess, two bars, the outcome, and what an update was made of."""
+"""The first page's question: a guess, two bars, the outcome, what an update was made of."""
 
 import pytest
 from training_page import FAKE, press, rows, wait_for
