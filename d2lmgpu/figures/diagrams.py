@@ -83,8 +83,7 @@ def holdings(schedule) -> Chart:
         *(f"After round {i}: {(held[:k] == k).sum()} of {k * size} numbers are complete."
           for i, held in enumerate(pictures[1:])),
     ]  # fmt: skip
-    chart = Chart(" ".join(facts), min(9.5, 1.35 * len(pictures)), 1.9)
-    panels = chart.subplots(1, len(pictures), sharey=True, squeeze=False)[0]
+    chart, panels = _panels(" ".join(facts), len(pictures), 1.35, 1.9, across=4)
     for i, (axes, held) in enumerate(zip(panels, pictures, strict=True)):
         _tint(axes, held, k)
         for node, part in np.ndindex(held.shape):
@@ -92,8 +91,9 @@ def holdings(schedule) -> Chart:
         axes.grid(False)
         axes.set_xticks([])
         axes.set_title(f"round {i - 1}" if i else "start", fontsize=9)
-    names = [f"device {i}" for i in range(k)] + ["host"] * (schedule.num_nodes - k)
-    panels[0].set_yticks(range(schedule.num_nodes), names)
+        names = [f"device {i}" for i in range(k)] + ["host"] * (schedule.num_nodes - k)
+        axes.set_yticks(range(schedule.num_nodes), names)
+        axes.label_outer()
     return chart
 
 
@@ -114,8 +114,7 @@ def traffic(schedules) -> Chart:
         f"{schedule.algorithm}: {len(sizes)} links, {most / 1000:g} kB over the busiest"
         for schedule, sizes, most in zip(schedules, links, busiest)
     ]
-    chart = Chart(". ".join(facts) + ".", 2.3 * len(links), 2.5)
-    panels = chart.subplots(1, len(links), squeeze=False)[0]
+    chart, panels = _panels(". ".join(facts) + ".", len(links), 2.3, 2.5, across=2)
     for axes, schedule, sizes in zip(panels, schedules, links, strict=True):
         matrix = np.zeros((schedule.num_nodes, schedule.num_nodes))
         for link, size in sizes.items():
@@ -129,6 +128,17 @@ def traffic(schedules) -> Chart:
         axes.grid(False)
         axes.set(title=schedule.algorithm, xlabel="to", ylabel="from")
     return chart
+
+
+def _panels(alt: str, number: int, width: float, height: float, across: int):
+    """A chart and so many panels, of that size in inches: so many across that a phone shows them."""
+    columns = min(number, across)
+    rows = -(-number // columns)
+    chart = Chart(alt, width * columns, height * rows)
+    places = chart.subplots(rows, columns, sharey=True, squeeze=False).flat
+    for spare in places[number:]:
+        spare.remove()
+    return chart, places[:number]
 
 
 def _is_drawn(schedule) -> bool:

@@ -33,7 +33,7 @@ def test_the_first_page_trains_and_two_devices_compute_what_one_computes(fox, si
     one, two = fox.evaluate(ROWS)
     assert (one[2], two[2]) == ("1", "2") and one[-2] == two[-2] and two[-1] == "identical"
     set_up(fox, epochs=1000)
-    fox.press("Run")
+    fox.press("One device, then two")
     fox.wait("Number(document.querySelector('.training progress').value) > 0")
     fox.press("Stop")
     fox.wait("document.querySelector('.training-stop').disabled")
