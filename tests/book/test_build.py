@@ -96,18 +96,6 @@ def test_a_failing_chapter_costs_that_chapter_each_time_until_it_is_mended(book,
     assert {"training.js", "device.js", "code.js", "images.js"} <= set(os.listdir(training))
 
 
-def test_figures_below_the_line_that_failed_may_be_spoken_of(book, capfd):
-    book_of(book, "one", "two")
-    chapter(book, v4.new_markdown_cell("# Title\n\nSee {numref}`fig-late`."))
-    late = {"mystnb": {"figure": {"name": "fig-late", "caption": "Late."}}}
-    figure = v4.new_code_cell("from IPython.display import SVG\nSVG('<svg/>')", metadata=late)
-    title = v4.new_markdown_cell("# Title")
-    chapter(book, title, v4.new_code_cell("assert 1 + 1 == 3"), figure, name="two")
-    assert book.main() == 1
-    assert "two: AssertionError: , at assert 1 + 1 == 3" in capfd.readouterr().err
-    assert "fig-late" in page(book).text and len(page(book, "two").select(".danger")) == 1
-
-
 @pytest.mark.soak
 def test_it_says_how_long_it_will_take_and_where_it_is(book, capfd):
     book_of(book, "one", "two", "three")

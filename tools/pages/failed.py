@@ -17,11 +17,6 @@ def tell_the_table(app, env) -> None:
         env.nb_metadata[page]["exec_data"]["succeeded"] = False
 
 
-def allow_for_figures(app, domain, node):
-    """Figures below the line that failed are not there, wherever a page speaks of them."""
-    return bool(failures(app)) or None
-
-
 def tell(app, page, template, context, doctree) -> None:
     if page in (failed := failures(app)):
         said, log = map(html.escape, failed[page])
@@ -34,6 +29,5 @@ def tell(app, page, template, context, doctree) -> None:
 
 def setup(app):
     app.connect("env-updated", tell_the_table)
-    app.connect("warn-missing-reference", allow_for_figures)
     app.connect("html-page-context", tell)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
