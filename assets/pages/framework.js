@@ -1,4 +1,5 @@
-// The reader's framework: asked once, remembered, and what the links to the next page follow.
+// The reader's framework: asked once, remembered, and what the links to the next page follow. Until
+// then they follow PyTorch, which most will use.
 //
 // tools/pages/two_ways.py puts CoursePages into each page: all pages in their order, as
 // { page, title, framework }, framework being null where both ways share a page.
@@ -8,7 +9,7 @@
 (() => {
   "use strict";
   const KEY = "d2lmgpu-framework";
-  const NAMES = ["PyTorch", "MXNet"];
+  const NAMES = ["PyTorch", "MXNet"]; // the first unless the reader chooses
   const LOST = "This browser keeps nothing for these pages, so you will be asked on each of them.";
   const root = document.documentElement;
   const here = () => CoursePages.findIndex(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
@@ -71,9 +72,9 @@
   /** The links at the page's end: to the nearest page on either side that is not the other way's. */
   function lead() {
     const at = here();
-    const chosen = root.dataset.framework;
+    const chosen = root.dataset.framework ?? NAMES[0];
     const area = document.querySelector(".prev-next-area");
-    if (at < 0 || !area || !chosen) return;
+    if (at < 0 || !area) return;
     const mine = ({ framework }) => !framework || framework === chosen;
     aim(area.querySelector(".left-prev"), CoursePages.slice(0, at).findLast(mine));
     aim(area.querySelector(".right-next"), CoursePages.slice(at + 1).find(mine));

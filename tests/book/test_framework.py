@@ -51,12 +51,16 @@ def test_next_leads_along_the_framework_to_the_last_page(browser, site, framewor
     assert troubles == []
 
 
-def test_unasked_the_order_is_that_of_the_table_of_contents(browser, built):
-    page, _ = visit(browser, built.as_uri(), f"{PAIRS[0][0]}.html", 1280)
-    assert ends(page) == [FORK.removeprefix("chapters/"), "scratch/mxnet"]
-    choose(page, "PyTorch", ".prev-next-footer choose-framework")
-    assert ends(page)[1] == "concise/pytorch"
-    assert page.locator(IN_SIDE_BAR).get_by_label("PyTorch").is_checked()
+def test_unasked_the_order_is_that_of_pytorch_and_no_twin_is_linked(browser, built):
+    page, _ = visit(browser, built.as_uri(), f"{FORK}.html", 1280)
+    assert ends(page)[1] == "scratch/pytorch"
+    page.goto((built / f"{PAIRS[0][0]}.html").as_uri())
+    assert ends(page) == [FORK.removeprefix("chapters/"), "concise/pytorch"]
+    assert page.locator(".twin:visible").count() == 0
+    choose(page, "MXNet", ".prev-next-footer choose-framework")
+    assert ends(page)[1] == "scratch/mxnet"
+    assert page.locator(".twin:visible").count() > 3
+    assert page.locator(IN_SIDE_BAR).get_by_label("MXNet").is_checked()
     page.reload()
     assert page.locator("choose-framework").count() == 1, "it is asked once"
     page.context.close()

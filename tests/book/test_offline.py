@@ -47,6 +47,7 @@ def test_a_page_trains(cut, unpacked):
     cut.goto((unpacked / "chapters" / "intro.html").as_uri())
     cut.locator(".training[data-ready]").wait_for()
     cut.get_by_role("button", name="One device, then two", exact=True).click()
+    cut.locator(".race-more > summary").click()
     cut.locator(".training-loss canvas").wait_for()
     cut.get_by_role("button", name="Stop", exact=True).click()
     cut.locator(".training-said", has_text="Stopped after").wait_for()

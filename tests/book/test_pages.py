@@ -82,14 +82,6 @@ def test_page_is_self_contained_and_fits(browser, site, page):
     assert cut == [], "lines of code that are cut"
 
 
-def test_search_finds_a_page(browser, site):
-    opened, troubles = visit(browser, site, "search.html?q=gradient", 1280)
-    opened.wait_for_selector("#search-results li a")
-    opened.context.close()
-    if site.startswith("http:"):  # among files a search fails to quote the pages that it finds
-        assert troubles == []
-
-
 @EVERY_PAGE
 def test_page_shows_no_error(built, page):
     soup = parsed(HTML / f"{page}.html")

@@ -65,8 +65,8 @@ def test_training_brings_little_code_and_only_when_it_is_used(browser, address):
     page, transfers = visited(browser, address, "chapters/intro")
     before = set(transfers.files)
     page.locator(".training form [name=network][value=mlp]").evaluate("e => e.click()")
-    page.get_by_role("button", name="Run", exact=True).click()
-    page.locator(".training-said", has_text="Finished").wait_for()
+    page.get_by_role("button", name="One device, then two").click()
+    page.locator(".training-said", has_text="identical").wait_for()
     later = {url for url in transfers.files if url not in before and "images.js" not in url}
     page.context.close()
     assert any("code.js" in url for url in later)
