@@ -101,7 +101,7 @@ def clip(device, part, limit):
 from d2lmgpu.lab import Prediction
 
 seven_billion = Prediction("exercises/held", "How many GB does ZeRO of stage 2 leave on each of 8 devices, of a "
-                           "network with 7 billion parameters, trained in 16 bits with Adam?", "GB", low=0)
+                           "network with 7 billion parameters, trained in 16 bits with Adam?", "GB", low=0, high=200)
 seven_billion
 
 # %% [markdown] exercise="held" kind="predict"

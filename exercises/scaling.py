@@ -65,7 +65,7 @@ def allreduce_halving(device, data):
 from d2lmgpu.lab import Prediction
 
 ring_or_tree = Prediction("exercises/crossover", "From how many megabytes on is a ring faster than a tree, "
-                          "on 64 devices with 10 µs latency and 10 GB/s?", "MB", low=0)
+                          "on 64 devices with 10 µs latency and 10 GB/s?", "MB", low=0, high=1000)
 ring_or_tree
 
 # %% [markdown] exercise="crossover" kind="predict"

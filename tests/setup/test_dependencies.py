@@ -18,7 +18,7 @@ BROUGHT_ALONG = "# What those bring along."
 # Required by name, not imported: where each of them is used.
 USED_IN = {
     "hatchling": "pyproject.toml", "ipykernel": "hub/kernel.py", "jupyter-book": "tools/book.py",
-    "jupyter-resource-usage": "tests/hub/running_hub.py", "jupyterlab": "Makefile",
+    "jupyter-resource-usage": "tests/hub/running_hub.py",
     "jupyterhub-idle-culler": "hub/jupyterhub_config.py", "jupytext": "CONTRIBUTING.md",
     "nbstripout": "tools/chapter.py", "nbval": "Makefile", "pytest-xdist": "Makefile",
     "ruff": "Makefile", "sphinx-book-theme": "_config.yml", "sphinxcontrib-bibtex": "_config.yml",
