@@ -179,7 +179,7 @@ def leaves_the_group(rank):
 )
 def test_a_peer_that_had_returned_is_named_with_the_line_that_waited(traces, worker, rank):
     first, second, *_ = failure(lambda: worker(rank)).splitlines()
-    assert first.startswith(f"Worker {1 - rank} of 2 waited for its peers at line ")
+    assert first.startswith(f"Worker {1 - rank} of 2 waited for its peers in ")
     assert first.endswith("# waits") and __file__ in first
     assert second.startswith(f"Worker {rank} had returned by then")
     assert second.endswith("or calls with smaller tensors.")
@@ -310,7 +310,7 @@ def test_what_is_raised_because_a_peer_had_returned_is_shown_in_whole(traces):
             raises_from()
 
     message = failure(worker)
-    assert message.startswith("Worker 0 of 2 waited for its peers at line ")
+    assert message.startswith("Worker 0 of 2 waited for its peers in ")
     assert "dist.barrier()\nWorker 1 had returned by then" in message
     assert message.endswith("ValueError: epoch failed")
     traces.assert_none()
