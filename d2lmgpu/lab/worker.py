@@ -15,6 +15,7 @@ from d2lmgpu.data import files
 from d2lmgpu.lab.outcome import failed, outcome_of_return
 from d2lmgpu.machine import devices
 from d2lmgpu.machine.cache import cache
+from d2lmgpu.machine.others import Others
 from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.main_module import received
@@ -90,13 +91,17 @@ def train(job, backend):
     else:
         lanes.listen()
     lanes.watch(fn)
-    return outcome_of_return(fn(**arguments))
+    others = Others()
+    returned = fn(**arguments)
+    return outcome_of_return(returned) | {"others": others.cores()}
 
 
 def failure(error, what):
     """``error`` in words, and its traceback from the reader's own code on."""
     raised = told(error, __file__)
-    said, message = raised["error"], f"{what} {raised['error']}"
+    said = raised["error"]
+    place = "" if "\n" in said else raised["place"]  # such words have a traceback of their own
+    message = ", ".join(filter(None, (f"{what} {said}", place)))
     if isinstance(error, MemoryError) or any(s in said.lower() for s in OUT_OF_MEMORY):
         name = type(error).__name__
         message = f"The run ran out of memory ({name}). Try a smaller batch or fewer devices."
