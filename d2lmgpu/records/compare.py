@@ -88,7 +88,8 @@ def recorded(record):
             need(isinstance(sharing, str | None), "sharing", sharing, "a text, or null")
             need(turn is None or is_whole(turn), "round", turn, "a whole number, or null")
             given = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
-            unsteady = run.get("unsteady", steady.unsteady(given["seconds"]))
+            seen = "" if sharing == "simulated" else steady.unsteady(given["seconds"])
+            unsteady = run.get("unsteady", seen)
             need(isinstance(unsteady, str), "unsteady", unsteady, "a text")
             trials.append(Trial(
                 run.get("train", ""), run.get("version", ""), run["num_gpus"], run["batch_size"],
