@@ -99,9 +99,7 @@ def train(job, backend):
 def failure(error, what):
     """``error`` in words, and its traceback from the reader's own code on."""
     raised = told(error, __file__)
-    said = raised["error"]
-    place = "" if "\n" in said else raised["place"]  # such words have a traceback of their own
-    message = ", ".join(filter(None, (f"{what} {said}", place)))
+    said, message = raised["error"], f"{what} {raised['error']}"
     if isinstance(error, MemoryError) or any(s in said.lower() for s in OUT_OF_MEMORY):
         name = type(error).__name__
         message = f"The run ran out of memory ({name}). Try a smaller batch or fewer devices."

@@ -19,8 +19,8 @@ PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|
 def told(error, above):
     """``error`` as a dict that JSON can hold.
 
-    - ``error``: its type and what it says, and its notes;
-    - ``place``: the last line of the reader's own code, in words; empty if there was none;
+    - ``error``: its type and what it says, and its notes; of one line also the last line of the
+      reader's own code, if there was one;
     - ``traceback``: in whole, from the code on that the file ``above`` has called;
     - ``waited``: where its process waited for a peer that was gone, if that is what was raised,
       or why something else was.
@@ -45,8 +45,10 @@ def told(error, above):
     except BaseException as odd:  # of a reader's own class; or there is no memory left to say it
         line, text, waited = f"{type(error).__name__}, which cannot be shown: {type(odd)}", "", None
         place = ""
-    return {"error": cut(line, 2000, 2000), "place": place, "traceback": cut(text, 4000, 8000),
-            "waited": waited}  # fmt: skip
+    said = cut(line, 2000, 2000)
+    if place and "\n" not in said:  # other words have a traceback of their own
+        said = f"{said} ({place})"
+    return {"error": said, "traceback": cut(text, 4000, 8000), "waited": waited}
 
 
 def _peer_lost(error):
