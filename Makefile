@@ -150,9 +150,9 @@ soak: $(SOAKS)  ## what CI has no time for, hours of it; each part by its name: 
 soak-chapters: setup  # the checked cells, twenty times
 	for i in $$(seq 20); do $(PYTEST) -q --nbval chapters || exit 1; done
 
-soak-browser: setup  # twenty times, then fifty interruptions, then the lab of every chapter
+soak-browser: setup  # twenty times, then fifty interruptions, the lab of every chapter, and its runs beside busy loops and at rest
 	for i in $$(seq 20); do $(PYTEST) -q tests/browser || exit 1; done
-	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py
+	$(PYTEST) -q tests/browser/interruptions.py tests/browser/all_labs.py tests/browser/steadiness.py
 
 soak-hub: setup  # from the rocket to Stop, twenty times, then ten learners at once
 	for i in $$(seq 20); do $(PYTEST) -q tests/hub/test_launch_links.py || exit 1; done

@@ -37,8 +37,12 @@ def forecast(options):
         return fit.main()
     from d2lmgpu.costmodel.forecast import forecast
     from d2lmgpu.course.forecasting import measure
+    from d2lmgpu.machine.others import Others
+    from d2lmgpu.records import steady
 
+    others = Others()
     devices = measure(options.network, options.framework)[0].devices
+    busy = steady.unsteady([], devices, others.cores())
     for k in range(1, devices + 1):
         modelled = forecast(options.network, options.framework, k, 256)
         print(
@@ -47,6 +51,8 @@ def forecast(options):
             f" {modelled.step.communication_share:.1%} of it communication;"
             f" the fits hold within {modelled.fit_error:.0%}"
         )
+    if busy:
+        print(f"These may be too slow: {busy}. Measure again without them.")
 
 
 def calibrate(options):

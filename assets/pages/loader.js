@@ -3,7 +3,9 @@
 (() => {
   "use strict";
   const here = new URL("..", document.currentScript.src);
-  const TRAINING = ["training", "runs", "words", "settings", "chart", "table", "race", "panel"];
+  const TRAINING = [
+    "training", "steady", "runs", "words", "settings", "chart", "table", "race", "panel",
+  ];
 
   const PLACES = {
     ".training": () => ["training/panel.css", ...TRAINING.map((name) => `training/${name}.js`)],

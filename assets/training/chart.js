@@ -85,10 +85,15 @@ class TrainingCharts {
 
   /** Where the axis ends: after whole epochs or round seconds, so that it seldom jumps. */
   #end() {
-    if (this.over() === "epochs") return Math.max(1, ...this.runs.map((run) => run.epochs));
+    if (this.over() === "epochs") return Math.max(1, ...this.runs.map(TrainingCharts.epochs));
     const longest = Math.max(0, ...this.runs.map((run) => run.seconds.at(-1) ?? 0));
     const unit = 10 ** Math.floor(Math.log10(Math.max(1, longest)));
     return Math.ceil(Math.max(1, longest) / unit) * unit;
+  }
+
+  /** The epochs of a run: of one that was stopped only those that it has begun. */
+  static epochs({ how, epochs, steps, updates }) {
+    return how === "stopped" ? Math.ceil((updates.at(-1) ?? 0) / steps) : epochs;
   }
 
   static #losses(plot, low, high) {

@@ -97,18 +97,19 @@ class TrainingRace {
   end(runs) {
     this.slider.disabled = false;
     const [one, two] = this.runs;
-    const { times, unsteady } = two ? runs.speedup(two) : {};
+    const { times, why } = two ? runs.speedup(two) : {};
     const lanes = this.runs.map(
       (run, place) => `${this.names[place]}: ${run.seconds.at(-1)?.toFixed(1)} s`,
     );
     this.parts.lanes.ariaLabel = lanes.join(", ") || "Nothing has run yet";
+    if (why === "unsteady") this.parts.verdict.textContent = "Too unsteady to tell: try again";
     if (!times || two.how !== "finished") return;
     const far = this.guessed - times;
     const near = Math.abs(far) < 0.05;
     const judged = near ? "as you guessed" : `you guessed ${this.guessed.toFixed(2)}`;
     const verdict = `${times.toFixed(2)} times as fast`;
-    this.parts.verdict.textContent = unsteady ? `${verdict}?` : `${verdict}; ${judged}`;
-    if (!unsteady) this.#explain(one, two);
+    this.parts.verdict.textContent = `${verdict}; ${judged}`;
+    this.#explain(one, two);
   }
 
   /** What an update took on each device, to one scale. */

@@ -12,7 +12,7 @@ class TrainingRuns {
     return {
       ...settings, how: "running", cores: null, simd: true, steps: 0, hidden: false,
       updates: [], seconds: [], losses: [], samples: 0, bytes: 0, exchange: 0, accuracies: [],
-      rates: [],
+      pace: [], // [seconds, samples] from each report to the next
     };
   }
 
@@ -28,13 +28,13 @@ class TrainingRuns {
       for (let made = from; made < event.step; made += 1) {
         run.seconds.push(start + each * (made + 1 - from));
       }
+      run.pace.push([event.seconds - start, event.samples - run.samples]);
       run.exchange += event.exchangeShare * (event.step - from);
       run.updates.push(event.step);
       run.losses.push(event.loss);
       Object.assign(run, { samples: event.samples, bytes: event.bytes });
     } else if (event.type === "epoch") {
       run.accuracies.push(event.testAccuracy);
-      run.rates.push(event.samplesPerSecond);
       run.hidden ||= event.hidden;
     } else if (event.type === "end") {
       run.how = event.how;
@@ -52,9 +52,14 @@ class TrainingRuns {
     return run.exchange / run.seconds.length;
   }
 
-  /** Whether one epoch was much slower than another, as when other programs take the cores. */
   static unsteady(run) {
-    return Math.max(...run.rates) > 1.25 * Math.min(...run.rates);
+    return TrainingSteady.unsteady(run.pace);
+  }
+
+  /** Whether a loss was not finite, or rose far above the first and the accuracy is chance. */
+  static diverged({ losses, accuracies }) {
+    if (!losses.every(Number.isFinite)) return true;
+    return accuracies.at(-1) <= 0.2 && losses.some((loss) => loss > 1.5 * losses[0]);
   }
 
   /** Whether devices share a core, as far as the browser tells how many there are. */
@@ -83,10 +88,8 @@ class TrainingRuns {
     const one = this.reference(run, (other) => !other.hidden);
     if (!one) return { why: this.reference(run) ? "tab was hidden" : "no run on one device" };
     if (!run.losses.length || run.how === "stopped") return { why: "not finished" };
-    return {
-      times: TrainingRuns.rate(run) / TrainingRuns.rate(one),
-      unsteady: TrainingRuns.unsteady(run) || TrainingRuns.unsteady(one),
-    };
+    if (TrainingRuns.unsteady(run) || TrainingRuns.unsteady(one)) return { why: "unsteady" };
+    return { times: TrainingRuns.rate(run) / TrainingRuns.rate(one) };
   }
 
   /** The largest difference of the losses from one device's, over the updates that both made. */
@@ -141,6 +144,7 @@ class TrainingRuns {
       end: (run) => run.how,
       hidden: (run) => run.hidden,
       unsteady: TrainingRuns.unsteady,
+      diverged: TrainingRuns.diverged,
       simd: (run) => run.simd,
       samples_per_second: TrainingRuns.rate,
       speedup: (run) => this.speedup(run).times,

@@ -3,6 +3,7 @@ const TrainingWords = (() => {
   "use strict";
 
   const ALGORITHMS = { tree: "tree", one: "through one device", ring: "ring" };
+  const UNSTEADY = "The speed was unsteady, as when other programs run";
   const NUMBERS = { 1: "one", 2: "two", 4: "four", 8: "eight" };
 
   const whole = (value) => Math.round(value).toLocaleString("en");
@@ -29,17 +30,23 @@ const TrainingWords = (() => {
     return `${network(chosen)}, ${devices(k)}${way}, batch ${batchSize}, learning rate ${lr}, ${times}`;
   }
 
+  function accuracy(run) {
+    if (!run.accuracies.length) return "–";
+    const value = run.accuracies.at(-1).toFixed(3);
+    return TrainingRuns.diverged(run) ? `${value}, diverged` : value;
+  }
+
   /** The numbers of a run, live and in the table: {name: text}. */
   function numbers(run, runs) {
     const begun = run.losses.length > 0;
-    const { times, why, unsteady } = runs.speedup(run);
+    const { times, why } = runs.speedup(run);
     return {
       loss: begun ? run.losses.at(-1).toFixed(3) : "–",
-      accuracy: run.accuracies.length ? run.accuracies.at(-1).toFixed(3) : "–",
+      accuracy: accuracy(run),
       rate: begun ? whole(TrainingRuns.rate(run)) : "–",
       share: begun ? `${(100 * TrainingRuns.exchangeShare(run)).toFixed(1)} %` : "–",
       bytes: begun ? bytes(run.bytes) : "–",
-      speedup: times ? `${times.toFixed(2)} times${unsteady ? ", unsteady" : ""}` : why,
+      speedup: times ? `${times.toFixed(2)} times` : why,
       difference: difference(runs.difference(run)),
     };
   }
@@ -47,7 +54,10 @@ const TrainingWords = (() => {
   function ended(run, runs) {
     if (run.how === "stopped") return `Stopped after ${run.losses.length} updates.`;
     const { accuracy, rate } = numbers(run, runs);
-    return `Finished: ${settings(run)}. Test accuracy ${accuracy}, ${rate} samples/s.`;
+    const marks = TrainingRuns.unsteady(run) ? ` ${UNSTEADY}: try again.` : "";
+    const what = TrainingRuns.diverged(run) ? `The training diverged (${settings(run)}): a smaller
+      learning rate may help.` : `Finished: ${settings(run)}.`;
+    return `${what} Test accuracy ${accuracy}, ${rate} samples/s.${marks}`;
   }
 
   function losses(run, runs) {
@@ -60,17 +70,17 @@ const TrainingWords = (() => {
 
   /** One sentence on a run on several devices, after the same training on one. */
   function compared(run, runs) {
-    const { times, unsteady } = runs.speedup(run);
+    const { times, why } = runs.speedup(run);
     if (!times) {
-      const why = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
-      return `${why}, so no speedup is told; ${losses(run, runs)}.`;
+      const reason = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
+      const [said, then] = why === "unsteady" ? [UNSTEADY, " Try again."] : [reason, ""];
+      return `${said}, so no speedup is told; ${losses(run, runs)}.${then}`;
     }
     const how =
       times >= 1
         ? `trained ${times.toFixed(2)} times as fast as one`
         : `took ${(1 / times).toFixed(2)} times as long as one`;
-    const busy = unsteady ? " The speed was unsteady, as when other programs run: try again." : "";
-    return `${capital(devices(run.devices))} ${how}, and ${losses(run, runs)}.${busy}`;
+    return `${capital(devices(run.devices))} ${how}, and ${losses(run, runs)}.`;
   }
 
   function cores({ cores: count }) {

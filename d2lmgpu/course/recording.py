@@ -12,7 +12,8 @@ from d2lmgpu.costmodel.short_runs import variable
 from d2lmgpu.course import chapters, forecasting
 from d2lmgpu.data.datasets import fashion_mnist, mnist
 from d2lmgpu.machine.devices import VARIABLE, available
-from d2lmgpu.records import compare, store
+from d2lmgpu.machine.others import Others
+from d2lmgpu.records import compare, steady, store
 from d2lmgpu.records.run import Run
 from d2lmgpu.records.speedup import PAIRS
 from d2lmgpu.records.store import RecordError
@@ -53,13 +54,17 @@ def record_chapter(path, folder="records") -> Path:
             d2l.seed(seed)
             if "init_params" in namespace:  # a network from scratch starts from a global
                 namespace["params"] = namespace["init_params"]()
+            others = Others()
             run = train(num_gpus, batch_size, lr, num_epochs)
+            busy = others.cores()
             if not isinstance(run, Run):
                 raise RecordError(f"{path}: {train.__name__} returned {run!r}; a Run is needed.")
             print(run, flush=True)
             simulated = run.sharing == "simulated"
             about = {"seed": seed, "round": None if simulated else seed}
             about["kind"] = "simulated" if simulated else "measured"
+            if not simulated:
+                about["unsteady"] = steady.unsteady(run.seconds, num_gpus, busy)
             record["runs"].append(asdict(run) | about | modelled(measured, run))
     record["speedups"] = speedups(compare.recorded(record))
     return store.write(folder, f"{stem}-{profile.name}", record)

@@ -37,10 +37,10 @@ class DataIter:
             np.random.RandomState([self.seed, self.epoch]).shuffle(order)
             self.epoch += 1
         for start in range(0, self.num_samples, self.batch_size):
-            if self.shuffle:
-                lanes.begin()
             rows = order[start : start + self.batch_size]
             self._rows, self._done = len(rows), start + len(rows)
+            if self.shuffle:
+                lanes.begin(len(rows))
             X, y = self.convert(self.X[rows]), self.convert(self.y[rows])
             if self.shuffle:
                 lanes.loaded()

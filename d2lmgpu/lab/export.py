@@ -4,7 +4,7 @@ from d2lmgpu.machine.profiles import profile
 from d2lmgpu.records import store
 
 NAMES = ("train", "num_gpus", "batch_size", "lr", "num_samples", "sharing", "accuracies",
-         "seconds", "started", "version")  # fmt: skip
+         "seconds", "started", "version", "unsteady", "diverged")  # fmt: skip
 
 
 def record_of(trials, gpus):

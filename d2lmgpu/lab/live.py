@@ -2,10 +2,14 @@
 
 from collections import deque
 from dataclasses import dataclass
+from math import isfinite
+from numbers import Real
 from statistics import median
 
 from d2lmgpu.records.compare import Trial
 
+CHANCE = 0.2  # accuracy: of ten classes a guess is right one time in ten, with room for luck
+FAR = 1.5  # times the first loss: what a small step never reaches
 RECENT = 20  # events over which the present speed is taken: about a second
 SPEED = "samples/s"
 MEETING = "exchanging and waiting"  # of DDP's processes, where nobody can tell them apart
@@ -19,8 +23,9 @@ class Live:
     over, the epochs and the seconds that had passed since ``train`` was called, None where nobody
     knows. ``modelled`` maps some labels to a forecast; ``progress`` is the done share of the run
     (None where the number of epochs is not known), ``speed`` is in samples a second, as is the
-    forecast ``modelled_speed``, ``num_samples`` the training images of an epoch. ``lanes``,
-    ``where`` and ``memory`` say what the devices do, see ``numbers``.
+    forecast ``modelled_speed``, ``num_samples`` the training images of an epoch. ``pace`` has
+    ``(seconds, samples)`` of the timed steps of each event. ``lanes``, ``where`` and ``memory`` say
+    what the devices do, see ``numbers``.
     """
 
     def __init__(self, num_epochs=None, modelled_speed=None):
@@ -30,7 +35,7 @@ class Live:
         self.num_samples, self.epoch_ends = None, {}
         self.lanes, self.memory = [], None
         self._steps, self._seconds_in, self._total = 0, {}, 0.0
-        self.elapsed, self._first, self._speeds = 0.0, None, {}
+        self.elapsed, self._first, self._speeds, self.pace = 0.0, None, {}, []
         self._called, self._done = None, None
 
     def take(self, event):
@@ -70,6 +75,15 @@ class Live:
         rest = max(0.0, self._total - sum(self._seconds_in.values()))
         return {part: s and s / self._steps for part, s in (parts | {"other": rest}).items()}
 
+    def diverged(self, accuracy=None):
+        """Whether a loss was not finite, or rose far above the first and ``accuracy`` is chance."""
+        label = next((one for one in self.points if "loss" in one.lower()), None)
+        losses = [y for *_, y in self.points.get(label, ()) if isinstance(y, Real)]
+        if not all(map(isfinite, losses)):
+            return True
+        by_chance = accuracy is not None and accuracy <= CHANCE
+        return by_chance and bool(losses) and max(losses) > FAR * losses[0]
+
     @property
     def median_speed(self):
         """Samples a second in the median epoch that was seen, or None."""
@@ -105,6 +119,8 @@ class Live:
 
     def _add_steps(self, steps):
         self._steps, self._total = self._steps + steps["number"], self._total + steps["total"]
+        if steps["number"]:
+            self.pace.append((steps["total"], steps["samples"]))
         for what, seconds in steps["seconds"].items():
             self._seconds_in[what] = self._seconds_in.get(what, 0.0) + seconds
         if steps["lanes"]:

@@ -3,6 +3,9 @@
 import subprocess
 import sys
 
+from d2lmgpu.machine.hardware import num_cores
+from d2lmgpu.records import steady
+
 TIME_LIMIT = 600  # seconds; it takes half a minute
 
 
@@ -17,7 +20,9 @@ def measure_here(network, framework, num_gpus):
 def told(outcome):
     """How it ended, in words: what the command refuses, it says in its last line."""
     if outcome.status == "finished":
-        return "This machine is measured: there are forecasts now."
+        done = "This machine is measured: there are forecasts now."
+        busy = steady.unsteady([], num_cores(), outcome.result.get("others"))
+        return f"{done} They may be too slow: {busy}. Measure again without them." if busy else done
     if outcome.status == "failed" and outcome.log:
         return f"This machine could not be measured. {outcome.log.splitlines()[-1]}"
     return outcome.message

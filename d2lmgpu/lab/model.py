@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 
-from traitlets import Enum, Instance, Int, List, Unicode
+from traitlets import Enum, Instance, Int, List, Tuple, Unicode
 
 from d2lmgpu.costmodel.forecast import forecast, speedups
 from d2lmgpu.lab import export, measuring
@@ -25,12 +25,15 @@ from d2lmgpu.lab.functions import (
 from d2lmgpu.lab.live import LabRun, Live
 from d2lmgpu.lab.runner import BusyError, Runner, keep_spare
 from d2lmgpu.lab.version import version
-from d2lmgpu.machine.devices import check_run
+from d2lmgpu.machine.devices import RunError, check_run
 from d2lmgpu.machine.hardware import machine
-from d2lmgpu.records import compare
+from d2lmgpu.records import compare, steady
 
 MAX_DEVICES = 16
 BUSY = "A run is going on: stop it or wait for its end."
+RIGHT = {"num_gpus": 1, "batch_size": MAX_DEVICES, "lr": 1.0, "num_epochs": None}
+CHOSEN = ("train", *CONTROLS)
+DIVERGED = "The training diverged: a smaller learning rate may help."
 
 
 class LabModel(Chosen):
@@ -41,7 +44,7 @@ class LabModel(Chosen):
     ``(network, framework)``, for those that do not know it themselves. ``live`` is the present or
     last run (None before the first), ``news`` changes with everything that it tells. ``present`` is
     the ``LabRun`` that goes on, or None, ``ended`` has one for each of ``runs``. No id of a run is
-    used again.
+    used again. ``printed`` is ``(lines, the last of them)`` of the last run.
 
     Buttons are pressed in one thread and runs end in another: whoever changes ``status`` holds the
     lock, so that a stop belongs to the run that it was meant for, or to none.
@@ -49,7 +52,8 @@ class LabModel(Chosen):
 
     status = Enum(["idle", "running", "stopping"], "idle")
     message = Unicode("Ready.")
-    details = Unicode(help="log and traceback of the last run, if it failed")
+    details = Unicode(help="traceback of the last run, if it failed")
+    printed = Tuple(Int(), Unicode(), default_value=(0, ""))
     news = Int(0)
     num_devices = Int(None, allow_none=True, help="how many devices are not simulated, once known")
     device_kind = Unicode("cpu")
@@ -67,7 +71,7 @@ class LabModel(Chosen):
         self.runner = Runner(self._on_event, self._on_end, time_limit)
         self.measurer = Runner(self._on_measuring, self._on_measured, measuring.TIME_LIMIT)
         super().__init__(train=next(iter(self.trains)), **settings)
-        self._first = {name: getattr(self, name) for name in ("train", *CONTROLS)}
+        self._first = {name: getattr(self, name) for name in CHOSEN}
 
     @property
     def function(self):
@@ -75,16 +79,32 @@ class LabModel(Chosen):
         return latest(self.trains[self.train])
 
     @property
+    def wrong(self):
+        """What is wrong with the present settings, in words by their names: they cannot run."""
+        given = {name: getattr(self, name) for name in CONTROLS}
+        alone = {name: refused(**RIGHT | {name: value}) for name, value in given.items()}
+        if self.num_gpus > MAX_DEVICES:
+            alone["num_gpus"] = (
+                f"num_gpus={self.num_gpus}: the lab has 1 to {MAX_DEVICES} devices. "
+                "Those past what this machine has are simulated."
+            )
+        found = {name: words for name, words in alone.items() if words}
+        if not found and (words := refused(**given)):
+            found["batch_size"] = words
+        return found
+
+    @property
     def training(self):
         """``(network, framework)`` of the function that runs next, see ``forecasts``; or None."""
-        fn = self.function
+        return self.training_of(self.function)
+
+    def training_of(self, fn):
+        """The same of any function of this lab."""
         return fn.training if isinstance(fn, KnownTrain) else self._training
 
     def forecast(self):
         """What the present settings should give: a ``Forecast``; None where nothing is known."""
-        if self.training is None or not 1 <= self.num_gpus <= min(self.batch_size, MAX_DEVICES):
-            return None
-        return forecast(*self.training, self.num_gpus, self.batch_size)
+        return None if self.wrong else forecast_of(self.training, self.num_gpus, self.batch_size)
 
     @property
     def can_measure(self):
@@ -93,7 +113,7 @@ class LabModel(Chosen):
 
     def forecasts(self):
         """``[(num_gpus, modelled speedup over one device)]`` for the present batch."""
-        if self.training is None or self.batch_size < 1:
+        if self.training is None or self.wrong:
             return []
         return speedups(*self.training, self.batch_size, MAX_DEVICES)
 
@@ -106,28 +126,46 @@ class LabModel(Chosen):
     def run(self):
         """Start a run with the present settings; what is wrong with them goes to ``message``."""
         with self._changes:
-            if self.status != "idle":
-                self.message = BUSY
-                return
-            try:
-                self._start()
-            except (ValueError, JobError, OSError, BusyError) as error:
-                self.status, self.message, self.present = "idle", str(error), None
+            if self.wrong:
+                self.message = next(iter(self.wrong.values()))
+            else:
+                self._start({name: getattr(self, name) for name in CHOSEN})
 
-    def _start(self):
-        fn, arguments = self.function, self._arguments()
-        check_decorated(self.trains[self.train], fn)
-        settings = {
-            "train": self.train,
-            "version": version(fn),
-            "started": datetime.now(timezone.utc).isoformat(timespec="seconds"),
-            **{name: getattr(self, name) for name in CONTROLS},
-        }
-        modelled = self.forecast()
-        self.live = Live(self.num_epochs, modelled and modelled.step.samples_per_second)
-        self.present = LabRun(next(self._ids), settings, self.live)
-        self.status, self.message, self.details = "running", "Starting.", ""
-        self.runner.start(fn, modules_of(fn), **arguments)
+    def run_one_device(self, number):
+        """Start the run that row ``number`` lacks to have a speedup; the settings stay as they are.
+
+        Where nothing is lacking, or the code is another by now, ``message`` says so.
+        """
+        with self._changes:
+            row = next((row for row in self.table() if row.number == number and row.alone), None)
+            if row is None:
+                self.message = f"Row {number} lacks no run on one device."
+            elif version(latest(self.trains[row.trial.train])) != row.trial.version:
+                self.message = f"The code of row {number} has been changed since: run that again."
+            else:
+                self._start({name: getattr(row.trial, name) for name in CHOSEN} | {"num_gpus": 1})
+
+    def _start(self, chosen):
+        if self.status != "idle":
+            self.message = BUSY
+            return
+        try:
+            fn = latest(self.trains[chosen["train"]])
+            arguments = {name: chosen[name] for name in CONTROLS if chosen[name] is not None}
+            arguments |= self.fixed
+            check_call(fn, arguments)
+            check_decorated(self.trains[chosen["train"]], fn)
+            now = datetime.now(timezone.utc).isoformat(timespec="seconds")
+            settings = {**chosen, "version": version(fn), "started": now}
+            modelled = forecast_of(self.training_of(fn), chosen["num_gpus"], chosen["batch_size"])
+            speed = modelled and modelled.step.samples_per_second
+            self.live = Live(chosen["num_epochs"], speed)
+            self.present = LabRun(next(self._ids), settings, self.live)
+            self.status, self.message, self.details = "running", "Starting.", ""
+            self.printed = (0, "")
+            self.runner.start(fn, modules_of(fn), **arguments)
+        except (ValueError, JobError, OSError, BusyError) as error:
+            self.status, self.message, self.present = "idle", str(error), None
 
     def measure(self):
         """Measure this machine, so that there are forecasts: half a minute, which Stop ends."""
@@ -139,6 +177,7 @@ class LabModel(Chosen):
                 self.message = "Nobody knows how to measure this training: it is none of a chapter."
                 return
             self.status, self.message, self.details = "running", "Measuring this machine.", ""
+            self.printed = (0, "")
             self.measuring = {"done": 0.0, "message": "Starting."}
             job = partial(measuring.measure_here, *self.training)
             self.measurer.start(job, modules_of(self.function), num_gpus=1)
@@ -163,7 +202,7 @@ class LabModel(Chosen):
             self.ended, self.live = [], None
             self.runs = []
             self.show_all()
-            self.message, self.details = "Ready.", ""
+            self.message, self.details, self.printed = "Ready.", "", (0, "")
         self.news = next(self._news)
 
     def knows(self, run_id):
@@ -181,19 +220,6 @@ class LabModel(Chosen):
         """The finished runs as a record, see ``d2lmgpu.records.store``."""
         gpus = 0 if self.device_kind == "cpu" else self.num_devices or 0
         return export.record_of(self.runs, gpus)
-
-    def _arguments(self):
-        if not 1 <= self.num_gpus <= MAX_DEVICES:
-            raise ValueError(
-                f"num_gpus={self.num_gpus}: the lab has 1 to {MAX_DEVICES} devices. "
-                "Those past what this machine has are simulated."
-            )
-        check_run(self.num_gpus, self.batch_size, self.lr, self.num_epochs)
-        arguments = {name: getattr(self, name) for name in CONTROLS} | self.fixed
-        if self.num_epochs is None:
-            del arguments["num_epochs"]
-        check_call(self.function, arguments)
-        return arguments
 
     def _on_event(self, event):
         live = self.live  # a reset may take it away
@@ -227,7 +253,8 @@ class LabModel(Chosen):
     def _on_measured(self, outcome):
         with self._changes:
             failed = outcome.status == "failed"
-            self.details = f"{outcome.traceback}\n{outcome.log}".strip() if failed else ""
+            self.details = outcome.traceback if failed else ""
+            self.printed = (outcome.lines, outcome.log)
             self.message, self.measuring, self.status = measuring.told(outcome), None, "idle"
             if self._reset_at_end:
                 self.reset()
@@ -240,10 +267,30 @@ class LabModel(Chosen):
         )
         if finished and numbers["samples_per_second"] is None:
             numbers["samples_per_second"] = self.live.median_speed  # train returned no numbers
-        message = " ".join(filter(None, [outcome.message, result.get("note")]))
-        end = {"status": outcome.status, "message": message, "sharing": self.live.sharing}
-        trial = compare.Trial(**self.present.settings, **end, **numbers)
+        settings, sharing, unsteady = self.present.settings, self.live.sharing, ""
+        if finished and sharing != "simulated":
+            steps = steady.pieces(self.live.pace) or numbers["seconds"]
+            unsteady = steady.unsteady(steps, settings["num_gpus"], result.get("others"))
+        seen = {"diverged": self.live.diverged(numbers["accuracy"]), "unsteady": unsteady}
+        said = [outcome.message, DIVERGED if seen["diverged"] else "", result.get("note")]
+        message = " ".join(filter(None, said))
+        end = {"status": outcome.status, "message": message, "sharing": sharing}
+        trial = compare.Trial(**settings, **end, **numbers, **seen)
         self.ended, self.present = [*self.ended, replace(self.present, trial=trial)], None
         self.runs = [*self.runs, trial]  # last: who observes runs finds all the rest in its place
-        self.details = "" if finished else "\n".join(filter(None, [outcome.traceback, outcome.log]))
+        self.details, self.printed = outcome.traceback, (outcome.lines, outcome.log)
         self.message = message
+
+
+def refused(**settings):
+    """Why a run with these settings cannot be right, in words; "" if it can."""
+    try:
+        check_run(**settings)
+    except RunError as error:
+        return str(error)
+    return ""
+
+
+def forecast_of(training, num_gpus, batch_size):
+    """The Forecast of a training; None where nothing is known of it."""
+    return None if training is None else forecast(*training, num_gpus, batch_size)

@@ -55,6 +55,8 @@ def state(model):
         "status": model.status,
         "message": text(model.message),
         "details": text(model.details),
+        "printed": {"lines": model.printed[0], "text": text(model.printed[1])},
+        "wrong": {name: text(words) for name, words in model.wrong.items()},
         "hint": words.hint(model.num_gpus, model.num_devices, model.most),
         "forecast": modelled and forecast(modelled),
         "forecasts": [[k, finite(speedup)] for k, speedup in model.forecasts()],
@@ -108,7 +110,9 @@ def live(model):
 def names(model):
     """The name of each run, the present one last: the reader's, or one made of its settings."""
     known = [*model.ended, *([model.present] if model.present else [])]
-    made = words.names([one.settings for one in known])
+    states = [one.trial.status if one.trial else "running" for one in known]
+    about = zip(known, states, strict=True)
+    made = words.names([one.settings | {"status": status} for one, status in about])
     return [text(model.names.get(one.id, name)) for one, name in zip(known, made, strict=True)]
 
 
@@ -121,6 +125,8 @@ def run(one, name, row):
         "row": row,
         "status": trial.status if trial else "running",
         "timing": words.TIMING.get(seen.sharing, ""),
+        "unsteady": bool(trial and trial.unsteady),
+        "diverged": bool(trial and trial.diverged),
         "settings": {what: plain(one.settings[what]) for what in SETTINGS},
         "curves": curves(seen, trial),
         "forecast": finite(seen.modelled.get(SPEED)),
@@ -202,6 +208,7 @@ def table_of(rows, ids, baseline=None):
             {
                 "row": row.number,
                 "runs": [ids[id(trial)] for trial in row.trials],
+                "alone": row.alone,
                 "cells": {name: text(said) for name, said in line.items()},
             }
             for row, line in zip(rows, lines, strict=True)

@@ -13,6 +13,7 @@ from d2lmgpu.records.run import Run
 CONTROL = re.compile(r"[^\n\t -~\u00a0-\U0010ffff]")
 LINES, LINE = 25, 400  # of the log, and the bytes of each at its head and its tail
 ROUNDING = 1e-6  # by which a mean of float32 may be above 1
+NOTHING = "train returned None, so no accuracy is known: let it return a Run, or a dict."
 MISSING = {"num_samples": None, "accuracies": [], "seconds": []}
 ALLOWED = (
     "The lab takes nothing (None), or an object or a dict with num_samples, accuracies and "
@@ -27,12 +28,13 @@ class Outcome:
     """``status`` is 'finished', 'stopped' or 'failed'; ``message`` says it in a sentence or two.
 
     ``result`` is what ``train`` returned (num_samples, accuracies, seconds), ``log`` the end of
-    what the run printed, ``traceback`` that of its error.
+    what the run printed in so many ``lines``, ``traceback`` that of its error.
     """
 
     status: str
     message: str
     log: str = ""
+    lines: int = 0
     traceback: str = ""
     result: dict = field(default_factory=dict)
 
@@ -66,7 +68,9 @@ def outcome_of_return(returned):
     note = ""
     if left := [str(name) for name in given if name not in KNOWN]:
         note = f"Of the dict that train returned, {', '.join(left)} is not shown. {ALLOWED}"
-    elif returned is not None and not given:
+    elif returned is None:
+        note = NOTHING
+    elif not given:
         note = f"Nothing of what train returned (of type {kind}) is shown. {ALLOWED}"
     return {"status": "finished", **numbers, "note": note}
 
@@ -101,27 +105,27 @@ def one_an_epoch(values, most):
     return numbers
 
 
-def outcome_of(events, why, log):
+def outcome_of(events, why, printed):
     """The Outcome of a worker that has ended.
 
     ``events`` has the last event of each name, ``why`` is the sentence of whoever stopped the run,
-    ``log`` what it printed last.
+    ``printed`` is the Bounded output.
     """
     own, code = events.get("outcome", {}), events["exit"]["code"]
-    log = readable(log)
+    log = readable(printed.text()), printed.lines
     if own.get("status") == "finished":
-        return Outcome("finished", "Finished.", log, result=own)
+        return Outcome("finished", "Finished.", *log, result=own)
     if why:
-        return Outcome("stopped", why, log)
+        return Outcome("stopped", why, *log)
     if own.get("status") == "stopped":
-        return Outcome("stopped", "The run was interrupted (KeyboardInterrupt).", log)
+        return Outcome("stopped", "The run was interrupted (KeyboardInterrupt).", *log)
     if own:
-        return Outcome("failed", own["message"], log, own["traceback"])
+        return Outcome("failed", own["message"], *log, own["traceback"])
     if code is None:
         words = "The process that watches over the run was killed, and the run with it. Run again."
     else:
         words = f"The run's process {end_in_words(code)}."
-    return Outcome("failed", words, log)
+    return Outcome("failed", words, *log)
 
 
 def readable(log):

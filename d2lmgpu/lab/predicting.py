@@ -3,6 +3,7 @@
 from d2lmgpu.lab import predicted
 
 UNIT = "times"
+UNSTEADY = "The last run was unsteady: it judges no prediction."
 LONGEST = 60  # letters of a train's name in that of a question
 
 
@@ -11,7 +12,7 @@ def asked(model):
 
     That is on one device and on simulated ones. The learning rate does not change the speed.
     """
-    if model.num_devices is None or not 2 <= model.num_gpus <= model.num_devices:
+    if model.num_devices is None or not 2 <= model.num_gpus <= model.num_devices or model.wrong:
         return None
     devices = f"{model.num_gpus} devices"
     name = f"lab/{model.train[:LONGEST]}/{devices}, batch {model.batch_size}"
@@ -28,6 +29,8 @@ def prediction(model):
     if speedup is not None and speedup != (known["happened"] or {}).get("value"):
         predicted.happened(name, speedup)  # once a run, not with every setting that is tried
         known = predicted.read(name)
+    if model.runs and model.runs[-1].unsteady:
+        known["remark"] = " ".join(filter(None, (known["remark"], UNSTEADY)))
     return known | {"question": words, "unit": UNIT, "low": 0, "high": 2 * model.num_gpus}
 
 

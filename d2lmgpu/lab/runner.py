@@ -155,4 +155,4 @@ class Runner:
                 self._why += " It did not end by itself, so its processes were killed."
             worker.kill()
             worker.thread.join()
-        return outcome_of(events, self._why, worker.log.text())
+        return outcome_of(events, self._why, worker.log)

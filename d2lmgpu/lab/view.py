@@ -17,6 +17,7 @@ from d2lmgpu.process.settings import TITLES
 
 REDRAW = 0.1  # seconds between two pictures of a run
 SETTINGS = ("train", *CONTROLS, "scale_lr")
+ABOUT = ("num_devices", "device_kind")
 RESULTS = ("runs", "baseline")
 WORDS = "A training lab: run this cell, and it is here."
 
@@ -30,7 +31,7 @@ def hidden(model):
 # what ends the live one, so that a run is never in neither.
 SAID = {
     "settings": (numbers.settings, SETTINGS),
-    "about": (numbers.about, (*SETTINGS, "num_devices", "device_kind")),
+    "about": (numbers.about, (*SETTINGS, *ABOUT)),
     "runs": (numbers.runs, ("runs", "names")),
     "table": (numbers.table, RESULTS),
     "speedups": (numbers.speedups, RESULTS),
@@ -41,7 +42,7 @@ SAID = {
     "live": (numbers.live, ()),  # see _tell_live
     "state": (
         numbers.state,
-        ("status", "message", "details", "num_devices", "measuring", "can_measure", *SETTINGS),
+        ("status", "message", "details", "printed", *ABOUT, "measuring", "can_measure", *SETTINGS),
     ),
 }
 
@@ -161,6 +162,9 @@ class LabView(Widget):
 
     def do_rename(self, id: int, name: str):
         self.model.rename(id, name)
+
+    def do_one_device(self, row: int):
+        self.model.run_one_device(row)
 
     def do_baseline(self, row: int | None):
         self.model.baseline = row

@@ -1,4 +1,4 @@
-"""One sentence: why the newest run is as fast as it is, from parts of its steps that were timed."""
+"""Why the newest run is as fast as it is, from parts of its steps that were timed: one sentence."""
 
 from d2lmgpu.lab.live import MEETING
 from d2lmgpu.records.run import counted
@@ -8,25 +8,33 @@ PARTS = {  # of a step, in this order -> what they are called
     MEETING: MEETING, "loading": "loading",
 }  # fmt: skip
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
+NOTHING = "Its times are not explained, and it judges no prediction: run it again."
+UNTOLD = "What made the difference is not told:"
 SMALL = 0.02  # of the baseline's step: such a change is not worth a word
 
 
 def why(model):
-    """What of a step took less or more time in the newest run than in its baseline; else "".
+    """What of a step took less or more time in the newest run than in its baseline, in words.
 
-    There is nothing to say where one of them was simulated, has no timed steps, or is not
-    comparable; and where the timed parts are not most of the difference, or do not agree with the
-    speeds in the table.
+    Where a run was unsteady, or the timed parts are not most of the difference, or do not agree
+    with the speeds in the table, it says that this is why nothing is told. There is nothing to say
+    ("") where one of the runs was simulated, has no timed steps, or is not comparable.
     """
     if not model.ended:
         return ""
     new, rows = model.ended[-1], model.table()
+    if new.trial.unsteady:
+        return f"The newest run was unsteady: {new.trial.unsteady}. {NOTHING}"
     row = next(row for row in rows if any(trial is new.trial for trial in row.trials))
-    if not (row.explained and row.measured and row.scaling):
+    if not (row.measured and row.scaling):
         return ""
-    trials = [id(trial) for trial in rows[row.over - 1].trials]
+    base = rows[row.over - 1]
+    if base.unsteady:
+        reason = base.trials[-1].unsteady
+        return f"Row {base.number}, its baseline, was unsteady: {reason}. {NOTHING}"
+    trials = [id(trial) for trial in base.trials if not trial.unsteady]
     others = [one for one in model.ended if id(one.trial) in trials and one.live.where]
-    if new.live.where is None or not others:
+    if not row.explained or new.live.where is None or not others:
         return ""
     return sentence(others[-1], new)
 
@@ -45,20 +53,18 @@ def sentence(base, new):
     seen *= new.trial.batch_size / base.trial.batch_size  # of a step, as the table has it
     ratio = total[1] / total[0]
     if abs(ratio / seen - 1) > AGREE:
-        return ""
+        return f"{UNTOLD} the steps that were timed were not as fast as the whole run."
     changes = {
         name: after[part] - before[part]
         for part, name in names.items()
         if None not in (before.get(part), after.get(part))
     }
     rest = total[1] - total[0] - sum(changes.values())
-    if abs(rest) > sum(map(abs, changes.values())):
-        return ""
     of = {name: (before.get(part), after.get(part)) for part, name in names.items()}
     told = sorted(changes, key=lambda name: -abs(changes[name]))
     told = [name for name in told if abs(changes[name]) >= SMALL * total[0]]
-    if not told:
-        return ""
+    if not told or abs(rest) > sum(map(abs, changes.values())):
+        return f"{UNTOLD} it is not in the parts of a step that were timed."
     parts = ", ".join(changed(name, *of[name]) for name in told)
     batch = ""
     if new.trial.batch_size != base.trial.batch_size:

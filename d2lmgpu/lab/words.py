@@ -5,6 +5,7 @@ from d2lmgpu.records.run import counted
 
 TIMING = {"simulated": "simulated", "in parallel": "measured", "one device": "measured"}
 NAMES = {"gpu": "GPU", "cpu": "CPU core"}
+NONE = "–"  # there is a time, and nothing that it can be compared with
 
 
 def devices_note(kind, measured, most):
@@ -23,23 +24,33 @@ def devices_note(kind, measured, most):
 
 def hint(num_gpus, measured, most):
     """What the next run will be, in words."""
-    if not 1 <= num_gpus <= most:
-        return f"The lab has 1 to {most} devices."
-    if measured is None:
+    if measured is None or not 1 <= num_gpus <= most:
         return ""
     return f"The next run is {'measured' if num_gpus <= measured else 'simulated'}."
 
 
-def names(settings):
+def versions(runs):
+    """The version of the code of each run: of every function they are counted from 1.
+
+    Each of ``runs`` is a dict with train and version, a hash.
+    """
+    known = {}
+    for one in runs:
+        mine = known.setdefault(one["train"], {})
+        mine.setdefault(one["version"], len(mine) + 1)
+    return [known[one["train"]][one["version"]] for one in runs]
+
+
+def names(runs):
     """A name for each of several runs, made of those settings that tell them apart.
 
-    Each of ``settings`` is a dict with train, num_gpus, batch_size, lr and num_epochs.
+    Each of ``runs`` is a dict with train, version, num_gpus, batch_size, lr, num_epochs and status.
+    Only those that have finished or go on are counted as repeats.
     """
-    several = {
-        what: len({one[what] for one in settings}) > 1 for what in ("train", "lr", "num_epochs")
-    }
+    several = {what: len({one[what] for one in runs}) > 1 for what in ("train", "lr", "num_epochs")}
+    numbers = versions(runs)
     seen, named = {}, []
-    for one in settings:
+    for one, version in zip(runs, numbers, strict=True):
         parts = [one["train"]] if several["train"] else []
         parts += [counted(one["num_gpus"], "device"), f"batch {one['batch_size']}"]
         if several["lr"]:
@@ -47,36 +58,52 @@ def names(settings):
         if several["num_epochs"]:
             epochs = one["num_epochs"]
             parts.append(counted(epochs, "epoch") if epochs else "its own epochs")
+        if max(numbers) > 1:
+            parts.append(f"version {version}")
         name = ", ".join(parts)
-        seen[name] = seen.get(name, 0) + 1
-        named.append(name if seen[name] == 1 else f"{name}, repeat {seen[name]}")
+        if one["status"] in ("finished", "running"):
+            seen[name] = seen.get(name, 0) + 1
+        repeat = seen.get(name, 1)
+        named.append(name if repeat == 1 else f"{name}, repeat {repeat}")
     return named
 
 
-def cells(row, several_trains, versions):
-    """The texts of one row of the table, by column."""
+def cells(row, several_trains, code):
+    """The texts of one row of the table, by column; ``code`` says which version it is."""
     run = row.trial
-    speedup = efficiency = over = ""
+    speedup = efficiency = NONE if row.measured else ""
+    over, unsteady = "", sum(bool(one.unsteady) for one in row.trials)
+    repeats = str(row.repeats)
     if row.explained:
-        speedup, efficiency = f"{row.speedup:.2f}", f"{row.efficiency:.0%}"
+        speedup = f"{row.speedup:.2f}"
+        efficiency = f"{row.efficiency:.0%}" if row.scaling else NONE
         over = f"row {row.over}, {row.scaling}" if row.scaling else "itself"
+    if 0 < unsteady < row.repeats:
+        repeats = f"{repeats}, {unsteady} unsteady"
     return {
         "Row": str(row.number),
         "Training": run.train if several_trains else "",
-        "Code": f"version {versions.index(run.version) + 1}" if len(versions) > 1 else "",
+        "Code": code,
         "Devices": str(run.num_gpus),
         "Batch": f"{run.batch_size:,}",
         "lr": f"{run.lr:g}",
         "Epochs": str(run.num_epochs or "own"),
         "Timing": TIMING.get(run.sharing, "") if run.status == "finished" else run.status,
-        "Runs": str(row.repeats),
-        "Samples/s": spread(row.samples_per_second, number),
+        "Runs": repeats,
+        "Samples/s": marked(spread(row.samples_per_second, number), row.unsteady, "unsteady"),
         "Speedup": speedup,
         "Efficiency": efficiency,
         "Over": over,
         "s/epoch": spread(row.seconds_per_epoch, lambda x: f"{x:.2f}"),
-        "Test accuracy": spread(row.accuracy, lambda x: f"{x:.3f}"),
+        "Test accuracy": marked(
+            spread(row.accuracy, lambda x: f"{x:.3f}"), run.diverged, "diverged"
+        ),
     }
+
+
+def marked(text, mark, word):
+    """``text`` with a word, where there is such a mark."""
+    return ", ".join(filter(None, (text, word if mark else "")))
 
 
 def table_texts(rows, baseline=None):
@@ -85,8 +112,9 @@ def table_texts(rows, baseline=None):
     ``baseline`` is the number of the row that the reader has chosen, or None.
     """
     several_trains = len({row.trial.train for row in rows}) > 1
-    versions = list(dict.fromkeys(row.trial.version for row in rows))
-    lines = [cells(row, several_trains, versions) for row in rows]
+    codes = versions([vars(row.trial) for row in rows])
+    codes = [f"version {number}" if max(codes) > 1 else "" for number in codes]
+    lines = [cells(row, several_trains, code) for row, code in zip(rows, codes, strict=True)]
     shown = [name for name in (lines[0] if lines else ()) if any(line[name] for line in lines)]
     notes = list(remarks(rows))
     wrong = baseline is not None and not any(r.number == baseline and r.measured for r in rows)

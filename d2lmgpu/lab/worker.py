@@ -15,6 +15,7 @@ from d2lmgpu.data import files
 from d2lmgpu.lab.outcome import failed, outcome_of_return
 from d2lmgpu.machine import devices
 from d2lmgpu.machine.cache import cache
+from d2lmgpu.machine.others import Others
 from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.main_module import received
@@ -90,7 +91,9 @@ def train(job, backend):
     else:
         lanes.listen()
     lanes.watch(fn)
-    return outcome_of_return(fn(**arguments))
+    others = Others()
+    returned = fn(**arguments)
+    return outcome_of_return(returned) | {"others": others.cores()}
 
 
 def failure(error, what):

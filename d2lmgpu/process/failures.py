@@ -75,7 +75,7 @@ def _in_words(code, error, returned):
     if error["waited"] and returned:
         have = "Worker" if len(returned) == 1 else "Workers"
         what = (
-            f"waited for its peers at {error['waited']}\n{have} {' and '.join(returned)} had "
+            f"waited for its peers {error['waited']}\n{have} {' and '.join(returned)} had "
             "returned by then, after fewer steps, or fewer calls that all workers must make "
             "(all_reduce, barrier and their like), or calls with smaller tensors."
         )

@@ -35,12 +35,12 @@ class Steps:
         self.forget()
 
     def forget(self):
-        self.number, self.seconds, self.total = 0, {}, 0.0
+        self.number, self.samples, self.seconds, self.total = 0, 0, {}, 0.0
         self.last = deque(maxlen=LAST)
 
-    def begin(self):
-        """A batch is about to be made."""
-        self.spans = None
+    def begin(self, samples):
+        """A batch of so many is about to be made."""
+        self.spans, self.batch = None, samples
         if self.timed and time.monotonic() >= self.next:
             self.settle()
             self.spans, self.devices, self.start = [], 1, time.monotonic()
@@ -67,6 +67,7 @@ class Steps:
             self.add(*part)
         if self.warm:  # the first step makes threads, plans and memory: it is like no other
             self.number, self.total = self.number + 1, self.total + end - self.start
+            self.samples += self.batch
             for device, what, start, stop in self.spans:
                 mean = (stop - start) / (1 if device is None else self.devices)
                 self.seconds[what] = self.seconds.get(what, 0.0) + mean
@@ -75,8 +76,9 @@ class Steps:
 
     def told(self):
         """What has been seen since the last time."""
-        seen = {"number": self.number, "seconds": self.seconds, "total": self.total,
-                "lanes": drawn(self.last), "memory": self.memory and self.memory()}  # fmt: skip
+        seen = {"number": self.number, "samples": self.samples, "seconds": self.seconds,
+                "total": self.total, "lanes": drawn(self.last),
+                "memory": self.memory and self.memory()}  # fmt: skip
         self.forget()
         return seen
 
@@ -118,10 +120,10 @@ def timing():
     return _timing() is not None
 
 
-def begin():
-    """The loader is about to make a batch."""
+def begin(samples=1):
+    """The loader is about to make a batch of so many."""
     if _here():
-        _steps.begin()
+        _steps.begin(samples)
 
 
 def loaded():

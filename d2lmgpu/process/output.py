@@ -13,21 +13,27 @@ CONTINUED = bytes(range(0x80, 0xC0))  # these only go on with a character of UTF
 class Bounded:
     """Keeps the first ``head`` and the last ``tail`` bytes of all that is added.
 
-    ``size`` is the number of all bytes, kept or not. Lines may be long, or have no end.
+    ``size`` is the number of all bytes, kept or not, ``lines`` that of their lines, which may be
+    long, or have no end.
     """
 
     def __init__(self, head: int, tail: int):
-        self._most, self._keep, self.size = head, tail, 0
+        self._most, self._keep, self.size, self._ends, self._last = head, tail, 0, 0, b"\n"
         self._head, self._tail = bytearray(), bytearray()
 
     def add(self, data: bytes):
         """Go on with ``data``."""
         self.size += len(data)
+        self._ends, self._last = self._ends + data.count(b"\n"), data[-1:] or self._last
         room = self._most - len(self._head)
         self._head += data[:room]
         self._tail += data[max(room, len(data) - self._keep) :]
         if len(self._tail) > 2 * self._keep:  # not each time: what is kept moves
             del self._tail[: len(self._tail) - self._keep]
+
+    @property
+    def lines(self) -> int:
+        return self._ends + (self._last != b"\n")
 
     def text(self) -> str:
         """What was kept; between head and tail, in a line of its own, how many bytes were not."""

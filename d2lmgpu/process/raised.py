@@ -1,13 +1,16 @@
 """What was raised in a worker, as Python shows it: its causes, contexts, groups and notes; cut."""
 
 import linecache
+import os
 import re
 import sysconfig
 import traceback
+from pathlib import Path
 
 from d2lmgpu.process.output import cut
 
 LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+PACKAGE = str(Path(__file__).resolve().parents[1])  # wherever it is installed, it is no reader's
 TWICE = "trying to initialize the default process group twice"  # PyTorch's words
 # gloo's, NCCL's and the store's words for a process that is not there any more.
 PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|process)")
@@ -16,7 +19,8 @@ PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|
 def told(error, above):
     """``error`` as a dict that JSON can hold.
 
-    - ``error``: its type and what it says, and its notes;
+    - ``error``: its type and what it says, and its notes; of one line also the last line of the
+      reader's own code, if there was one;
     - ``traceback``: in whole, from the code on that the file ``above`` has called;
     - ``waited``: where its process waited for a peer that was gone, if that is what was raised,
       or why something else was.
@@ -29,10 +33,10 @@ def told(error, above):
         line = "".join(traceback.format_exception_only(type(error), error)).strip()
         if TWICE in line:
             line += " The workers of launch have one already: leave this call out."
-        waited = None
+        waited, place = None, _place(frames)
         lost = _peer_lost(error)
         if lost is not None:
-            waited = _place(frames if lost is error else lost.__traceback__)
+            waited = (place if lost is error else _place(lost.__traceback__)) or "in a library"
         if lost is error:
             shown = ["Traceback (most recent call last):\n", *traceback.format_tb(frames)]
         else:
@@ -40,7 +44,11 @@ def told(error, above):
         text = "".join(shown)
     except BaseException as odd:  # of a reader's own class; or there is no memory left to say it
         line, text, waited = f"{type(error).__name__}, which cannot be shown: {type(odd)}", "", None
-    return {"error": cut(line, 2000, 2000), "traceback": cut(text, 4000, 8000), "waited": waited}
+        place = ""
+    said = cut(line, 2000, 2000)
+    if place and "\n" not in said:  # other words have a traceback of their own
+        said = f"{said} ({place})"
+    return {"error": said, "traceback": cut(text, 4000, 8000), "waited": waited}
 
 
 def _peer_lost(error):
@@ -59,8 +67,12 @@ def _peer_lost(error):
 
 
 def _place(frames):
-    """The last line of the reader's own code, in words."""
+    """The last line of the reader's own code, in words; a notebook's cell has no file to name."""
     lines = traceback.extract_tb(frames)
-    own = [one for one in lines if not one.filename.startswith(LIBRARIES)] or lines
-    line = linecache.getline(own[-1].filename, own[-1].lineno).strip()
-    return f"line {own[-1].lineno} of {own[-1].filename}" + (f": {line}" if line else "")
+    own = [one for one in lines if not one.filename.startswith((*LIBRARIES, PACKAGE))]
+    if not own:
+        return ""
+    file, number, function = own[-1].filename, own[-1].lineno, own[-1].name
+    at = f"in {function}, line {number}" + f" of {os.path.basename(file)}" * os.path.exists(file)
+    line = linecache.getline(file, number).strip()
+    return f"{at}: `{cut(line, 200, 100)}`" if line else at

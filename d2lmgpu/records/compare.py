@@ -8,6 +8,7 @@ from math import inf
 from statistics import median
 
 from d2lmgpu.machine.checks import is_count, is_real, is_whole
+from d2lmgpu.records import steady
 from d2lmgpu.records.run import Run, RunError, at_least, need
 from d2lmgpu.records.speedup import refer, reference
 
@@ -15,7 +16,8 @@ SETTINGS = ("train", "version", "num_gpus", "batch_size", "lr", "num_epochs", "s
 NUMBERS = {  # name -> the least that is allowed
     "samples_per_second": sys.float_info.min, "seconds_per_epoch": 0, "accuracy": -inf,
 }  # fmt: skip
-COLUMNS = (*SETTINGS, *NUMBERS, "started", "message")
+SPEEDS = ("samples_per_second", "seconds_per_epoch")  # which an unsteady run does not tell
+COLUMNS = (*SETTINGS, *NUMBERS, "unsteady", "diverged", "started", "message")
 
 
 @dataclass
@@ -24,6 +26,7 @@ class Trial:
 
     ``train`` names the function, ``version`` its code (a hash), ``sharing`` says how the devices
     shared time, ``started`` when (UTC). In a record, runs of the same ``round`` took turns.
+    ``unsteady`` says why its times do not tell how fast it is (see ``steady``), or is empty.
 
     Raises RunError for numbers that would spoil a table's medians: a speed that is not finite and
     positive, a time that is not finite and not negative, an accuracy that is not finite.
@@ -46,6 +49,8 @@ class Trial:
     accuracies: tuple = ()
     seconds: tuple = ()
     round: int | None = None
+    unsteady: str = ""
+    diverged: bool = False
 
     def __post_init__(self):
         for name, least in NUMBERS.items():
@@ -83,10 +88,14 @@ def recorded(record):
             need(isinstance(sharing, str | None), "sharing", sharing, "a text, or null")
             need(turn is None or is_whole(turn), "round", turn, "a whole number, or null")
             given = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
+            seen = "" if sharing == "simulated" else steady.unsteady(given["seconds"])
+            unsteady = run.get("unsteady", seen)
+            need(isinstance(unsteady, str), "unsteady", unsteady, "a text")
             trials.append(Trial(
                 run.get("train", ""), run.get("version", ""), run["num_gpus"], run["batch_size"],
                 run["lr"], len(run["seconds"]) or None, sharing, "finished",
-                started="", message="", round=turn, **given,
+                started="", message="", round=turn, unsteady=unsteady,
+                diverged=run.get("diverged") is True, **given,
             ))  # fmt: skip
         except (AttributeError, KeyError, TypeError, RunError) as error:
             raise RunError(f"run {number} of the record: {error!r}") from error
@@ -109,8 +118,9 @@ class TableRow:
     over: number of the row that it refers to; None where there is no speedup.
     scaling: 'strong' or 'weak'; None for the row's speedup over itself, which is 1.
     ratios: what it is the median of.
-    efficiency: the speedup a device, over the baseline's a device.
+    efficiency: the speedup a device, over the baseline's a device; None over itself.
     remark: why it must not be shown, in words; else empty.
+    unsteady: whether none of the runs tells how fast they are.
     """
 
     number: int
@@ -124,6 +134,7 @@ class TableRow:
     speedup: float | None = None
     efficiency: float | None = None
     remark: str = ""
+    unsteady: bool = False
 
     @property
     def trial(self):
@@ -140,6 +151,11 @@ class TableRow:
         return self.samples_per_second is not None and self.trial.sharing != "simulated"
 
     @property
+    def alone(self):
+        """Whether the row was measured and there is nothing that it can be compared with."""
+        return self.measured and self.over is None and not self.remark
+
+    @property
     def explained(self):
         """Whether the speedup may be shown: there is one, and more devices can be its cause."""
         return self.speedup is not None and not self.remark
@@ -150,16 +166,19 @@ def rows(trials, baseline=None, pairs=0):
 
     All speedups refer to the row with the number ``baseline``; with None, each to its own
     ``reference``. A speedup is the ratio of the medians of samples a second. With ``pairs`` it is
-    the median of the ratios of runs that took turns, and there must be so many of them. Rows that
-    were not measured have no speedup: simulated devices take turns.
+    the median of the ratios of runs that took turns, and there must be so many of them: what else
+    the machine did met both. Without turns an unsteady run tells no time where a steady repeat
+    does, and a row of nothing else explains no speedup. Rows that were not measured have none:
+    simulated devices take turns.
     """
     groups = {}
     for trial in trials:
         groups.setdefault(trial.settings, []).append(trial)
-    table = [
-        TableRow(number, group, *(spread(group, name) for name in NUMBERS))
-        for number, group in enumerate(groups.values(), 1)
-    ]
+    table = []
+    for number, group in enumerate(groups.values(), 1):
+        unsteady = not pairs and all(run.unsteady for run in group)
+        spreads = (spread(group, name, pairs) for name in NUMBERS)
+        table.append(TableRow(number, group, *spreads, unsteady=unsteady))
     measured = [row for row in table if row.measured]
     chosen = next((row for row in measured if row.number == baseline), None)
     for row in measured:
@@ -169,8 +188,10 @@ def rows(trials, baseline=None, pairs=0):
     return table
 
 
-def spread(group, name):
-    """Spread of what the group's runs gave under ``name``; None if none did."""
+def spread(group, name, pairs=0):
+    """Spread of what the group's runs gave under ``name``, see ``rows``; None if none did."""
+    if name in SPEEDS and not pairs:
+        group = [run for run in group if not run.unsteady] or group
     values = [getattr(run, name) for run in group if getattr(run, name) is not None]
     return Spread(median(values), min(values), max(values)) if values else None
 

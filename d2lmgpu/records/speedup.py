@@ -15,16 +15,18 @@ PAIRS = 5  # of runs that took turns; a recorded speedup is the median of so man
 def reference(row, measured):
     """The row among ``measured`` that the speedup of ``row`` refers to, if nobody chooses one.
 
-    The comparable one with the fewest devices: one with the same batch before one with the same
-    batch a device; itself where none has fewer devices than it has.
+    The comparable one on one device: one with the same batch before one with the same batch a
+    device. On one device it is itself; None where several devices have none.
     """
+    if row.trial.num_gpus == 1:
+        return row
 
     def rank(base):
         weak, other_lr = scaling(row, base) == "weak", base.trial.lr != row.trial.lr
-        return weak, base.trial.num_gpus, other_lr, base.number
+        return weak, other_lr, base.number
 
-    fewer = (base for base in measured if base.trial.num_gpus < row.trial.num_gpus)
-    return min((base for base in fewer if not differences(row, base)), key=rank, default=row)
+    alone = (base for base in measured if base.trial.num_gpus == 1)
+    return min((base for base in alone if not differences(row, base)), key=rank, default=None)
 
 
 def refer(row, base, pairs):
@@ -38,8 +40,12 @@ def refer(row, base, pairs):
     else:
         row.over, row.ratios, row.speedup = base.number, ratios, median(ratios)
         row.scaling = None if row is base else scaling(row, base)
-        row.efficiency = row.speedup * base.trial.num_gpus / row.trial.num_gpus
-        if row.efficiency > MOST and base.trial.num_gpus <= row.trial.num_gpus:
+        efficiency = row.speedup * base.trial.num_gpus / row.trial.num_gpus
+        row.efficiency = None if row is base else efficiency
+        if row.unsteady or base.unsteady:
+            which = row.number if row.unsteady else base.number
+            row.remark = f"the speed of row {which} was unsteady, run it again"
+        elif efficiency > MOST and base.trial.num_gpus <= row.trial.num_gpus:
             row.remark = f"an efficiency above {MOST:.0%} over row {base.number} is not explained"
 
 

@@ -13,6 +13,7 @@ A record is one JSON file, ``records/<machine>-<chapter>.json``:
     runs       [{"num_gpus", "batch_size", "lr", "num_samples", "sharing", "accuracies",
                "seconds", "seed", "kind": "measured" or "simulated",
                "round": runs of the same round took turns; None for a run by itself,
+               "unsteady": why its times do not tell how fast it is, see ``steady``; or empty,
                "modelled_samples_per_second": if there was a forecast}]
     speedups   [{"num_gpus", "batch_size", "lr", "over": the number of devices, "scaling",
                "ratios": one a round, "median", "explained": whether it may be shown}]

@@ -42,6 +42,7 @@ FORECAST = {
 }  # fmt: skip
 STATE = {
     "status": "idle", "message": "Ready.", "details": "", "hint": "The next run is measured.",
+    "printed": {"lines": 0, "text": ""}, "wrong": {},
     "forecast": FORECAST, "forecasts": [[1, 1.0], [2, 1.9], [4, 2.1]], "can_measure": True,
     "measuring": None,
 }  # fmt: skip
@@ -68,7 +69,8 @@ def run(id, num_gpus=1, batch_size=256, epochs=4, speed=3000, row=None, **others
             "test accuracy": [[*at, 0.78 - 0.3 * exp(-pace * at[0])] for at in samples[10::10]],
             "samples/s": [[*at, speed * (1 + 0.03 * (i % 3))] for i, at in enumerate(samples)][1:],
         },
-        "forecast": 1.1 * speed, "where": WHERE, "memory": [150_000_000] * num_gpus,
+        "unsteady": False, "diverged": False, "forecast": 1.1 * speed, "where": WHERE,
+        "memory": [150_000_000] * num_gpus,
     }  # fmt: skip
     return about | others
 
@@ -82,7 +84,7 @@ RUNS = [
 TABLE = {
     "columns": ["Row", "Devices", "Batch", "Timing", "Samples/s", "Speedup"],
     "rows": [
-        {"row": one["row"], "runs": [one["id"]], "cells": {
+        {"row": one["row"], "runs": [one["id"]], "alone": False, "cells": {
             "Row": str(one["row"]), "Devices": str(one["settings"]["num_gpus"]),
             "Batch": str(one["settings"]["batch_size"]), "Timing": one["timing"],
             "Samples/s": f"{one['forecast']:,.0f}", "Speedup": "1.87" if one["row"] == 2 else "",

@@ -39,6 +39,32 @@ def test_a_setting_that_is_none_is_said_and_not_sent(draw):
     assert sent(page) == []
 
 
+def test_what_the_kernel_finds_wrong_stands_beside_its_field_and_nothing_runs(draw):
+    wrong = {"batch_size": "give a whole number", "lr": "above 0", "num_gpus": "1 to 16",
+             "num_epochs": "from 1 up"}  # fmt: skip
+    page = draw(state=lab_page.STATE | {"wrong": wrong})
+    for name, words in wrong.items():
+        field = page.locator(f".lab-{name.replace('_', '-')}")
+        assert words in field.locator("[role=alert]").inner_text()
+        assert field.locator("input[type=number]").get_attribute("aria-invalid") == "true"
+    assert page.locator(".lab-run").is_disabled()
+    page.evaluate("state => source.set({ state })", lab_page.STATE)
+    page.evaluate(FRAME)
+    assert page.locator(".lab-run").is_enabled()
+    assert page.locator(".lab-settings [role=alert]").all_inner_texts() == [""] * 4
+
+
+def test_what_a_run_printed_is_in_sight_and_counted(draw):
+    page = draw()
+    assert not page.locator(".lab-prints").is_visible()
+    printed = {"lines": 300, "text": "lr 0.2\nlr 0.4"}
+    page.evaluate("state => source.set({ state })", lab_page.STATE | {"printed": printed})
+    page.evaluate(FRAME)
+    assert page.get_by_text("lr 0.4").is_visible()
+    said = page.locator(".lab-prints summary").inner_text()
+    assert "300 lines" in said and "last 2" in said
+
+
 def test_an_older_answer_of_the_kernel_does_not_undo_a_choice(draw):
     page = draw()
     page.locator(".lab-batch-size input[type=range]").press("ArrowRight")

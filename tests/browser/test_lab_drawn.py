@@ -45,6 +45,69 @@ def test_every_run_is_painted_in_its_colour_until_it_is_hidden(draw):
     assert min(painted(page)) > 100
 
 
+MANY = [lab_page.run(id) for id in range(1, 10)]
+
+
+def colours(page):
+    """Of each run the colour, None for one that is not shown."""
+    page.evaluate(FRAME)
+    return page.evaluate(
+        "lab.runs.runs.map(run => lab.runs.shown.includes(run) ? run.colour : null)"
+    )
+
+
+def test_no_two_runs_that_are_shown_have_one_colour(draw):
+    page = draw(runs=MANY)
+    assert colours(page)[:3] == [None] * 3, "the newest six"
+    assert len(set(colours(page)[3:])) == 6
+    kept = colours(page)[5]
+    page.locator(".lab-toggle").nth(0).click()
+    on = colours(page)
+    assert on[0] is not None and on[3] is None and on[5] == kept, "one more, the oldest less"
+    assert len({colour for colour in on if colour}) == 6
+    page.locator(".lab-toggle").nth(8).click()
+    page.locator(".lab-toggle").nth(8).click()
+    assert len({colour for colour in colours(page) if colour}) == 6
+
+
+def test_a_run_that_ends_is_one_run_at_every_moment(draw):
+    """The kernel says that it has ended before it says that none goes on."""
+    running = lab_page.run(5, 2, 128, status="running")
+    page = draw(live=lab_page.LIVE | {"run": running})
+    ended = [*lab_page.RUNS, running | {"status": "finished"}]
+    page.evaluate("runs => source.set({ runs })", ended)
+    page.evaluate(FRAME)
+    assert page.locator(".lab-toggle").count() == 5
+    assert page.locator(".lab-where .lab-lane").count() == 4, "one bar for each that was timed"
+    page.evaluate("source.set({ live: null })")
+    page.evaluate(FRAME)
+    assert page.locator(".lab-where .lab-lane").count() == 4
+
+
+def test_unsteady_and_diverged_runs_are_marked(draw):
+    runs = [lab_page.run(1, unsteady=True), lab_page.run(2, diverged=True), lab_page.run(3)]
+    marks = [run.inner_text() for run in draw(runs=runs).locator(".lab-runs li").all()]
+    assert ["unsteady" in mark for mark in marks] == [True, False, False]
+    assert ["diverged" in mark for mark in marks] == [False, True, False]
+
+
+@pytest.mark.parametrize("status, end", [("stopped", 1), ("failed", 1), ("finished", 12)])
+def test_epochs_that_were_not_reached_do_not_stretch_the_axis(draw, status, end):
+    cut = lab_page.run(1, epochs=1, status=status)
+    cut["settings"]["num_epochs"] = 12
+    page = draw(runs=[cut], live=None)
+    assert page.evaluate("lab.curves.picture().x.range") == [0, end]
+
+
+def test_a_row_without_a_baseline_offers_its_run(draw):
+    table = lab_page.TABLE | {"rows": [{**row, "alone": row["row"] == 3,
+                                        "cells": row["cells"] | {"Speedup": "–"}}
+                                       for row in lab_page.TABLE["rows"]]}  # fmt: skip
+    page = draw(table=table)
+    page.get_by_role("button", name="Run one device, too").click()
+    assert sent(page) == [{"do": "one_device", "row": 3}]
+
+
 def test_a_renamed_run_has_its_name_everywhere(draw):
     page = draw()
     page.locator(".lab-rename").first.click()

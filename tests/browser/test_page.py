@@ -73,6 +73,8 @@ def test_all_runs_of_a_record_are_there_with_their_table(shown):
     ]  # fmt: skip
     said = shown.locator(".lab-curves .lab-plot").get_attribute("aria-label")
     assert "test accuracy over epochs" in said and "1 device, batch 256, lr 0.2 0.7 at 2" in said
+    on = [run.get_attribute("aria-pressed") for run in shown.locator(".lab-toggle").all()]
+    assert on == ["true", "true", "false", "false"], "one device and two, of one batch"
     columns = shown.locator(".lab-table th").all_inner_texts()
     simulated = dict(zip(columns, cells(shown, 3), strict=True))
     assert (simulated["Timing"], simulated["Runs"], simulated["Samples/s"]) == (
@@ -86,6 +88,15 @@ def test_a_speedup_is_drawn_of_what_was_measured_alone(shown):
     said = shown.locator(".lab-speedup .lab-plot").get_attribute("aria-label")
     assert "2, batch 256: 1.50 measured (1.50 to 1.50)" in said
     assert "8" not in said.partition(":")[2], "simulated devices have no speedup"
+
+
+def test_pytorch_comes_first_however_many_runs_another_record_has(show_offline, records):
+    runs = [(1, batch, 0.2, 6.0, "one device") for batch in (32, 64, 128, 256, 512)]
+    record(records, "cpu-2-cores-concise-mxnet-quick", *runs)
+    page = show_offline(lab_page(folder=records))
+    assert page.get_by_label("LeNet in PyTorch").is_checked()
+    first = page.locator(".lab-training label").first.inner_text()
+    assert first.startswith("LeNet in PyTorch")
 
 
 def test_another_machine_shows_its_record(shown):
@@ -144,7 +155,7 @@ def test_without_scripts_the_tables_are_there(browser, records, tmp_path):
     page = context.new_page()
     page.set_content(lab_page(folder=records))
     assert page.locator("table:visible").count() == 2
-    assert "100%" in cells(page, 0)
+    assert "75%" in cells(page, 1)
     context.close()
 
 

@@ -25,6 +25,33 @@ def test_a_slowdown_is_told(show_panel):
 
 
 @pytest.mark.parametrize("devices", [1, 2])
+def test_an_unsteady_run_is_called_so_and_no_speedup_is_told(show_panel, devices):
+    """Of four pieces, the last takes half as long again as two before it."""
+    story = f"""s => ({{ losses: [1, 0.9, 0.8, 0.5],
+                         ends: s.devices === {devices} ? [1, 2, 3, 4.5] : [1, 2, 3, 4] }})"""
+    page = told(show_panel, story)
+    said = page.locator(".training-said").text_content()
+    assert "unsteady" in said and "all 4 losses are identical" in said and "as fast" not in said
+    assert rows(page)[1][-3] == "unsteady"
+
+
+@pytest.mark.parametrize("losses", ["[2, NaN]", "[2, 3.5]"])
+def test_a_run_that_diverged_is_called_so(show_panel, losses):
+    page = told(show_panel, f"s => ({{ losses: {losses} }})", "Run", words="diverged")
+    assert "diverged" in rows(page)[0][-2]
+
+
+@pytest.mark.parametrize("how, updates, epochs", [
+    ("stopped", [], 0), ("stopped", [1, 2, 3], 2), ("running", [1, 2, 3], 12),
+    ("finished", [1, 2, 3], 12),
+])  # fmt: skip
+def test_epochs_that_were_not_reached_do_not_stretch_the_axis(show_panel, how, updates, epochs):
+    run = {"how": how, "updates": updates, "epochs": 12, "steps": 2}
+    page = show_panel(f"const story = s => ({{}});{FAKE}")
+    assert page.evaluate("run => TrainingCharts.epochs(run)", run) == epochs
+
+
+@pytest.mark.parametrize("devices", [1, 2])
 def test_a_hidden_tab_tells_no_speedup(show_panel, devices):
     page = told(show_panel, f"s => ({{ hidden: s.devices === {devices} }})")
     assert "tab was hidden" in page.locator(".training-said").text_content()

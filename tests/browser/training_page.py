@@ -25,20 +25,22 @@ class Training {
   static cores = 2;
   static async load() {}
   static start(settings, listen) {
-    const { how, message, hidden, seconds } = {
-      how: "finished", hidden: false, seconds: 1, ...story(settings),
+    const { how, message, hidden, seconds, losses, ends } = {
+      how: "finished", hidden: false, seconds: 1, losses: [1, 0.5], ...story(settings),
     };
     const done = (async () => {
       await null;
       listen({ type: "start", devices: settings.devices, cores: 2, simd: true, steps: 2 });
-      for (const step of [1, 2]) {
+      for (const step of losses.map((_, at) => at + 1)) {
         listen({
-          type: "step", step, epoch: 1, loss: 1 / step, correct: 0.5, seconds: seconds * step,
-          samples: 256 * step, samplesPerSecond: 1, exchangeShare: 0.1, bytes: 1000 * step,
+          type: "step", step, epoch: 1, loss: losses[step - 1], correct: 0.5,
+          seconds: ends?.[step - 1] ?? seconds * step, samples: 256 * step, samplesPerSecond: 1,
+          exchangeShare: 0.1, bytes: 1000 * step,
         });
       }
-      listen({ type: "epoch", epoch: 1, testAccuracy: 0.5, samplesPerSecond: 1, hidden });
-      listen({ type: "end", how, message, losses: [1, 0.5] });
+      const testAccuracy = losses.at(-1) > 1 ? 0.1 : 0.5;
+      listen({ type: "epoch", epoch: 1, testAccuracy, samplesPerSecond: 1, hidden });
+      listen({ type: "end", how, message, losses });
       return { how, message };
     })();
     return { done, stop() {} };

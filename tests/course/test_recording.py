@@ -65,6 +65,7 @@ def test_a_recorded_run_says_what_where_and_how(chapter, tmp_path, monkeypatch):
     assert record["command"].endswith(f"-m d2lmgpu record {chapter}")
     one, two = record["runs"]
     assert one["kind"] == two["kind"] == "measured" and len(one["accuracies"]) == 10
+    assert one["unsteady"] == "", "its epochs all take two seconds, and it ends at once"
     assert (one["num_gpus"], two["num_gpus"], two["batch_size"], two["lr"]) == (1, 2, 256, 0.2)
 
 

@@ -151,7 +151,7 @@ def train(num_gpus, batch_size, lr):
 
 # Each trains, but what it returns has no numbers, or none that say what they are: (code, words).
 NO_NUMBERS = {
-    "returns None": ("def train(num_gpus, batch_size, lr): pass", "Finished."),
+    "returns None": ("def train(num_gpus, batch_size, lr): pass", "returned None"),
     "returns a float": ("def train(num_gpus, batch_size, lr): return 0.5", "of type float"),
     "returns a tuple": (
         "def train(num_gpus, batch_size, lr): return 20, [0.5], [0.25]", "of type tuple",

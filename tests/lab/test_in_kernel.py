@@ -27,6 +27,23 @@ end_spare()
 print(outcomes[0].status, outcomes[0].message, outcomes[0].result)
 """
 
+WRONG = """
+from d2lmgpu.lab.runner import Runner, end_spare
+
+def half(batch_size):
+    return batch_size / undefined_name
+
+def train(num_gpus, batch_size, lr):
+    half(batch_size)
+
+outcomes = []
+runner = Runner(on_end=outcomes.append)
+runner.start(train, num_gpus=1, batch_size=8, lr=0.1)
+assert runner.wait({seconds})
+end_spare()
+print(outcomes[0].message)
+"""
+
 
 @pytest.fixture
 def kernel():
@@ -42,12 +59,23 @@ def kernel():
     ids=["d2lmgpu", "MXNet alone"],
 )
 def test_global_arrays_and_nets_of_mxnet_reach_the_run(kernel, numpy, modules):
-    printed = []
+    text = printed(kernel, CELL.format(numpy=numpy, modules=modules, seconds=SECONDS))
+    assert text.startswith("finished") and "'num_samples': 6" in text, text
+
+
+def test_an_error_names_the_line_of_the_cell(kernel):
+    text = printed(kernel, WRONG.format(seconds=SECONDS))
+    line = WRONG.strip().splitlines().index("    return batch_size / undefined_name") + 1
+    assert f"in half, line {line}: `return batch_size / undefined_name`" in text
+
+
+def printed(kernel, cell):
+    """What a cell prints."""
+    texts = []
     reply = kernel.execute_interactive(
-        CELL.format(numpy=numpy, modules=modules, seconds=SECONDS),
+        cell,
         timeout=SECONDS,
-        output_hook=lambda message: printed.append(message["content"].get("text", "")),
+        output_hook=lambda message: texts.append(message["content"].get("text", "")),
     )
     assert reply["content"]["status"] == "ok", reply["content"]
-    text = "".join(printed)
-    assert text.startswith("finished") and "'num_samples': 6" in text, text
+    return "".join(texts)

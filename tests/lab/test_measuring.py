@@ -11,6 +11,8 @@ from recording import SECONDS, idle
 from d2lmgpu.course.chapter_train import ChapterTrain
 from d2lmgpu.lab import measuring, numbers
 from d2lmgpu.lab.model import LabModel
+from d2lmgpu.lab.outcome import Outcome
+from d2lmgpu.records import steady
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 TRAINING = ("lenet", "torch")
@@ -85,7 +87,15 @@ def test_what_the_command_refuses_is_said(lab, monkeypatch):
     monkeypatch.setattr(measuring, "measure_here", trains.cannot_measure)
     lab.measure()
     message = measured(lab)
-    assert message.endswith("No such thing.") and "a line" in lab.details
+    assert message.endswith("No such thing.") and "a line" in lab.printed[1]
+
+
+@pytest.mark.parametrize("others, said", [(1.5, True), (0.1, False), (None, False)])
+def test_a_machine_that_was_busy_meanwhile_is_said_to_be(monkeypatch, others, said):
+    monkeypatch.setattr(measuring, "num_cores", lambda: 2)
+    monkeypatch.setattr(steady, "num_cores", lambda: 2)
+    told = measuring.told(Outcome("finished", "Finished.", result={"others": others}))
+    assert ("1.5 of 2 cores" in told) is said and "forecasts now" in told
 
 
 def test_a_training_that_nobody_knows_cannot_be_measured():

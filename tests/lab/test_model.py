@@ -144,7 +144,7 @@ def test_stop_and_run_again():
     lab.run()
     idle(lab)
     assert [run.status for run in lab.runs] == ["stopped", "failed"]
-    assert "in raises" in lab.details and "the last words" in lab.details
+    assert "in raises" in lab.details and "the last words" in lab.printed[1]
     assert [run.samples_per_second for run in lab.runs] == [None, None]
 
 

@@ -17,6 +17,8 @@ from d2lmgpu.lab import runner
 from d2lmgpu.lab.outcome import outcome_of_return, readable
 from d2lmgpu.process.events import report
 
+CAUSE = "train raised KeyError: 'the cause'"
+
 
 class Odd(Exception):
     def __str__(self):
@@ -67,7 +69,7 @@ def breaks_python(num_gpus, batch_size, lr):
 
 @pytest.mark.parametrize("train", [removes_its_folder, allows_no_files, breaks_python])
 def test_an_error_is_told_though_no_file_can_be_written(recorder, train):
-    assert recorder.run(train).message == "train raised KeyError: 'the cause'"
+    assert recorder.run(train).message.startswith(CAUSE)
 
 
 def forgets_its_environment():
@@ -103,7 +105,7 @@ def test_the_end_is_told_whatever_became_of_the_way_to_the_lab(recorder, harm):
 
     outcome = recorder.run(train)
     assert outcome.status == "finished" and outcome.result["num_samples"] == 7
-    assert recorder.run(train, num_gpus=2).message == "train raised KeyError: 'the cause'"
+    assert recorder.run(train, num_gpus=2).message.startswith(CAUSE)
 
 
 def uses_up_its_cpu_time(num_gpus, batch_size, lr):
@@ -137,7 +139,7 @@ def test_a_run_of_a_notebook_with_many_open_files(recorder, files):
     opened = [open(os.devnull) for _ in range(files)]  # noqa: SIM115
     try:
         runner.end_spare()
-        assert recorder.run(removes_its_folder).message == "train raised KeyError: 'the cause'"
+        assert recorder.run(removes_its_folder).message.startswith(CAUSE)
         runner.end_spare()
     finally:
         for file in opened:

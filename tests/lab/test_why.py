@@ -13,13 +13,14 @@ TWO = {"loading": 0.001, "computing": 0.050, "exchanging": 0.006, "waiting": 0.0
 STEPS = 10  # an epoch
 
 
-def ended(where, num_gpus=1, batch_size=256, sharing="in parallel", version="a", seconds=None):
+def ended(where, num_gpus=1, batch_size=256, sharing="in parallel", version="a", seconds=None,
+          unsteady=""):  # fmt: skip
     """A run whose epochs take as long as its steps, or ``seconds``."""
     if seconds is None:
         seconds = STEPS * sum(filter(None, where.values()))
     trial = compare.Trial(
         "train", version, num_gpus, batch_size, 0.1, None, sharing, "finished", started="",
-        message="", **compare.numbers(STEPS * batch_size, [0.5], [seconds]),
+        message="", unsteady=unsteady, **compare.numbers(STEPS * batch_size, [0.5], [seconds]),
     )  # fmt: skip
     return SimpleNamespace(trial=trial, live=SimpleNamespace(where=where))
 
@@ -81,21 +82,36 @@ def test_processes_that_wait_while_they_exchange():
     [],
     [ended(ONE)],  # its own baseline
     [ended(ONE), ended(ONE)],
+    [ended(TWO, 2)],  # without a baseline
     [ended(ONE), ended(TWO, 2, sharing="simulated")],
     [ended(ONE), ended(None, 2, seconds=0.6)],
     [ended(None, seconds=1.0), ended(TWO, 2)],
     [ended(ONE), ended(TWO, 2, version="b")],
     [ended(ONE), ended(TWO, 2, batch_size=100)],  # neither batch is kept
-    [ended(ONE), ended(TWO, 2, seconds=0.9)],  # the timed steps are not those of the table
     [ended(ONE), ended(ONE | {"computing": 0.01}, 2)],  # more than twice as fast: not explained
-    # the parts that were timed are not why:
-    [ended(ONE), ended(ONE | {"other": 0.054}, 2)],
-    [ended(ONE), ended(ONE | {"computing": 0.090, "other": 0.034}, 2)],
-    [ended(dict.fromkeys(ONE) | {"other": 0.1}), ended(dict.fromkeys(ONE) | {"other": 0.06}, 2)],
-    [ended(ONE), ended(ONE | {"computing": 0.0945}, 2)],  # nothing has changed
 ])  # fmt: skip
-def test_where_it_cannot_be_told_nothing_is_said(runs):
+def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
     assert said(*runs) == ""
+
+
+@pytest.mark.parametrize("runs, words", [
+    ([ended(ONE), ended(TWO, 2, seconds=0.9)], "as fast as the whole run"),
+    # the parts that were timed are not why:
+    ([ended(ONE), ended(ONE | {"other": 0.054}, 2)], "not in the parts"),
+    ([ended(ONE), ended(ONE | {"computing": 0.090, "other": 0.034}, 2)], "not in the parts"),
+    ([ended(dict.fromkeys(ONE) | {"other": 0.1}), ended(dict.fromkeys(ONE) | {"other": 0.06}, 2)],
+     "not in the parts"),
+    ([ended(ONE), ended(ONE | {"computing": 0.0945}, 2)], "not in the parts"),  # nothing changed
+    ([ended(ONE), ended(TWO, 2, unsteady="it jumped")], "unsteady: it jumped"),
+    ([ended(ONE, unsteady="it jumped"), ended(TWO, 2)], "Row 1, its baseline, was unsteady"),
+])  # fmt: skip
+def test_where_it_cannot_be_told_that_is_said_and_no_time(runs, words):
+    assert words in said(*runs) and milliseconds(said(*runs)) == []
+
+
+def test_a_steady_repeat_is_what_is_compared():
+    noisy = ended(ONE | {"computing": 0.3}, unsteady="it jumped")
+    assert "from 95 ms to 50 ms" in said(ended(ONE), noisy, ended(TWO, 2))
 
 
 @pytest.mark.parametrize("part", ["computing", "exchanging", "waiting", "loading"])

@@ -158,3 +158,23 @@ def measures_on_and_on(network, framework, num_gpus):
 def cannot_measure(network, framework, num_gpus):
     subprocess.run([sys.executable, "-c", "print('a line'); print('No such thing.')"])
     sys.exit(1)
+
+
+def prints_and_trains(num_gpus, batch_size, lr):
+    print(f"lr {lr}")
+    print("done")
+    return trains_a_little(num_gpus, batch_size, lr)
+
+
+def names_what_is_not_there(num_gpus, batch_size, lr):
+    np.zeros(3).reshape(undefined_name)  # noqa: F821
+
+
+def raises_in_a_library(num_gpus, batch_size, lr):
+    np.zeros(3).reshape(2, 2)
+
+
+def diverges(num_gpus, batch_size, lr):
+    for x, loss in ((0.0, 2.3), (1.0, float("nan") if lr > 9 else 2.3 * lr)):
+        report("loss", x=x, loss=loss)
+    return SimpleNamespace(num_samples=20, accuracies=[0.1], seconds=[0.5])

@@ -56,7 +56,7 @@ def test_each_device_computes_waits_and_exchanges(clock):
     for _ in range(2):
         step(clock, compute, lambda: clock.spend(0.5), lambda: exchange(2))
     told = lanes.told()
-    assert told["number"] == 2 and told["total"] == 2 * (1 + 8 + 0.5 + 2)
+    assert told["number"] == told["samples"] == 2 and told["total"] == 2 * (1 + 8 + 0.5 + 2)
     # Device 0 works for 3 s and waits for 5, device 1 waits for 3 and works for 5.
     assert told["seconds"] == {"loading": 2, "computing": 8, "waiting": 8, "exchanging": 4}
     first = told["lanes"][: len(told["lanes"]) // 2]
@@ -67,7 +67,8 @@ def test_each_device_computes_waits_and_exchanges(clock):
         (1, "waiting", 1, 4), (1, "computing", 4, 9),
         (None, "exchanging", 9.5, 11.5),
     ]  # fmt: skip
-    assert lanes.told() == {"number": 0, "seconds": {}, "total": 0.0, "lanes": [], "memory": None}
+    nothing = {"number": 0, "samples": 0, "seconds": {}, "total": 0.0, "lanes": [], "memory": None}
+    assert lanes.told() == nothing
 
 
 def test_what_is_called_inside_of_a_part_belongs_to_it(clock):

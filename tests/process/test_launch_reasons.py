@@ -75,7 +75,8 @@ def test_an_error_that_cannot_be_left_is_said_all_the_same(traces, harm, reason)
         raise KeyError("the cause")
 
     message = failure(worker, 1)
-    assert message.startswith("Worker 0 of 1 raised KeyError: 'the cause' (its traceback could")
+    assert message.startswith("Worker 0 of 1 raised KeyError: 'the cause' (in worker, line ")
+    assert "(its traceback could" in message
     assert reason in message
     traces.assert_none()
 
@@ -179,8 +180,8 @@ def leaves_the_group(rank):
 )
 def test_a_peer_that_had_returned_is_named_with_the_line_that_waited(traces, worker, rank):
     first, second, *_ = failure(lambda: worker(rank)).splitlines()
-    assert first.startswith(f"Worker {1 - rank} of 2 waited for its peers at line ")
-    assert first.endswith("# waits") and __file__ in first
+    assert first.startswith(f"Worker {1 - rank} of 2 waited for its peers in ")
+    assert first.endswith("# waits`") and f" of {os.path.basename(__file__)}: `" in first
     assert second.startswith(f"Worker {rank} had returned by then")
     assert second.endswith("or calls with smaller tensors.")
     traces.assert_none()
@@ -211,7 +212,7 @@ def begins_again_in_another_function():
 )
 def test_a_function_that_brings_its_workers_together_again(traces, worker):
     said = failure(worker)
-    assert "launch have one already: leave this call out.\n" in said
+    assert "launch have one already: leave this call out. (in " in said
     assert f"in {worker.__name__}" in said
     traces.assert_none()
 
@@ -310,8 +311,8 @@ def test_what_is_raised_because_a_peer_had_returned_is_shown_in_whole(traces):
             raises_from()
 
     message = failure(worker)
-    assert message.startswith("Worker 0 of 2 waited for its peers at line ")
-    assert "dist.barrier()\nWorker 1 had returned by then" in message
+    assert message.startswith("Worker 0 of 2 waited for its peers in ")
+    assert "dist.barrier()`\nWorker 1 had returned by then" in message
     assert message.endswith("ValueError: epoch failed")
     traces.assert_none()
 

@@ -31,7 +31,7 @@ def test_speedup_and_efficiency_are_those_of_the_medians(one, many, k):
     rows = compare.rows([run(speed=s) for s in one] + [run(k, s) for s in many])
     base, row = rows
     assert (base.repeats, row.repeats) == (len(one), len(many))
-    assert (base.speedup, base.efficiency) == (1, 1)
+    assert (base.speedup, base.efficiency) == (1, None), "over itself there is no efficiency"
     assert row.speedup == pytest.approx(np.median(many) / np.median(one))
     assert row.efficiency == pytest.approx(np.median(many) / np.median(one) / k)
     spread = row.samples_per_second
@@ -43,7 +43,7 @@ def test_the_reader_picks_the_baseline():
     assert [row.speedup for row in compare.rows(runs)] == [4, 1.5, 1]
     speedups = [row.speedup for row in compare.rows(runs, baseline=2)]
     assert speedups == pytest.approx([8 / 3, 1, 2 / 3])
-    assert [row.efficiency for row in compare.rows(runs, baseline=1)] == [1, 0.75, 1]
+    assert [row.efficiency for row in compare.rows(runs, baseline=1)] == [None, 0.75, 1]
 
 
 def test_simulated_stopped_and_failed_runs_have_no_speedup_and_are_no_baseline():
@@ -51,7 +51,7 @@ def test_simulated_stopped_and_failed_runs_have_no_speedup_and_are_no_baseline()
         run(1, 100.0, "simulated"), run(8, 900.0, "simulated"), run(2, None, status="stopped"),
         run(2, None, status="failed"), run(2, 150.0),
     ]  # fmt: skip
-    for baseline, speedup in ((None, 1), (5, 1), (1, None), (2, None), (3, None), (99, None)):
+    for baseline, speedup in ((None, None), (5, 1), (1, None), (2, None), (3, None), (99, None)):
         rows = compare.rows(runs, baseline)
         assert [row.speedup for row in rows] == [None, None, None, None, speedup]
     assert compare.rows(runs[:4])[0].speedup is None
@@ -81,7 +81,34 @@ def test_the_shown_table_says_measured_and_simulated_in_words():
     assert [line["Timing"] for line in lines] == ["measured", "simulated", "stopped"]
     assert "Training" not in columns and "Code" not in columns
     columns, lines, _ = table_texts(compare.rows([*runs, run(train="<b>", version="b")]))
-    assert "Training" in columns and lines[-1]["Code"] == "version 2"
+    assert "Training" in columns and "Code" not in columns, "each has one version"
+    columns, lines, _ = table_texts(compare.rows([*runs, run(version="b")]))
+    assert [line["Code"] for line in lines] == 3 * ["version 1"] + ["version 2"]
+
+
+def test_an_unsteady_run_tells_no_time_where_a_steady_repeat_does():
+    noisy = {"unsteady": "other programs kept 1.5 of 2 cores busy"}
+    table = compare.rows([run(1, 100.0), run(2, 70.0, **noisy), run(2, 180.0)])
+    assert table[1].samples_per_second.median == 180 and table[1].speedup == 1.8
+    assert table[1].explained and "1 unsteady" in table_texts(table)[1][1]["Runs"]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_a_row_of_unsteady_runs_and_one_that_refers_to_it_explain_no_speedup(which):
+    runs = [run(1, 100.0), run(2, 180.0)]
+    runs[which].unsteady = "other programs kept 1.5 of 2 cores busy"
+    row, lines = compare.rows(runs)[1], table_texts(compare.rows(runs))[1]
+    assert not row.explained and f"row {which + 1} was unsteady" in row.remark
+    assert lines[1]["Speedup"] == lines[1]["Efficiency"] == "–"
+    assert ["unsteady" in line["Samples/s"] for line in lines] == [which == 0, which == 1]
+    line = list(csv.DictReader(io.StringIO(compare.to_csv(runs))))[which]
+    assert "1.5 of 2 cores" in line["unsteady"]
+
+
+def test_runs_that_took_turns_met_the_same_machine():
+    trials = recorded(1, [100.0] * 5, unsteady="x") + recorded(2, [180.0] * 5, unsteady="x")
+    row = compare.rows(trials, pairs=5)[1]
+    assert row.explained and row.speedup == pytest.approx(1.8)
 
 
 def recorded(num_gpus, speeds, **others):
@@ -117,7 +144,9 @@ def test_what_is_not_comparable_gives_no_speedup_and_says_why(other, word):
     assert chosen[1].remark in " ".join(table_texts(chosen, baseline=1)[2])
     assert word in compare.to_csv(runs, baseline=1).splitlines()[2]
     alone = compare.rows(runs)[1]
-    assert (alone.speedup, alone.over) == (1, 2), "compared with nothing but itself"
+    assert (alone.speedup, alone.over) == (None, None) and alone.alone, "not over itself"
+    shown = table_texts(compare.rows(runs))[1][1]
+    assert [shown[name] for name in ("Speedup", "Efficiency", "Over")] == ["–", "–", ""]
 
 
 def test_two_frameworks_on_one_device_are_not_compared():
@@ -160,7 +189,7 @@ def test_without_five_pairs_a_record_gives_no_speedup(one, two):
     if one:
         assert (row.speedup, row.efficiency) == (None, None) and "pairs" in row.remark
     else:
-        assert (row.speedup, row.over) == (1, row.number)
+        assert (row.speedup, row.over) == (None, None)
 
 
 def test_old_runs_that_were_not_interleaved_give_no_speedup():

@@ -1,7 +1,7 @@
 // A chart of lines: uPlot draws what a picture says, and tells what is under the pointer.
 //
 // A picture is { x: { label, range, whole }, y: { label, range }, lines: [...] }, each line
-// { name, colour, points: [[x, y], …] } and, where wanted, width, dash, dots, a tag at its end,
+// { name, colour, points: [[x, y], …] } and, where wanted, an id, width, dash, dots, a tag at its end,
 // diverged where some y is not finite, and spread: [[least, greatest], …] of its points. Colours
 // are names of the style sheet's --lab-….
 "use strict";
@@ -10,7 +10,8 @@ class LabChart {
   static HEIGHT = 280;
   static FONT = "12px system-ui, sans-serif";
 
-  /** `pointed(values)` hears {name: [x, y]} of the points nearest to the pointer, null without. */
+  /** `pointed(values)` hears {id or name of a line: [x, y]} of the points nearest to the pointer,
+      null without. */
   constructor(place, pointed) {
     this.place = place;
     this.pointed = pointed;
@@ -163,10 +164,10 @@ class LabChart {
     const { cursor, data } = this.plot ?? {};
     if (!cursor || cursor.left < 0 || !cursor.idxs) return this.pointed(null);
     const values = {};
-    this.picture.lines.forEach(({ name }, index) => {
+    this.picture.lines.forEach(({ id, name }, index) => {
       const found = cursor.idxs[index + 1];
       if (found !== null && found !== undefined && Number.isFinite(data[index + 1][found])) {
-        values[name] = [data[0][found], data[index + 1][found]];
+        values[id ?? name] = [data[0][found], data[index + 1][found]];
       }
     });
     return this.pointed(values);

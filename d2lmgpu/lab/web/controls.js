@@ -23,9 +23,8 @@ class LabControls {
       <progress max="1" aria-label="Progress of measuring"></progress><span></span>
     </div>
     <p class="lab-message" role="status"></p>
-    <details class="lab-details" hidden>
-      <summary>What the run printed last</summary><pre></pre>
-    </details>`;
+    <details class="lab-prints" open hidden><summary></summary><pre></pre></details>
+    <details class="lab-details" hidden><summary>Traceback</summary><pre></pre></details>`;
 
   constructor(root, source) {
     this.root = root;
@@ -82,6 +81,7 @@ class LabControls {
     if (this.source.sent !== null) return;
     const about = this.source.get("about");
     const settings = this.source.get("settings");
+    const { wrong } = this.source.get("state");
     const known = about.devices ?? Infinity;
     this.train.root.hidden = about.trains.length < 2;
     this.train.show(about.trains.map((name) => [name, LabWords.html(name)]), settings.train);
@@ -89,12 +89,12 @@ class LabControls {
     this.devices.show(devices.map((count) => {
       return [String(count), count > known ? `${count} <small>simulated</small>` : String(count)];
     }), String(settings.num_gpus));
-    this.other.show(settings.num_gpus);
-    this.batch.show(settings.batch_size);
-    this.lr.show(settings.lr);
+    this.other.show(settings.num_gpus, wrong.num_gpus);
+    this.batch.show(settings.batch_size, wrong.batch_size);
+    this.lr.show(settings.lr, wrong.lr);
     this.scale.checked = settings.scale_lr;
     this.epochs.root.hidden = !about.takes_epochs;
-    this.epochs.show(settings.num_epochs);
+    this.epochs.show(settings.num_epochs, wrong.num_epochs);
     this.find(".lab-note").textContent = about.note;
   }
 
@@ -102,16 +102,18 @@ class LabControls {
     const state = this.source.get("state");
     const idle = state.status === "idle";
     const from = this.root.contains(document.activeElement) && document.activeElement;
-    this.run.disabled = !idle || state.measuring !== null;
+    const wrong = Object.keys(state.wrong).length > 0;
+    this.run.disabled = !idle || state.measuring !== null || wrong;
     this.stop.disabled = state.status !== "running" && state.measuring === null;
     this.measure.hidden = !state.can_measure && state.measuring === null;
-    this.measure.disabled = this.run.disabled;
+    this.measure.disabled = !idle || state.measuring !== null;
     if (from?.disabled && !this.next?.disabled) this.next?.focus({ preventScroll: true });
     this.find(".lab-message").textContent = state.message;
     this.find(".lab-hint").textContent = state.hint;
     this.find(".lab-forecast").textContent = LabControls.#forecast(state.forecast);
-    this.find(".lab-details").hidden = !state.details;
-    this.find(".lab-details pre").textContent = state.details;
+    this.#showText(".lab-details", state.details);
+    this.#showText(".lab-prints", state.printed.text);
+    this.find(".lab-prints summary").textContent = LabControls.#printed(state.printed);
     const measuring = this.find(".lab-measuring");
     measuring.hidden = state.measuring === null;
     measuring.querySelector("progress").value = state.measuring?.done ?? 0;
@@ -134,6 +136,18 @@ class LabControls {
     predictionField(field, { ...entry, locked: entry.predicted, onLock, onTakeBack });
     outcome.hidden = entry.predicted === null || entry.happened === null;
     predictionOutcome(outcome, entry);
+  }
+
+  /** A text that folds, which is there only while there is one. */
+  #showText(selector, text) {
+    this.find(selector).hidden = !text;
+    this.find(`${selector} pre`).textContent = text;
+  }
+
+  static #printed({ lines, text }) {
+    const kept = text.split("\n").length;
+    const last = kept < lines ? `, of which the last ${kept} are here` : "";
+    return `The run printed ${LabWords.counted(lines, "line")}${last}`;
   }
 
   static #forecast(forecast) {

@@ -48,10 +48,10 @@ class LabCurves {
     const lines = this.runs.flatMap((run) => {
       const points = (run.curves[this.y] ?? []).map((point) => [point[at], point[3]]);
       const known = points.filter(([x]) => x !== null && x !== undefined);
-      const { name, colour, tag } = run;
+      const { id, name, colour, tag } = run;
       const diverged = this.#diverged(known);
       // A run of few epochs has few points: each of them can be seen.
-      const look = { name, colour, tag, diverged, dots: known.length < 40 };
+      const look = { id, name, colour, tag, diverged, dots: known.length < 40 };
       return known.length ? [{ ...look, points: known }] : [];
     });
     const values = lines.flatMap(({ points }) => points.map(([, y]) => y)).filter(Number.isFinite);
@@ -78,11 +78,13 @@ class LabCurves {
       }));
   }
 
-  /** Where the axis ends: after all epochs, or at a round number, so that it seldom jumps. */
+  /** Where the axis ends: after all epochs, or at a round number, so that it seldom jumps. Of a
+      run that was stopped or has failed the epochs that it did not reach do not count. */
   #end(lines) {
     const reached = Math.max(0, ...lines.flatMap(({ points }) => points.map(([x]) => x)));
     if (this.x !== "epoch") return reached ? LabWords.roundUp(reached) : 1;
-    const asked = this.runs.map((run) => run.settings.num_epochs ?? 0);
+    const whole = this.runs.filter(({ status }) => ["running", "finished"].includes(status));
+    const asked = whole.map((run) => run.settings.num_epochs ?? 0);
     return Math.max(1, Math.ceil(reached), ...asked);
   }
 

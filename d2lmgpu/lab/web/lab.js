@@ -87,7 +87,10 @@ class Lab {
 
   #showRuns() {
     const live = this.source.get("live");
-    const runs = [...this.source.get("runs"), ...(live ? [live.run] : [])];
+    const ended = this.source.get("runs");
+    // A run that has ended is among the runs before it is live no more: it is one all the same.
+    const goesOn = live !== null && !ended.some(({ id }) => id === live.run.id);
+    const runs = goesOn ? [...ended, live.run] : ended;
     this.find("results").hidden = !runs.length;
     this.runs.take(runs);
     this.curves.show(this.runs.shown);

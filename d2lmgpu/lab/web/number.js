@@ -21,13 +21,13 @@ class LabNumber {
     place.append(this.root);
   }
 
-  /** Show the value that holds; one that the reader is typing stays. */
-  show(value) {
+  /** Show the value that holds, and what is `wrong` with it; one that the reader types stays. */
+  show(value, wrong = "") {
     this.value = value;
     if (this.typing) return;
     this.field.value = value ?? "";
-    this.#say("");
-    if (!this.slider) return;
+    this.#say(wrong);
+    if (!this.slider || !(value > 0)) return;
     const far = this.steps.map((step) => Math.abs(Math.log(step / value)));
     this.slider.value = far.indexOf(Math.min(...far));
     this.slider.ariaValueText = String(value);

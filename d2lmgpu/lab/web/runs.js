@@ -2,14 +2,17 @@
 "use strict";
 
 class LabRuns {
-  static SHOWN = 6; // colours that can be told apart; the number at a curve's end tells the rest
+  static SHOWN = 6; // runs at once: as many colours as can be told apart
+  static OFF = "muted"; // the colour of a run that is not shown
 
   /** `changed()` hears that runs are hidden, shown or have another name. */
   constructor(root, source, changed) {
     this.root = root;
     this.source = source;
     this.changed = changed;
-    this.hidden = new Set();
+    this.hidden = new Set(); // by the reader
+    this.order = []; // ids of the others, in the order in which they were shown
+    this.colours = new Map(); // of those that are shown
     this.names = {}; // given here and on their way to the kernel
     root.ariaLabel = "Runs: press one to hide or show it";
     root.addEventListener("click", (event) => this.#click(event));
@@ -22,23 +25,35 @@ class LabRuns {
     const told = this.source.get("hidden");
     if (told !== this.told) this.hidden = new Set(told); // else what was pressed here still holds
     this.told = told;
+    this.#choose(runs.map(({ id }) => id).filter((id) => !this.hidden.has(id)));
     this.runs = runs.map((run, index) => ({
       ...run,
       name: this.names[run.id] ?? run.name,
       tag: String(index + 1),
-      colour: String(index % LabRuns.SHOWN),
+      colour: this.colours.get(run.id) ?? LabRuns.OFF,
     }));
-    const shape = JSON.stringify(this.runs.map(({ id, name, status, timing }) => [
-      id, name, status, timing, this.hidden.has(id),
-    ]));
+    const shape = JSON.stringify(this.runs.map(({ curves, where, memory, ...look }) => look));
     if (shape !== this.shape && !this.root.querySelector("input")) {
       this.shape = shape;
       this.#draw();
     }
   }
 
+  /** Of the runs that may be shown those that were last shown; each has a colour of its own. */
+  #choose(ids) {
+    this.order = this.order.filter((id) => ids.includes(id));
+    this.order.push(...ids.filter((id) => !this.order.includes(id)));
+    const shown = this.order.slice(-LabRuns.SHOWN);
+    const kept = [...this.colours].filter(([id]) => shown.includes(id));
+    this.colours = new Map(kept);
+    const used = new Set(this.colours.values());
+    const free = Array.from({ length: LabRuns.SHOWN }, (_, colour) => String(colour))
+      .filter((colour) => !used.has(colour));
+    for (const id of shown) if (!this.colours.has(id)) this.colours.set(id, free.shift());
+  }
+
   get shown() {
-    return this.runs.filter((run) => !this.hidden.has(run.id));
+    return this.runs.filter(({ id }) => this.colours.has(id));
   }
 
   find(id) {
@@ -48,7 +63,7 @@ class LabRuns {
   /** Say the values of the runs at the pointer, {name: [x, y]}; without it nothing. */
   point(values) {
     for (const item of this.root.children) {
-      const [x, y] = values?.[this.find(Number(item.dataset.id))?.name] ?? [null, null];
+      const [x, y] = values?.[item.dataset.id] ?? [null, null];
       item.querySelector("output").textContent =
         x === null ? "" : `${LabWords.number(y)} at ${LabWords.number(x)}`;
     }
@@ -66,13 +81,15 @@ class LabRuns {
     return this.root.querySelector(`li[data-id="${id}"] .${name}`);
   }
 
-  #item({ id, name, tag, colour, status, timing }) {
+  #item({ id, name, tag, colour, status, timing, unsteady, diverged }) {
     const marks = [
       timing === "simulated" ? "simulated" : "",
+      unsteady ? "unsteady" : "",
+      diverged ? "diverged" : "",
       ["running", "stopped", "failed"].includes(status) ? status : "",
     ].filter(Boolean).map((word) => `<small>${word}</small>`);
     const words = LabWords.html(name);
-    const pressed = `aria-pressed="${!this.hidden.has(id)}"`;
+    const pressed = `aria-pressed="${this.colours.has(id)}"`;
     return `<li data-id="${id}" style="--lab-run: var(--lab-${colour})">
       <button type="button" class="lab-toggle" ${pressed}>
         <i class="lab-mark lab-mark-line"></i>${tag}. ${words} ${marks.join(" ")}</button>
@@ -83,8 +100,9 @@ class LabRuns {
   #click({ target }) {
     const id = Number(target.closest("li")?.dataset.id);
     if (target.closest(".lab-toggle")) {
-      const hidden = !this.hidden.has(id);
+      const hidden = this.colours.has(id);
       this.hidden[hidden ? "add" : "delete"](id);
+      this.order = this.order.filter((one) => one !== id); // shown again, it is the last of them
       this.source.send({ do: "hide", id, hidden });
       this.changed();
     } else if (target.closest(".lab-rename")) {

@@ -33,7 +33,8 @@ class LabWhere {
       const width = `width: ${(100 * run.where[what] / longest).toFixed(2)}%`;
       return `<i class="${LabLanes.look(what)}" style="${width}"></i>`;
     });
-    const name = LabWords.html(`${run.tag}. ${run.name}`);
+    const mark = run.unsteady ? ", unsteady" : "";
+    const name = LabWords.html(`${run.tag}. ${run.name}${mark}`);
     return `<div class="lab-lane"><span>${name}</span>
       <div role="img" aria-label="${words.join(", ")}" title="${words.join(", ")}">
         ${bars.join("")}</div>

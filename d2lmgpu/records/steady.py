@@ -1,0 +1,56 @@
+"""Whether the times of a run say how fast it is, or what else the machine did meanwhile.
+
+It is one rule, for the lab, for records and for the page that trains (assets/training/steady.js,
+with the same numbers): nothing else may have made a run more than `MOST` times as slow, as far as
+can be seen. From inside: of the pieces of a run, without the first, which warms up, and without the
+fastest and the slowest tenth, none is more than `MOST` times as slow as another. And from outside,
+which a browser cannot: the cores that others left were enough, up to the same factor.
+"""
+
+from d2lmgpu.machine.hardware import num_cores
+
+MOST = 1.25  # times as slow
+PIECE = 0.05  # seconds: of a shorter one a clock tells little
+
+
+def pieces(points):
+    """Seconds per sample of pieces of at least `PIECE` seconds, of ``(seconds, samples)`` each."""
+    found, seconds, samples = [], 0.0, 0
+    for more_seconds, more_samples in points:
+        seconds, samples = seconds + more_seconds, samples + more_samples
+        if seconds >= PIECE and samples > 0:
+            found.append(seconds / samples)
+            seconds, samples = 0.0, 0
+    return found
+
+
+def spread(pieces):
+    """How many times as slow the slowest piece is as the fastest, see above; 1 of too few."""
+    rest = sorted(pieces[1:])
+    tenth = len(rest) // 10
+    rest = rest[tenth : len(rest) - tenth]
+    return rest[-1] / rest[0] if rest and rest[0] > 0 else 1.0
+
+
+def slowed(num_gpus, others, cores=None):
+    """How many times as slow ``num_gpus`` devices are that lack the cores which others have.
+
+    Each device keeps a core busy. Of ``cores``, by default those of this machine, others keep
+    ``others`` busy on the average; None where that is not known.
+    """
+    cores = num_cores() if cores is None else cores
+    wanted = min(num_gpus, cores)
+    if others is None or cores - others >= wanted:
+        return 1.0
+    return wanted / max(cores - others, 0.01 * wanted)
+
+
+def unsteady(pieces, num_gpus=1, others=None, cores=None):
+    """Why a run's times are not told apart from what else the machine did; "" if they are."""
+    cores = num_cores() if cores is None else cores
+    if slowed(num_gpus, others, cores) > MOST:
+        return f"other programs kept {others:.1f} of {cores} cores busy"
+    if spread(pieces) > MOST:
+        times = f"{spread(pieces):.1f} times as long as others"
+        return f"parts of it took up to {times}, as when other programs run"
+    return ""

@@ -1,0 +1,59 @@
+"""One rule of steadiness: what a disturbed run looks like from inside and from outside."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from d2lmgpu.records import steady
+
+QUIET = [0.001 * factor for factor in np.linspace(1, 1.04, 20)]
+SPEED = st.floats(1e-6, 1e3)
+
+
+def test_a_quiet_run_is_steady_whatever_its_first_step_takes():
+    assert steady.unsteady([0.01, *QUIET]) == ""
+
+
+@pytest.mark.parametrize("hiccups, steady_", [(1, True), (2, True), (3, False)])
+def test_a_hiccup_is_none_of_its_times_but_a_busy_stretch_is(hiccups, steady_):
+    pieces = [*QUIET[: 20 - hiccups], *[0.002] * hiccups]
+    assert (steady.unsteady([0.001, *pieces]) == "") is steady_
+
+
+@given(st.lists(SPEED, max_size=60))
+def test_the_spread_is_that_of_the_middle_by_numpy(pieces):
+    rest = np.sort(pieces[1:])
+    tenth = int(0.1 * len(rest) + 1e-9)
+    middle = rest[tenth : len(rest) - tenth]
+    assert steady.spread(pieces) == pytest.approx(middle.max() / middle.min() if len(middle) else 1)
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 100)), max_size=40))
+def test_pieces_are_long_enough_and_lose_nothing_but_a_rest(points):
+    found = steady.pieces(points)
+    seconds = sum(seconds for seconds, _ in points)
+    assert len(found) <= seconds / steady.PIECE + 1e-6
+    assert all(piece > 0 for piece in found)
+
+
+def test_short_points_are_taken_together():
+    assert steady.pieces([(0.02, 10)] * 9) == pytest.approx([0.002] * 3)
+
+
+@pytest.mark.parametrize("num_gpus, others, steady_", [
+    (2, 0.3, True), (2, 0.5, False),  # of two cores 1.7 and 1.5 are left
+    (1, 0.9, True), (1, 1.1, True), (1, 1.3, False),
+    (1, None, True), (2, None, True),  # the system does not tell
+    (2, 1.7, False), (1, 2.0, False),  # three busy loops
+])  # fmt: skip
+def test_what_others_take_counts_as_far_as_it_is_lacking(num_gpus, others, steady_):
+    said = steady.unsteady(QUIET, num_gpus, others, cores=2)
+    assert (said == "") is steady_
+    assert steady_ or f"{others:.1f} of 2 cores" in said
+
+
+@given(st.integers(1, 16), st.floats(0, 20), st.integers(1, 16))
+def test_more_others_never_make_it_faster(num_gpus, others, cores):
+    slowed = steady.slowed(num_gpus, others, cores)
+    assert 1 <= slowed <= steady.slowed(num_gpus, others + 0.5, cores)
