@@ -131,7 +131,7 @@ def traffic(schedules) -> Chart:
 
 
 def _panels(alt: str, number: int, width: float, height: float, across: int):
-    """A chart and so many panels, of that size in inches: so many across that a phone shows them."""
+    """A chart and so many panels of that size in inches, no more across than a phone shows."""
     columns = min(number, across)
     rows = -(-number // columns)
     chart = Chart(alt, width * columns, height * rows)
