@@ -1,6 +1,5 @@
 """What was raised in a worker, as Python shows it: its causes, contexts, groups and notes; cut."""
 
-import linecache
 import os
 import re
 import sysconfig
@@ -72,7 +71,9 @@ def _place(frames):
     own = [one for one in lines if not one.filename.startswith((*LIBRARIES, PACKAGE))]
     if not own:
         return ""
-    file, number, function = own[-1].filename, own[-1].lineno, own[-1].name
-    at = f"in {function}, line {number}" + f" of {os.path.basename(file)}" * os.path.exists(file)
-    line = linecache.getline(file, number).strip()
+    # What a library has made of a text, as NumPy does, is in no file, and has no line to show.
+    one = ([one for one in own if one.line] or own)[-1]
+    at = f"in {one.name}, line {one.lineno}"
+    at += f" of {os.path.basename(one.filename)}" * os.path.exists(one.filename)
+    line = one.line
     return f"{at}: `{cut(line, 200, 100)}`" if line else at

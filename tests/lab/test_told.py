@@ -42,7 +42,8 @@ def train(num_gpus, batch_size, lr):
 
 @pytest.mark.parametrize("train, line", [
     (trains.names_what_is_not_there, "np.zeros(3).reshape(undefined_name)"),
-    (trains.raises_in_a_library, "np.zeros(3).reshape(2, 2)"),
+    (trains.raises_in_a_library, "np.vstack([])"),
+    (trains.raises_in_the_package, "DataIter(np.zeros(3), np.zeros(2), "),
 ])  # fmt: skip
 def test_an_error_names_the_reader_s_own_line(train, line):
     message, code = ran(train).message, train.__code__
@@ -56,6 +57,15 @@ def test_a_run_that_diverged_is_called_so():
         (row,) = numbers.table(lab)["rows"]
         assert ("diverged" in row["cells"]["Test accuracy"]) is diverged
         assert numbers.runs(lab)[0]["diverged"] is diverged
+
+
+@pytest.mark.parametrize("slower, unsteady", [(1.2, False), (1.3, True)])
+def test_a_run_whose_steps_differ_is_unsteady(slower, unsteady):
+    lab = ran(trains.takes_steps, lr=slower)
+    assert bool(lab.runs[0].unsteady) is unsteady
+    assert ("1.3 times as long" in why(lab)) is unsteady
+    (record,) = lab.to_record()["runs"]
+    assert bool(record["unsteady"]) is unsteady
 
 
 def with_speeds(lab, *speeds):

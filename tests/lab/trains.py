@@ -171,10 +171,23 @@ def names_what_is_not_there(num_gpus, batch_size, lr):
 
 
 def raises_in_a_library(num_gpus, batch_size, lr):
-    np.zeros(3).reshape(2, 2)
+    np.vstack([])
+
+
+def raises_in_the_package(num_gpus, batch_size, lr):
+    DataIter(np.zeros(3), np.zeros(2), batch_size, shuffle=False, convert=None)
 
 
 def diverges(num_gpus, batch_size, lr):
     for x, loss in ((0.0, 2.3), (1.0, float("nan") if lr > 9 else 2.3 * lr)):
         report("loss", x=x, loss=loss)
     return SimpleNamespace(num_samples=20, accuracies=[0.1], seconds=[0.5])
+
+
+def takes_steps(num_gpus, batch_size, lr):
+    """Thirty steps of a tenth of a second, as it says; every third takes ``lr`` times as long."""
+    for number in range(30):
+        total = 0.1 * (lr if number % 3 == 0 else 1)
+        steps = {"number": 1, "samples": 8, "seconds": {}, "total": total, "lanes": [],
+                 "memory": None}  # fmt: skip
+        report("batch", epoch=1, done=8 * (number + 1), of=240, steps=steps)
