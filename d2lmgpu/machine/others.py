@@ -34,7 +34,7 @@ def _busy():
     """Seconds that the cores which this process may use have worked; None if not known."""
     try:
         mine = {f"cpu{number}" for number in os.sched_getaffinity(0)}
-        lines = [line.split() for line in STAT.read_text().splitlines()]
+        lines = [line.split() for line in STAT.read_text(encoding="utf-8").splitlines()]
     except (AttributeError, OSError):  # not on Linux, or hidden there
         return None
     counts = [list(map(int, counts))[WORKING] for name, *counts in lines if name in mine]
@@ -47,7 +47,7 @@ def _own():
     processes = {}
     for stat in PROC.glob("[0-9]*/stat"):
         try:
-            told = stat.read_text(errors="replace").rpartition(")")[2].split()
+            told = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:  # it has ended since
             continue
         processes[int(stat.parent.name)] = int(told[PARENT]), sum(map(int, told[SPENT]))

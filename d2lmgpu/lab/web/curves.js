@@ -78,8 +78,8 @@ class LabCurves {
       }));
   }
 
-  /** Where the axis ends: after all epochs, or at a round number, so that it seldom jumps. Of a
-      run that was stopped or has failed the epochs that it did not reach do not count. */
+  // Where the axis ends: after all epochs, or at a round number, so that it seldom jumps. Of a run
+  // that was stopped or has failed the epochs that it did not reach do not count.
   #end(lines) {
     const reached = Math.max(0, ...lines.flatMap(({ points }) => points.map(([x]) => x)));
     if (this.x !== "epoch") return reached ? LabWords.roundUp(reached) : 1;

@@ -12,7 +12,8 @@ class LabTable {
     this.root = root;
     [this.box, this.table, this.remarks] = root.children;
     this.table.addEventListener("click", ({ target }) => {
-      if ("row" in target.dataset) source.send({ do: "one_device", row: Number(target.dataset.row) });
+      const { row } = target.dataset;
+      if (row) source.send({ do: "one_device", row: Number(row) });
     });
     this.baseline = new LabChoice(this.box, "baseline", "Speedup over", (value) => {
       source.send({ do: "baseline", row: value === LabTable.OWN ? null : Number(value) });
