@@ -75,8 +75,8 @@ class Devices(lanes.Steps):
         finally:
             self.spent, self.name = spent, OTHER
 
-    def begin(self):
-        super().begin()
+    def begin(self, samples):
+        super().begin(samples)
         self.first = self.mark = clock()
         self.told, self.spent, self.name = {}, [], "loading"
 
