@@ -1,4 +1,4 @@
-"""The ``nd`` tabs of the Gluon chapter run, in a process of their own, and compute the same."""
+"""The ``nd`` blocks of the Gluon chapter run, in a process of their own, and compute the same."""
 
 import re
 import subprocess
@@ -36,9 +36,9 @@ def definitions(word=""):
     return "\n".join(source for source in found if word in source)
 
 
-def nd_tabs():
+def nd_blocks():
     text = "\n".join(c.source for c in NOTEBOOK.cells if c.cell_type == "markdown")
-    return re.findall(r":::\{tab-item\} nd\n```python\n(.*?)```", text, re.S)
+    return re.findall(r"\*The same in `nd`:\*\n\n```python\n(.*?)```", text, re.S)
 
 
 def run(program, out):
@@ -47,8 +47,8 @@ def run(program, out):
     return [np.load(f"{out}{i}.npy") for i in range(2)]
 
 
-def test_nd_tabs_compute_what_the_chapter_computes(tmp_path):
-    model, start, step = nd_tabs()
+def test_nd_blocks_compute_what_the_chapter_computes(tmp_path):
+    model, start, step = nd_blocks()
     program = [
         model,
         definitions("def resnet18"),
