@@ -29,7 +29,7 @@ def prediction(model):
     if speedup is not None and speedup != (known["happened"] or {}).get("value"):
         predicted.happened(name, speedup)  # once a run, not with every setting that is tried
         known = predicted.read(name)
-    if model.runs and model.runs[-1].unsteady:
+    if known["predicted"] and model.runs and model.runs[-1].unsteady:
         known["remark"] = " ".join(filter(None, (known["remark"], UNSTEADY)))
     return known | {"question": words, "unit": UNIT, "low": 0, "high": 2 * model.num_gpus}
 

@@ -91,6 +91,9 @@ def test_an_unsteady_run_is_called_so_explains_nothing_and_judges_no_prediction(
     assert [run["unsteady"] for run in numbers.runs(lab)] == [False, True]
     known = predicting.prediction(lab)
     assert known["happened"] is None and "unsteady" in known["remark"]
+    lab.batch_size = 512
+    assert predicting.prediction(lab)["remark"] == "", "where nothing is locked the field stays"
+    lab.batch_size = 256
     with_speeds(lab, "", "")
     known = predicting.prediction(lab)
     assert known["happened"]["value"] == 1 and "unsteady" not in known["remark"]
