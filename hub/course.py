@@ -30,8 +30,13 @@ class Course:
 
     @property
     def is_published(self) -> bool:
-        """Whether ``url`` was changed: nobody on GitHub may have two hyphens in a row in a name."""
-        return "/your--name/" not in self.url
+        """Whether ``url`` was changed."""
+        return is_published(self.url)
+
+
+def is_published(url: str) -> bool:
+    """Whether an address is real: nobody on GitHub may have two hyphens in a row in a name."""
+    return "/your--name/" not in url
 
 
 def read() -> Course:

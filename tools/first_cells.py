@@ -8,11 +8,15 @@ Until that is a real one there are no such cells. The address is in the notebook
 host sees nothing else: they are rewritten where it has changed, and `make book` does so.
 """
 
+import sys
 from pathlib import Path
 
 import nbformat
 import yaml
 from chapter import normalise
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / "hub"))
+from course import is_published
 
 CELL = """\
 #@title On Kaggle and Colab this cell brings the course. Elsewhere it does nothing.
@@ -41,7 +45,7 @@ def first_cells(name, repository):
 
     It is folded: JupyterLab and Colab show its first line.
     """
-    if name in ELSEWHERE_ONLY or "/your--name/" in repository["url"]:  # nobody has such a name
+    if name in ELSEWHERE_ONLY or not is_published(repository["url"]):
         return []
     code = CELL.format(part=Path(name).parent, **repository)
     folded = {"jupyter": {"source_hidden": True}, "cellView": "form"}

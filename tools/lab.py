@@ -41,10 +41,16 @@ def main(*options: str) -> None:
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     page = "--LabApp.default_url=/lab/tree/chapters/intro.md"
     # Root may start it: this server is for the same account on the same machine.
-    jupyterlab([
-        "--ip=127.0.0.1", f"--notebook-dir={MINE}", page, "--allow-root",
-        "--ServerApp.jpserver_extensions=unchanged=True", *options,
-    ])  # fmt: skip
+    jupyterlab(
+        [
+            "--ip=127.0.0.1",
+            f"--notebook-dir={MINE}",
+            page,
+            "--allow-root",
+            "--ServerApp.jpserver_extensions=unchanged=True",
+            *options,
+        ]
+    )
 
 
 if __name__ == "__main__":

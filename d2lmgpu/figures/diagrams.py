@@ -83,6 +83,7 @@ def holdings(schedule) -> Chart:
         *(f"After round {i}: {(held[:k] == k).sum()} of {k * size} numbers are complete."
           for i, held in enumerate(pictures[1:])),
     ]  # fmt: skip
+    names = [f"device {i}" for i in range(k)] + ["host"] * (schedule.num_nodes - k)
     chart, panels = _panels(" ".join(facts), len(pictures), 1.35, 1.9, across=4)
     for i, (axes, held) in enumerate(zip(panels, pictures, strict=True)):
         _tint(axes, held, k)
@@ -91,7 +92,6 @@ def holdings(schedule) -> Chart:
         axes.grid(False)
         axes.set_xticks([])
         axes.set_title(f"round {i - 1}" if i else "start", fontsize=9)
-        names = [f"device {i}" for i in range(k)] + ["host"] * (schedule.num_nodes - k)
         axes.set_yticks(range(schedule.num_nodes), names)
         axes.label_outer()
     return chart

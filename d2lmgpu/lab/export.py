@@ -3,8 +3,20 @@
 from d2lmgpu.machine.profiles import profile
 from d2lmgpu.records import store
 
-NAMES = ("train", "num_gpus", "batch_size", "lr", "num_samples", "sharing", "accuracies",
-         "seconds", "started", "version", "unsteady", "diverged")  # fmt: skip
+NAMES = (
+    "train",
+    "num_gpus",
+    "batch_size",
+    "lr",
+    "num_samples",
+    "sharing",
+    "accuracies",
+    "seconds",
+    "started",
+    "version",
+    "unsteady",
+    "diverged",
+)
 
 
 def record_of(trials, gpus):

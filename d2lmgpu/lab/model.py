@@ -126,8 +126,8 @@ class LabModel(Chosen):
     def run(self):
         """Start a run with the present settings; what is wrong with them goes to ``message``."""
         with self._changes:
-            if self.wrong:
-                self.message = next(iter(self.wrong.values()))
+            if wrong := self.wrong:
+                self.message = next(iter(wrong.values()))
             else:
                 self._start({name: getattr(self, name) for name in CHOSEN})
 

@@ -76,9 +76,14 @@ class Steps:
 
     def told(self):
         """What has been seen since the last time."""
-        seen = {"number": self.number, "samples": self.samples, "seconds": self.seconds,
-                "total": self.total, "lanes": drawn(self.last),
-                "memory": self.memory and self.memory()}  # fmt: skip
+        seen = {
+            "number": self.number,
+            "samples": self.samples,
+            "seconds": self.seconds,
+            "total": self.total,
+            "lanes": drawn(self.last),
+            "memory": self.memory and self.memory(),
+        }
         self.forget()
         return seen
 
@@ -120,7 +125,7 @@ def timing():
     return _timing() is not None
 
 
-def begin(samples=1):
+def begin(samples):
     """The loader is about to make a batch of so many."""
     if _here():
         _steps.begin(samples)

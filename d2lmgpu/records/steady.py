@@ -32,13 +32,12 @@ def spread(pieces):
     return rest[-1] / rest[0] if rest and rest[0] > 0 else 1.0
 
 
-def slowed(num_gpus, others, cores=None):
+def slowed(num_gpus, others, cores):
     """How many times as slow ``num_gpus`` devices are that lack the cores which others have.
 
-    Each device keeps a core busy. Of ``cores``, by default those of this machine, others keep
-    ``others`` busy on the average; None where that is not known.
+    Each device keeps a core busy. Of ``cores`` others keep ``others`` busy on the average; None
+    where that is not known.
     """
-    cores = num_cores() if cores is None else cores
     wanted = min(num_gpus, cores)
     if others is None or cores - others >= wanted:
         return 1.0
@@ -46,11 +45,14 @@ def slowed(num_gpus, others, cores=None):
 
 
 def unsteady(pieces, num_gpus=1, others=None, cores=None):
-    """Why a run's times are not told apart from what else the machine did; "" if they are."""
+    """Why a run's times are not told apart from what else the machine did; "" if they are.
+
+    ``others`` and ``cores`` (by default those of this machine) are as in ``slowed``.
+    """
     cores = num_cores() if cores is None else cores
     if slowed(num_gpus, others, cores) > MOST:
         return f"other programs kept {others:.1f} of {cores} cores busy"
-    if spread(pieces) > MOST:
-        times = f"{spread(pieces):.1f} times as long as others"
+    if (apart := spread(pieces)) > MOST:
+        times = f"{apart:.1f} times as long as others"
         return f"parts of it took up to {times}, as when other programs run"
     return ""

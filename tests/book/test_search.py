@@ -4,10 +4,12 @@ import pytest
 from test_pages import visit
 
 SUBJECTS = {
-    "out of memory": "memory/fits", "ring": "scaling/allreduce", "hang": "diagnosis/hangs",
+    "out of memory": "memory/fits",
+    "ring": "scaling/allreduce",
+    "hang": "diagnosis/hangs",
     "learning rate": "scaling/batch-size",
-}  # fmt: skip
-MARKS = "article :is(span, rect).highlighted, article .highlighted"
+}
+MARKS = "article .highlighted"
 
 
 @pytest.fixture

@@ -107,10 +107,13 @@ OPTIONS = ["--port={0.port}", "--port-retries=0", "--ip=127.0.0.1", "--no-browse
 def jupyterlab(folder):
     """As ``make lab`` and the hub start it, which both have that extension."""
     return Server(
-        folder, "jupyterlab", *OPTIONS, "--LabApp.expose_app_in_browser=True",
+        folder,
+        "jupyterlab",
+        *OPTIONS,
+        "--LabApp.expose_app_in_browser=True",
         "--ServerApp.jpserver_extensions=unchanged=True",
         PYTHONPATH=str(ROOT / "hub" / "learner"),
-    )  # fmt: skip
+    )
 
 
 def notebook7(folder):

@@ -40,8 +40,12 @@ def test_a_setting_that_is_none_is_said_and_not_sent(draw):
 
 
 def test_what_the_kernel_finds_wrong_stands_beside_its_field_and_nothing_runs(draw):
-    wrong = {"batch_size": "give a whole number", "lr": "above 0", "num_gpus": "1 to 16",
-             "num_epochs": "from 1 up"}  # fmt: skip
+    wrong = {
+        "batch_size": "give a whole number",
+        "lr": "above 0",
+        "num_gpus": "1 to 16",
+        "num_epochs": "from 1 up",
+    }
     page = draw(state=lab_page.STATE | {"wrong": wrong})
     for name, words in wrong.items():
         field = page.locator(f".lab-{name.replace('_', '-')}")

@@ -100,9 +100,12 @@ def test_epochs_that_were_not_reached_do_not_stretch_the_axis(draw, status, end)
 
 
 def test_a_row_without_a_baseline_offers_its_run(draw):
-    table = lab_page.TABLE | {"rows": [{**row, "alone": row["row"] == 3,
-                                        "cells": row["cells"] | {"Speedup": "–"}}
-                                       for row in lab_page.TABLE["rows"]]}  # fmt: skip
+    table = lab_page.TABLE | {
+        "rows": [
+            {**row, "alone": row["row"] == 3, "cells": row["cells"] | {"Speedup": "–"}}
+            for row in lab_page.TABLE["rows"]
+        ]
+    }
     page = draw(table=table)
     page.get_by_role("button", name="Run one device, too").click()
     assert sent(page) == [{"do": "one_device", "row": 3}]

@@ -73,8 +73,9 @@ def test_afterwards_a_case_in_which_two_may_not_pay_is_one_press_away(show_panel
     wait_for(page, "losses are identical")
     page.locator(".race-more > summary").click()
     assert [row[1:5] for row in rows(page)[-2:]] == [
-        ["Softmax regression", "1", "–", "16"], ["Softmax regression", "2", "tree", "16"]
-    ]  # fmt: skip
+        ["Softmax regression", "1", "–", "16"],
+        ["Softmax regression", "2", "tree", "16"],
+    ]
 
 
 def test_the_keyboard_is_enough_and_a_telephone_wide_enough(show_panel):

@@ -41,10 +41,15 @@ def test_a_run_that_diverged_is_called_so(show_panel, losses):
     assert "diverged" in rows(page)[0][-2]
 
 
-@pytest.mark.parametrize("how, updates, epochs", [
-    ("stopped", [], 0), ("stopped", [1, 2, 3], 2), ("running", [1, 2, 3], 12),
-    ("finished", [1, 2, 3], 12),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "how, updates, epochs",
+    [
+        ("stopped", [], 0),
+        ("stopped", [1, 2, 3], 2),
+        ("running", [1, 2, 3], 12),
+        ("finished", [1, 2, 3], 12),
+    ],
+)
 def test_epochs_that_were_not_reached_do_not_stretch_the_axis(show_panel, how, updates, epochs):
     run = {"how": how, "updates": updates, "epochs": 12, "steps": 2}
     page = show_panel(f"const story = s => ({{}});{FAKE}")

@@ -173,8 +173,14 @@ def test_any_numbers_that_a_train_reports_can_be_sent(events, modelled):
     for event in events:
         with suppress(OverflowError):  # as the runner does: the run goes on
             live.take(event)
-    settings = {"train": "\ud800", "version": "a", "num_gpus": 1, "batch_size": 8, "lr": nan,
-                "num_epochs": None}  # fmt: skip
+    settings = {
+        "train": "\ud800",
+        "version": "a",
+        "num_gpus": 1,
+        "batch_size": 8,
+        "lr": nan,
+        "num_epochs": None,
+    }
     model = SimpleNamespace(present=LabRun(1, settings, live), ended=[], names={})
     got = numbers.live(model)
     json.dumps(got, allow_nan=False, ensure_ascii=False).encode()

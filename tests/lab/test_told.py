@@ -29,22 +29,27 @@ def test_what_a_run_prints_is_told_also_when_it_succeeds():
 
 
 def test_all_lines_are_counted_though_only_the_last_are_told():
-    lab = TrainingLab(notebook("""
+    lab = TrainingLab(
+        notebook("""
 def train(num_gpus, batch_size, lr):
     for line in range(4000):
         print(f"line {line}")
-""").train).model  # fmt: skip
+""").train
+    ).model
     lab.run()
     idle(lab)
     lines, text = lab.printed
     assert lines == 4000 and text.endswith("line 3999") and "line 3000" not in text
 
 
-@pytest.mark.parametrize("train, line", [
-    (trains.names_what_is_not_there, "np.zeros(3).reshape(undefined_name)"),
-    (trains.raises_in_a_library, "np.vstack([])"),
-    (trains.raises_in_the_package, "DataIter(np.zeros(3), np.zeros(2), "),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "train, line",
+    [
+        (trains.names_what_is_not_there, "np.zeros(3).reshape(undefined_name)"),
+        (trains.raises_in_a_library, "np.vstack([])"),
+        (trains.raises_in_the_package, "DataIter(np.zeros(3), np.zeros(2), "),
+    ],
+)
 def test_an_error_names_the_reader_s_own_line(train, line):
     message, code = ran(train).message, train.__code__
     assert f"in {train.__name__}, line {code.co_firstlineno + 1} of trains.py: `{line}" in message
@@ -140,18 +145,34 @@ def test_code_that_was_changed_is_a_version_everywhere_and_never_a_repeat():
 
 
 def test_runs_that_failed_are_no_repeats():
-    about = {"train": "a", "version": "x", "num_gpus": 2, "batch_size": 8, "lr": 0.1,
-             "num_epochs": None}  # fmt: skip
+    about = {
+        "train": "a",
+        "version": "x",
+        "num_gpus": 2,
+        "batch_size": 8,
+        "lr": 0.1,
+        "num_epochs": None,
+    }
     states = ["failed", "finished", "stopped", "failed", "finished", "running"]
     names = words.names([about | {"status": status} for status in states])
     repeats = [name.partition("repeat ")[2] for name in names]
     assert [repeats[at] for at in (1, 4, 5)] == ["", "2", "3"]
 
 
-@pytest.mark.parametrize("name, value", [
-    ("batch_size", 0), ("batch_size", -8), ("batch_size", 1), ("lr", 0.0), ("lr", -1.0),
-    ("lr", float("inf")), ("num_gpus", 0), ("num_gpus", 40), ("num_epochs", 0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("batch_size", 0),
+        ("batch_size", -8),
+        ("batch_size", 1),
+        ("lr", 0.0),
+        ("lr", -1.0),
+        ("lr", float("inf")),
+        ("num_gpus", 0),
+        ("num_gpus", 40),
+        ("num_epochs", 0),
+    ],
+)
 def test_a_setting_that_cannot_be_right_is_told_by_its_name_and_does_not_run(name, value):
     lab = LabModel({"Python": trains_a_little}, num_gpus=2, batch_size=64)
     lab.num_devices = 2

@@ -13,8 +13,9 @@ TWO = {"loading": 0.001, "computing": 0.050, "exchanging": 0.006, "waiting": 0.0
 STEPS = 10  # an epoch
 
 
-def ended(where, num_gpus=1, batch_size=256, sharing="in parallel", version="a", seconds=None,
-          unsteady=""):  # fmt: skip
+def ended(
+    where, num_gpus=1, batch_size=256, sharing="in parallel", version="a", seconds=None, unsteady=""
+):
     """A run whose epochs take as long as its steps, or ``seconds``."""
     if seconds is None:
         seconds = STEPS * sum(filter(None, where.values()))
@@ -94,17 +95,26 @@ def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
     assert said(*runs) == ""
 
 
-@pytest.mark.parametrize("runs, words", [
-    ([ended(ONE), ended(TWO, 2, seconds=0.9)], "as fast as the whole run"),
-    # the parts that were timed are not why:
-    ([ended(ONE), ended(ONE | {"other": 0.054}, 2)], "not in the parts"),
-    ([ended(ONE), ended(ONE | {"computing": 0.090, "other": 0.034}, 2)], "not in the parts"),
-    ([ended(dict.fromkeys(ONE) | {"other": 0.1}), ended(dict.fromkeys(ONE) | {"other": 0.06}, 2)],
-     "not in the parts"),
-    ([ended(ONE), ended(ONE | {"computing": 0.0945}, 2)], "not in the parts"),  # nothing changed
-    ([ended(ONE), ended(TWO, 2, unsteady="it jumped")], "unsteady: it jumped"),
-    ([ended(ONE, unsteady="it jumped"), ended(TWO, 2)], "Row 1, its baseline, was unsteady"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "runs, words",
+    [
+        ([ended(ONE), ended(TWO, 2, seconds=0.9)], "as fast as the whole run"),
+        # the parts that were timed are not why:
+        ([ended(ONE), ended(ONE | {"other": 0.054}, 2)], "not in the parts"),
+        ([ended(ONE), ended(ONE | {"computing": 0.090, "other": 0.034}, 2)], "not in the parts"),
+        (
+            [
+                ended(dict.fromkeys(ONE) | {"other": 0.1}),
+                ended(dict.fromkeys(ONE) | {"other": 0.06}, 2),
+            ],
+            "not in the parts",
+        ),
+        # nothing changed:
+        ([ended(ONE), ended(ONE | {"computing": 0.0945}, 2)], "not in the parts"),
+        ([ended(ONE), ended(TWO, 2, unsteady="it jumped")], "unsteady: it jumped"),
+        ([ended(ONE, unsteady="it jumped"), ended(TWO, 2)], "Row 1, its baseline, was unsteady"),
+    ],
+)
 def test_where_it_cannot_be_told_that_is_said_and_no_time(runs, words):
     assert words in said(*runs) and milliseconds(said(*runs)) == []
 

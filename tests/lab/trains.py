@@ -188,6 +188,12 @@ def takes_steps(num_gpus, batch_size, lr):
     """Thirty steps of a tenth of a second, as it says; every third takes ``lr`` times as long."""
     for number in range(30):
         total = 0.1 * (lr if number % 3 == 0 else 1)
-        steps = {"number": 1, "samples": 8, "seconds": {}, "total": total, "lanes": [],
-                 "memory": None}  # fmt: skip
+        steps = {
+            "number": 1,
+            "samples": 8,
+            "seconds": {},
+            "total": total,
+            "lanes": [],
+            "memory": None,
+        }
         report("batch", epoch=1, done=8 * (number + 1), of=240, steps=steps)

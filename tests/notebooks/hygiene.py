@@ -10,7 +10,6 @@ from programs import program
 CHECK, IGNORE, KEEP = "nbval-check-output", "nbval-ignore-output", "keep_output"
 CLOSING = ["Summary", "Exercises"]
 cited = program("cited")
-LINK = re.compile(r"\[([^][]+)\]\((https?://[^\s)]+)\)")
 MARKUP = re.compile(r"(?<!`)\{[\w:-]+\}`[^`]*`|^\(.+\)=$|^:::+.*|^```+\{.*|<span data-.*", re.M)
 
 
@@ -113,7 +112,7 @@ def markup_faults(notebook):
     faults = []
     for text in markdown_of(notebook):
         faults += [f"markup that a notebook shows: {found}" for found in MARKUP.findall(text)]
-        for words, address in LINK.findall(text):
+        for words, address in re.findall(cited.LINK, text):
             key, named = cited.sources(ROOT).get(address, (None, words))
             if words not in (named, re.sub(r", (.*)$", r" (\1)", named)):
                 faults.append(f"{key} is cited as {words}, not as {named}")

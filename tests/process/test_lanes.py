@@ -31,7 +31,7 @@ def one_after_the_other(fn, *per_device_args):
 
 def step(clock, *parts):
     """A step in which the loader takes 1 s, then ``parts`` happen."""
-    lanes.begin()
+    lanes.begin(1)
     clock.spend(1)
     lanes.loaded()
     for part in parts:

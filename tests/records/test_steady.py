@@ -41,12 +41,20 @@ def test_short_points_are_taken_together():
     assert steady.pieces([(0.02, 10)] * 9) == pytest.approx([0.002] * 3)
 
 
-@pytest.mark.parametrize("num_gpus, others, steady_", [
-    (2, 0.3, True), (2, 0.5, False),  # of two cores 1.7 and 1.5 are left
-    (1, 0.9, True), (1, 1.1, True), (1, 1.3, False),
-    (1, None, True), (2, None, True),  # the system does not tell
-    (2, 1.7, False), (1, 2.0, False),  # three busy loops
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "num_gpus, others, steady_",
+    [
+        (2, 0.3, True),
+        (2, 0.5, False),  # of two cores 1.7 and 1.5 are left
+        (1, 0.9, True),
+        (1, 1.1, True),
+        (1, 1.3, False),
+        (1, None, True),
+        (2, None, True),  # the system does not tell
+        (2, 1.7, False),
+        (1, 2.0, False),  # three busy loops
+    ],
+)
 def test_what_others_take_counts_as_far_as_it_is_lacking(num_gpus, others, steady_):
     said = steady.unsteady(QUIET, num_gpus, others, cores=2)
     assert (said == "") is steady_

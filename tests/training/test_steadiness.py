@@ -27,8 +27,9 @@ def times(seed):
 
 def test_both_say_the_same_of_any_run(page):
     assert page.evaluate("[TrainingSteady.MOST, TrainingSteady.PIECE]") == [
-        steady.MOST, steady.PIECE,
-    ]  # fmt: skip
+        steady.MOST,
+        steady.PIECE,
+    ]
     runs = [*map(times, range(300)), *([[0.06, 10]] * 9 + [[0.06 * f, 10]] * 3 for f in (1.2, 1.3))]
     theirs = page.evaluate(
         """runs => runs.map(run => {

@@ -21,15 +21,17 @@ def fold(app, doctree) -> None:
     for cell in doctree.findall(nodes.container):
         if cell.get("nb_element") != "cell_code" or FOLDED & {*cell["classes"]}:
             continue
-        for part in [p for p in cell.children if p.get("nb_element") == "cell_code_source"]:
-            if not has_failed(cell):
-                fold_checks(part, app.config.nb_execution_mode != "off")
-            fold_lines(part)
+        (part,) = (one for one in cell if one.get("nb_element") == "cell_code_source")
+        if not has_failed(cell):
+            fold_checks(part, app.config.nb_execution_mode != "off")
+        fold_lines(part)
 
 
 def has_failed(cell) -> bool:
-    return any("traceback" in block.get("classes", []) or block.get("language") == "ipythontb"
-               for block in cell.findall(nodes.literal_block))  # fmt: skip
+    blocks = cell.findall(nodes.literal_block)
+    return any(
+        "traceback" in block["classes"] or block.get("language") == "ipythontb" for block in blocks
+    )
 
 
 def fold_checks(part, were_made: bool) -> None:

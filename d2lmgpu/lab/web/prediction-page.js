@@ -103,9 +103,9 @@
 
   function draw(element, entry) {
     const known = read(entry.name);
+    const seen = Boolean(known.happened) || shown.has(entry.name);
     if (entry.part === "table") predictionTable(element, all());
     else if (entry.part === "field") {
-      const seen = Boolean(known.happened) || shown.has(entry.name);
       blur(entry.name, !seen);
       const drawn = element.querySelector(".prediction-form");
       if (drawn && !known.predicted && !seen) return; // a number may be half written
@@ -115,7 +115,7 @@
         onTakeBack: seen ? null : () => takeBack(entry),
         onShow: seen ? null : () => show(entry),
       });
-    } else if (known.happened || shown.has(entry.name)) {
+    } else if (seen) {
       const happened = { ...entry.happened, time: new Date().toISOString() };
       if (known.predicted) write(entry.name, { predicted: known.predicted, happened });
       predictionOutcome(element, { ...entry, ...known, happened: entry.happened });

@@ -32,8 +32,8 @@ class PredictionParts {
         said.textContent = "Waiting for the kernel. If it was restarted, run this cell again.";
         onLock(value);
       } else {
-        const comma = /,\d{3}$/.test(input.value.trim());
-        const unclear = comma ? " Write 1500 without a comma, and 1.5 with a point." : "";
+        const two = PredictionParts.#TWO.test(input.value.trim());
+        const unclear = two ? " Write 1500 without a comma, and 1.5 with a point." : "";
         said.textContent = `Write a number from ${low} to ${high}.${unclear}`;
         input.focus();
       }
@@ -44,10 +44,13 @@ class PredictionParts {
     return form;
   }
 
-  // NaN where it is no number, or could be two: 1,500 is 1500 to some and 1.5 to others.
+  static #TWO = /,\d{3}$/; // it could be two numbers: 1,500 is 1500 to some and 1.5 to others
+
+  // NaN where it is no number, or could be two.
   static #written(text) {
     const plain = text.trim().replace("\u2212", "-");
-    const point = /,\d{3}$/.test(plain) ? plain : plain.replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
+    const two = PredictionParts.#TWO.test(plain);
+    const point = two ? plain : plain.replace(/^([^.,]*),([^.,]*)$/, "$1.$2");
     return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(point) ? Number(point) : NaN;
   }
 
