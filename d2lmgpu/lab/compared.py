@@ -48,7 +48,9 @@ def compared(entry):
         parts.append(f"You predicted {quantity(entry, 'predicted')}.")
     if outcome:
         parts.append(f"{outcome['source'].capitalize()}: {quantity(entry, 'happened')}.")
-    if guess and outcome:
+    if entry.get("unsteady"):
+        parts.append(f"It was unsteady: {entry['unsteady']}. It judges no prediction.")
+    elif guess and outcome:
         error, percent = errors(guess["value"], outcome["value"])
         share = "" if percent is None else f" ({number(abs(percent))} %)"
         way = "high" if error > 0 else "low"

@@ -101,7 +101,7 @@ class Prediction:
         need(low < high, "high", high, f"more than low, {low}")
         self.name, self.question, self.unit = name, question, unit
         self.low, self.high = low, high
-        self._outcome, self._trouble = None, ""
+        self._outcome, self._unsteady, self._trouble = None, "", ""
         words = f"<p>{escape(question)}</p>"
         self._field = Part(self._ask, words, self._try(self.lock), self._try(self.take_back))
         self._answer = None  # the newest of them
@@ -131,13 +131,15 @@ class Prediction:
         predicted.take_back(self.name)
         self._tell()
 
-    def happened(self, value, source="measured"):
+    def happened(self, value, source="measured", unsteady=""):
         """What happened, to be shown: beside the prediction, or with the word that there is none.
 
-        ``source`` says how ``value`` is known: 'measured', 'simulated', 'modelled' or 'counted'.
+        ``source`` says how ``value`` is known: 'measured', 'simulated', 'modelled' or 'counted';
+        ``unsteady`` why it cannot be trusted (as ``Run.unsteady``). It then judges no prediction.
         """
-        self._outcome = predicted.outcome(value, source)
-        if not os.environ.get(BOOK):
+        need(isinstance(unsteady, str), "unsteady", unsteady, "why, as a text, or an empty one")
+        self._outcome, self._unsteady = predicted.outcome(value, source), unsteady
+        if not unsteady and not os.environ.get(BOOK):
             predicted.happened(self.name, value, source)
         words = escape(f"{source.capitalize()}: {quantity(self._compare(), 'happened')}.")
         folded = f"<details><summary>What happened</summary><p>{words}</p></details>"
@@ -172,7 +174,8 @@ class Prediction:
         return known | {"happened": None, "final": known["happened"] is not None}
 
     def _compare(self):
-        return self._known("outcome") | {"happened": self._outcome}
+        about = {"happened": self._outcome, "unsteady": self._unsteady}
+        return self._known("outcome") | about
 
 
 def predictions():

@@ -6,6 +6,7 @@ from math import inf
 from statistics import median
 
 from d2lmgpu.machine.checks import Need, is_real, is_whole
+from d2lmgpu.records import steady
 
 
 class RunError(ValueError):
@@ -55,6 +56,11 @@ class Run:
         """Training images a second, by the median epoch: the first one warms up."""
         seconds = median(self.seconds) if self.seconds else 0
         return self.num_samples / seconds if self.num_samples and seconds else None
+
+    @property
+    def unsteady(self):
+        """Why its times do not tell how fast it is, by their spread (see ``steady``); or ""."""
+        return "" if self.sharing == "simulated" else steady.unsteady(self.seconds)
 
     def __str__(self):
         devices = counted(self.num_gpus, "device")

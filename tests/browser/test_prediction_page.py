@@ -96,11 +96,13 @@ SCRIPTS = ["prediction.js", "predictions.js", "prediction-page.js"]
 
 @pytest.fixture
 def book(quiet, tmp_path, monkeypatch):
-    """A built page with two questions, their outcomes and the table, opened as a file."""
+    """A built page with three questions, their outcomes and the table, opened as a file."""
     monkeypatch.setenv(BOOK, "1")
     one = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
     other = Prediction("page/seconds", "How long does <b>it</b> take?", "s", low=0, high=9)
-    parts = [one, one.happened(1.5), other, other.happened(0, "simulated"), predictions()]
+    noisy = Prediction("page/noisy", "And beside others?", "times", low=0, high=4)
+    parts = [one, one.happened(1.5), other, other.happened(0, "simulated")]
+    parts += [noisy, noisy.happened(0.7, unsteady="other programs ran"), predictions()]
     first, *rest = (part._repr_mimebundle_()["text/html"] for part in parts)
     between = "<p id=telling>It was one and a half.</p><div><p id=deep>Truly.</p></div>"
     body = "".join([f"<div class=cell>{first}</div>", between, *rest])
@@ -211,6 +213,17 @@ def test_what_is_no_text_stays_text_and_zero_has_no_percentage(book):
     assert "Simulated: 0 s" in said and "2 too high" in said and "%" not in said
 
 
+def test_an_unsteady_outcome_is_shown_and_judges_nothing(book):
+    page = book()
+    lock(page, "And beside others?", "1.5")
+    page.locator("#prediction-page-noisy").get_by_role("button", name="Show what").click()
+    said = page.locator("#prediction-page-noisy-outcome").get_by_role("status").text_content()
+    assert "0.7 times" in said and "other programs ran" in said and "too high" not in said
+    page.reload()
+    page.locator("#prediction-page-noisy").get_by_role("button", name="Take it back").click()
+    assert page.get_by_label("And beside others?").count() == 1
+
+
 def test_another_tab_cannot_change_what_is_locked(book):
     page = book()
     other = page.context.new_page()
@@ -295,4 +308,5 @@ def test_the_page_says_what_the_kernel_says(book):
         known = None if guess is None else {"value": guess, "shown": outcome == 0}
         happened = {"value": outcome, "source": "modelled"}
         entry = {"unit": unit, "predicted": known, "happened": happened, "remark": "Also this."}
-        assert page.evaluate("entry => PredictionParts.words(entry)", entry) == compared(entry)
+        for one in (entry, entry | {"unsteady": "other programs ran"}):
+            assert page.evaluate("entry => PredictionParts.words(entry)", one) == compared(one)

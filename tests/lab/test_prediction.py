@@ -103,6 +103,17 @@ def test_without_a_prediction_the_outcome_is_said_and_nothing_is_kept(folder):
     assert predictions().rows[0]["after_outcome"] is True
 
 
+def test_an_unsteady_outcome_is_said_and_not_kept():
+    one = ask()
+    one.lock(1.8)
+    said = repr(one.happened(0.7, unsteady="other programs kept 1.9 of 2 cores busy"))
+    assert "0.7 times" in said and "1.9 of 2 cores" in said and "too high" not in said
+    assert predictions().rows[0]["happened"] is None
+    one.take_back()
+    one.lock(1.5)
+    assert "too low" in repr(one.happened(1.6)) and predictions().rows[0]["happened"] == 1.6
+
+
 def test_a_notebook_in_which_nobody_predicts_runs_through(folder):
     source = f"{QUESTION}\np"
     cells = [source, "p.happened(1.5)", "predictions()"]

@@ -76,3 +76,17 @@ def test_no_such_number_gets_into_the_table(name, wrong):
 def test_one_run_without_numbers_leaves_the_others_in_the_table():
     bare = trial(samples_per_second=None, seconds_per_epoch=None, accuracy=None, num_epochs=2)
     assert [row.speedup for row in rows([bare, trial(), trial(num_gpus=2, sharing="in parallel")])]
+
+
+@pytest.mark.parametrize(
+    "sharing, seconds, unsteady",
+    [
+        ("in parallel", [9.0, 2.0, 2.1, 2.2], False),  # the first epoch warms up
+        ("in parallel", [2.0, 2.0, 2.1, 3.2], True),
+        ("simulated", [2.0, 2.0, 2.1, 3.2], False),
+        ("one device", [2.0], False),
+    ],
+)
+def test_epochs_that_differ_do_not_tell_how_fast_a_run_is(sharing, seconds, unsteady):
+    accuracies = [0.5] * len(seconds)
+    assert bool(Run(2, 256, 0.1, 6000, sharing, accuracies, seconds).unsteady) is unsteady

@@ -117,7 +117,9 @@
       });
     } else if (seen) {
       const happened = { ...entry.happened, time: new Date().toISOString() };
-      if (known.predicted) write(entry.name, { predicted: known.predicted, happened });
+      if (known.predicted && !entry.unsteady) {
+        write(entry.name, { predicted: known.predicted, happened });
+      }
       predictionOutcome(element, { ...entry, ...known, happened: entry.happened });
     } else {
       const said = document.createElement("p");

@@ -54,14 +54,16 @@ class PredictionParts {
     return /^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(point) ? Number(point) : NaN;
   }
 
-  static words({ unit, predicted, happened, remark }) {
+  static words({ unit, predicted, happened, unsteady, remark }) {
     const { quantity, number, error } = PredictionParts;
     const parts = predicted ? [`You predicted ${quantity(predicted.value, unit, true)}.`] : [];
     if (happened) {
       const source = happened.source[0].toUpperCase() + happened.source.slice(1);
       parts.push(`${source}: ${quantity(happened.value, unit)}.`);
     }
-    if (predicted && happened) {
+    if (unsteady) {
+      parts.push(`It was unsteady: ${unsteady}. It judges no prediction.`);
+    } else if (predicted && happened) {
       const { far, percent } = error(predicted, happened);
       const share = percent === null ? "" : ` (${number(Math.abs(percent))} %)`;
       const way = far > 0 ? "high" : "low";
@@ -74,7 +76,7 @@ class PredictionParts {
     return [...parts, remark].filter(Boolean).join(" ");
   }
 
-  static picture({ low, high, predicted, happened }) {
+  static picture({ low, high, predicted, happened, unsteady }) {
     const { number } = PredictionParts;
     const values = [predicted?.value ?? low, happened.value, low, high];
     const [from, to] = [Math.min(...values), Math.max(...values)];
@@ -98,8 +100,8 @@ class PredictionParts {
     if (predicted) {
       said.unshift(`predicted ${number(predicted.value)}`);
       const x = `${at(predicted.value)}%`;
+      if (!unsteady) svg.append(line(predicted.value, happened.value, "prediction-gap"));
       svg.append(
-        line(predicted.value, happened.value, "prediction-gap"),
         draw("line", { x1: x, x2: x, y1: 24, y2: 50, class: "prediction-guess" }),
         text(predicted.value, 16, said[0]),
       );
