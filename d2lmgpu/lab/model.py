@@ -44,7 +44,7 @@ class LabModel(Chosen):
     ``(network, framework)``, for those that do not know it themselves. ``live`` is the present or
     last run (None before the first), ``news`` changes with everything that it tells. ``present`` is
     the ``LabRun`` that goes on, or None, ``ended`` has one for each of ``runs``. No id of a run is
-    used again. ``printed`` is ``(lines, the last of them)`` of the last run.
+    used again. ``printed`` is ``(lines, the last of them)`` of what that run has printed so far.
 
     Buttons are pressed in one thread and runs end in another: whoever changes ``status`` holds the
     lock, so that a stop belongs to the run that it was meant for, or to none.
@@ -225,6 +225,8 @@ class LabModel(Chosen):
         live = self.live  # a reset may take it away
         if event["event"] == "ready":
             self.device_kind, self.num_devices = event["kind"], event["devices"]
+        elif event["event"] == "printed":
+            self.printed = (event["lines"], event["text"])
         elif event["event"] == "outcome" and self.status == "idle":
             self.message = event["message"]  # a spare that could not start
         elif live is not None:

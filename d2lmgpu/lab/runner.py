@@ -4,7 +4,7 @@ import sys
 import threading
 
 from d2lmgpu.lab.functions import JobError, make_job
-from d2lmgpu.lab.outcome import Outcome, outcome_of
+from d2lmgpu.lab.outcome import Outcome, outcome_of, readable
 from d2lmgpu.lab.process import WorkerProcess
 from d2lmgpu.process.settings import PythonError
 
@@ -62,9 +62,10 @@ def _worker(modules):
 class Runner:
     """Runs functions in supervised worker processes, never two at once.
 
-    ``on_event(dict)`` gets the events of a run (ready, started, batch, point) and then
-    ``on_end(Outcome)`` its end, both in threads that are not the caller's. A run that is going on
-    in another lab of the notebook is stopped. ``time_limit`` is in seconds.
+    ``on_event(dict)`` gets the events of a run (ready, started, batch, point, and printed, with
+    the ``lines`` so far and their end as ``text``) and then ``on_end(Outcome)`` its end, both in
+    threads that are not the caller's. A run that is going on in another lab of the notebook is
+    stopped. ``time_limit`` is in seconds.
     """
 
     def __init__(self, on_event=lambda event: None, on_end=lambda outcome: None, time_limit=3600):
@@ -141,6 +142,9 @@ class Runner:
                 events[event["event"]] = event
             if event["event"] == "exit":
                 over.set()
+            elif event["event"] == "printed":
+                text = readable(worker.log.text())
+                self.on_event({"event": "printed", "lines": worker.log.lines, "text": text})
             else:
                 self.on_event(event)
 

@@ -1,6 +1,8 @@
 """What the lab tells of a run: its prints, the line of its error, that it diverged or was unsteady,
 and what is missing to compare it."""
 
+import threading
+
 import pytest
 import trains
 from notebook import notebook
@@ -23,9 +25,21 @@ def test_what_a_run_prints_is_told_also_when_it_succeeds():
     lab = ran(trains.prints_and_trains, lr=0.25)
     assert lab.printed == (2, "lr 0.25\ndone") and lab.details == ""
     assert numbers.state(lab)["printed"] == {"lines": 2, "text": "lr 0.25\ndone"}
+    told = []
+    lab.observe(lambda change: told.append(change.new), "printed")
     lab.run()
-    assert lab.printed == (0, ""), "of the run before"
     idle(lab)
+    assert told[0] == (0, ""), "the prints of the run before are gone"
+
+
+def test_what_a_run_prints_is_told_while_it_runs():
+    lab, told = LabModel({"Python": trains.prints_and_goes_on}), threading.Event()
+    lab.observe(lambda change: change.new == (1, "so far") and told.set(), "printed")
+    lab.run()
+    assert told.wait(60) and lab.status == "running"
+    lab.stop()
+    idle(lab)
+    assert lab.printed == (1, "so far")
 
 
 def test_all_lines_are_counted_though_only_the_last_are_told():

@@ -82,6 +82,11 @@ def catches_everything(num_gpus, batch_size, lr):
             print("no")
 
 
+def prints_and_goes_on(num_gpus, batch_size, lr):
+    print("so far")
+    time.sleep(3600)
+
+
 def raises(num_gpus, batch_size, lr):
     print("the last words")
     return {}["here"]
