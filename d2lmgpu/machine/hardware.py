@@ -51,11 +51,15 @@ def installed_gpus() -> list[str]:
 
 def num_cores() -> int:
     """Number of CPU cores that this process may keep busy, by affinity and quotas; at least 1."""
+    return max(1, min(affinity(), quota()))
+
+
+def affinity() -> int:
+    """Number of CPU cores on which this process may run, however little of their time it gets."""
     try:
-        cores = len(os.sched_getaffinity(0))
+        return len(os.sched_getaffinity(0))
     except AttributeError:  # not on Linux
-        cores = os.cpu_count() or 1
-    return max(1, min(cores, quota()))
+        return os.cpu_count() or 1
 
 
 @cache  # asked for in every step, and half a millisecond long

@@ -7,7 +7,9 @@ fastest and the slowest tenth, none is more than `MOST` times as slow as another
 which a browser cannot: the cores that others left were enough, up to the same factor.
 """
 
-from d2lmgpu.machine.hardware import num_cores
+import math
+
+from d2lmgpu.machine import hardware
 
 MOST = 1.25  # times as slow
 PIECE = 0.05  # seconds: of a shorter one a clock tells little
@@ -32,23 +34,23 @@ def spread(pieces):
     return rest[-1] / rest[0] if rest and rest[0] > 0 else 1.0
 
 
-def slowed(num_gpus, others, cores=None):
+def slowed(num_gpus, others, cores, quota=math.inf):
     """How many times as slow ``num_gpus`` devices are that lack the cores which others have.
 
-    Each device keeps a core busy. Of ``cores``, by default those of this machine, others keep
-    ``others`` busy on the average; None where that is not known.
+    Each device keeps a core busy, as far as the ``quota`` goes: the cores' time, in whole cores,
+    that a limit leaves to this process. Of the ``cores`` on which it may run, with a quota, too,
+    others keep ``others`` busy on the average; None where that is not known.
     """
-    cores = num_cores() if cores is None else cores
-    wanted = min(num_gpus, cores)
+    wanted = min(num_gpus, cores, max(1, quota))
     if others is None or cores - others >= wanted:
         return 1.0
     return wanted / max(cores - others, 0.01 * wanted)
 
 
-def unsteady(pieces, num_gpus=1, others=None, cores=None):
+def unsteady(pieces, num_gpus=1, others=None):
     """Why a run's times are not told apart from what else the machine did; "" if they are."""
-    cores = num_cores() if cores is None else cores
-    if slowed(num_gpus, others, cores) > MOST:
+    cores = hardware.affinity()
+    if slowed(num_gpus, others, cores, hardware.quota()) > MOST:
         return f"other programs kept {others:.1f} of {cores} cores busy"
     if spread(pieces) > MOST:
         times = f"{spread(pieces):.1f} times as long as others"

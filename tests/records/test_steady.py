@@ -1,10 +1,13 @@
 """One rule of steadiness: what a disturbed run looks like from inside and from outside."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from d2lmgpu.machine import hardware
 from d2lmgpu.records import steady
 
 QUIET = [0.001 * factor for factor in np.linspace(1, 1.04, 20)]
@@ -41,19 +44,50 @@ def test_short_points_are_taken_together():
     assert steady.pieces([(0.02, 10)] * 9) == pytest.approx([0.002] * 3)
 
 
+@pytest.fixture
+def machine(monkeypatch):
+    """A function that gives the machine so many cores, of which a limit leaves us a quota."""
+
+    def has(cores, quota=math.inf):
+        monkeypatch.setattr(hardware, "affinity", lambda: cores)
+        monkeypatch.setattr(hardware, "quota", lambda: quota)
+
+    return has
+
+
 @pytest.mark.parametrize("num_gpus, others, steady_", [
     (2, 0.3, True), (2, 0.5, False),  # of two cores 1.7 and 1.5 are left
     (1, 0.9, True), (1, 1.1, True), (1, 1.3, False),
     (1, None, True), (2, None, True),  # the system does not tell
     (2, 1.7, False), (1, 2.0, False),  # three busy loops
 ])  # fmt: skip
-def test_what_others_take_counts_as_far_as_it_is_lacking(num_gpus, others, steady_):
-    said = steady.unsteady(QUIET, num_gpus, others, cores=2)
+def test_what_others_take_counts_as_far_as_it_is_lacking(machine, num_gpus, others, steady_):
+    machine(cores=2)
+    said = steady.unsteady(QUIET, num_gpus, others)
     assert (said == "") is steady_
     assert steady_ or f"{others:.1f} of 2 cores" in said
 
 
-@given(st.integers(1, 16), st.floats(0, 20), st.integers(1, 16))
-def test_more_others_never_make_it_faster(num_gpus, others, cores):
-    slowed = steady.slowed(num_gpus, others, cores)
-    assert 1 <= slowed <= steady.slowed(num_gpus, others + 0.5, cores)
+@pytest.mark.parametrize("num_gpus, others, steady_", [
+    (2, 1.0, True), (2, 12.0, True), (2, 14.0, True),  # of 16 cores 2 and more are left
+    (2, 15.0, False), (1, 15.0, True), (1, 15.9, False),
+    (8, 12.0, True), (8, 14.0, False),  # the quota lets 8 devices keep 4 cores busy
+])  # fmt: skip
+def test_with_a_quota_others_take_nothing_while_cores_are_left(machine, num_gpus, others, steady_):
+    machine(cores=16, quota=4)
+    said = steady.unsteady(QUIET, num_gpus, others)
+    assert (said == "") is steady_
+    assert steady_ or f"{others:.1f} of 16 cores" in said
+
+
+def test_a_quota_of_less_than_a_core_is_one_device(machine):
+    machine(cores=16, quota=0)
+    assert steady.unsteady(QUIET, 1, 15.0) == ""
+    assert steady.unsteady(QUIET, 1, 15.9)
+
+
+@given(st.integers(1, 16), st.floats(0, 20), st.integers(1, 16), st.integers(0, 20))
+def test_more_others_never_make_it_faster_nor_does_a_larger_quota(num_gpus, others, cores, quota):
+    slowed = steady.slowed(num_gpus, others, cores, quota)
+    assert 1 <= slowed <= steady.slowed(num_gpus, others + 0.5, cores, quota)
+    assert slowed <= steady.slowed(num_gpus, others, cores, quota + 1)
