@@ -6,11 +6,19 @@ and ``restore`` when the hub comes back up.
 
 import subprocess
 import sys
+import time
+from dataclasses import dataclass
 
 from jupyterhub.spawner import SpawnException
 
 GpuIds = tuple[str, ...]
 NO_LIMIT = sys.maxsize  # the GPUs of one learner: all that there are
+UNITS = (("day", 86400), ("hour", 3600), ("minute", 60))  # seconds
+# What a choice of none means, for the form.
+WITHOUT = (
+    "With 0 GPUs every chapter runs, too: each CPU core is a device then, a speedup is measured on"
+    " as many devices as there are cores, more are simulated. All who work here share these cores."
+)
 
 
 class Refused(SpawnException):
@@ -22,16 +30,35 @@ class Refused(SpawnException):
         self.jupyterhub_message = message
 
 
+@dataclass(frozen=True)
+class Lease:
+    """The ids of GPUs that one server holds, and since when, in seconds since 1970."""
+
+    gpus: GpuIds
+    since: float
+
+
 class GpuSlots:
-    """The table of leases: owner (a server's name) -> the GPU ids that it holds."""
+    """The table of leases: owner (a server's name) -> its ``Lease``."""
 
     def __init__(self):
-        self.leases: dict[str, GpuIds] = {}
+        self.leases: dict[str, Lease] = {}
 
     def free_gpus(self, present: GpuIds) -> GpuIds:
         """Those of the ``present`` GPUs that no server holds, in the machine's order."""
-        held = {gpu for gpus in self.leases.values() for gpu in gpus}
+        held = {gpu for lease in self.leases.values() for gpu in lease.gpus}
         return tuple(gpu for gpu in present if gpu not in held)
+
+    def told(self, present: GpuIds, kind: str = "GPUs") -> str:
+        """How many of the ``present`` GPUs are free, and for how long who holds the others."""
+        free = len(self.free_gpus(present))
+        said = f"{free} of {len(present)} {kind} {'is' if free == 1 else 'are'} free now"
+        holders = [
+            f"{owner} has held {count} for {duration(time.time() - lease.since)}"
+            for owner, lease in self.leases.items()
+            if (count := len(set(lease.gpus) & set(present)))
+        ]
+        return f"{said}: {', '.join(holders)}" if holders else said
 
     def lease(self, owner: str, count: int, present: GpuIds, most: int = NO_LIMIT) -> GpuIds:
         """Promise ``count`` of the ``present`` GPUs to ``owner``, at most ``most`` per server.
@@ -49,26 +76,34 @@ class GpuSlots:
             advice = "Every chapter also runs with 0 GPUs, on the CPU's cores."
             raise Refused(409, "too-few", f"{asked}; this machine has {len(present)}. {advice}")
         if count > len(free):
-            there_are = f"{len(free)} of {len(present)} are free now"
             advice = "Choose fewer, or wait until a server stops."
-            raise Refused(409, "too-few", f"{asked}; {there_are}. {advice}")
+            raise Refused(409, "too-few", f"{asked}; {self.told(present)}. {advice}")
         if count:
-            self.leases[owner] = free[:count]
+            self.leases[owner] = Lease(free[:count], time.time())
         return free[:count]
 
     def free(self, owner: str) -> None:
         """End the lease of ``owner``, if it has one."""
         self.leases.pop(owner, None)
 
-    def restore(self, owner: str, gpus) -> None:
-        """Put back a lease that was saved before the hub restarted.
+    def restore(self, owner: str, gpus, since: float) -> None:
+        """Put back a lease, which began at ``since``, that was saved before the hub restarted.
 
         Two saved leases may name one GPU if the hub died between a server's end and writing it
         down. Both claims count until the hub has seen which server is gone, so ``lease`` cannot
         promise that GPU meanwhile.
         """
         if gpus:
-            self.leases[owner] = tuple(gpus)
+            self.leases[owner] = Lease(tuple(gpus), since)
+
+
+def duration(seconds: float) -> str:
+    """``seconds`` in the largest unit of which there is one, such as "25 minutes"."""
+    for unit, length in UNITS:
+        if seconds >= length:
+            count = int(seconds // length)
+            return f"{count} {unit}{'' if count == 1 else 's'}"
+    return "less than a minute"
 
 
 def requested(options) -> int:
@@ -88,6 +123,14 @@ def choices(total: int, most: int = NO_LIMIT) -> list[int]:
     """The counts offered in the form: 0, 1, 2, 4 … and all that one learner may have."""
     top = min(total, most)
     return sorted({0, top, *(2**i for i in range(top.bit_length()))})
+
+
+def proposed(counts: list[int], free: int) -> int:
+    """The count that the form proposes: 2 if there are, and never the last free GPU.
+
+    Whoever just presses Start leaves one to the next learner.
+    """
+    return max(count for count in counts if count <= max(0, min(2, free - 1)))
 
 
 def environment(gpus: GpuIds, simulated: bool = False) -> dict[str, str]:

@@ -35,6 +35,9 @@ c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{settings.port + 2}"
 c.ConfigurableHTTPProxy.command = [str(HERE / "node_modules/.bin/configurable-http-proxy")]
 c.ConfigurableHTTPProxy.pid_file = str(state / "proxy.pid")
 
+# --- What its pages say -------------------------------------------------------------------------
+c.JupyterHub.template_paths = [str(HERE / "templates")]  # before JupyterHub's own
+
 # --- What it remembers --------------------------------------------------------------------------
 # On disk, so that a hub restart finds its servers and their GPUs again; only the owner may read
 # the folder, which also holds the key that signs cookies.

@@ -14,7 +14,7 @@ from html import escape
 import accounts
 from batchspawner import SlurmSpawner
 from batchspawner.api import BatchSpawnerAPIHandler
-from gpu_slots import NO_LIMIT, Refused, requested
+from gpu_slots import NO_LIMIT, WITHOUT, Refused, requested
 from jupyterhub.apihandlers import APIHandler, default_handlers
 from jupyterhub.utils import can_connect
 from settings import Settings
@@ -92,7 +92,7 @@ class CourseSlurmSpawner(SlurmSpawner):
             '<input class="form-control" id="minutes" name="minutes" type="number" min="1"'
             f' value="{MINUTES}">'
             "<p>Your server is a job of Slurm. It may wait in the queue, and ends when its time"
-            " is over: a short one starts sooner.</p>"
+            f" is over: a short one starts sooner.</p><p>{escape(WITHOUT)}</p>"
         )
 
     def run_options_from_form(self, form):

@@ -8,6 +8,7 @@ import asyncio
 import os
 import signal
 from contextlib import suppress
+from datetime import timezone
 from html import escape
 from subprocess import SubprocessError
 
@@ -40,14 +41,14 @@ class GpuLease(LocalProcessSpawner):
     runtime = ""  # the folder of what the server writes for itself
 
     async def get_options_form(self):
-        """The form: how many GPUs, how many are free now, and which limits hold."""
+        """The form: how many GPUs, how many are free, who has the others, which limits hold."""
         try:
             present, trouble = await self.present(), ""
         except gpu_slots.Refused as refusal:
             present, trouble = (), refusal.message
         free = len(SLOTS.free_gpus(present))
         counts = gpu_slots.choices(len(present), self.settings.gpus_per_learner)
-        chosen = max(count for count in counts if count <= min(free, 2))
+        chosen = gpu_slots.proposed(counts, free)
         options = "".join(
             f'<option value="{count}"{" selected" if count == chosen else ""}'
             f"{' disabled' if count > free else ''}>{count}</option>"
@@ -55,9 +56,9 @@ class GpuLease(LocalProcessSpawner):
         )
         kind = "simulated GPUs (shares of the CPU)" if self.settings.simulated_gpus else "GPUs"
         notes = [
-            trouble,
+            trouble or (f"{SLOTS.told(present, kind)}." if present else "There is no GPU now."),
             accounts.little_room(self.home()),
-            f"{free} of {len(present)} {kind} are free now. With 0, chapters use the CPU's cores.",
+            gpu_slots.WITHOUT,
             self.no_limits and f"Memory and CPU are not limited here: {self.no_limits}.",
         ]
         return (
@@ -158,7 +159,8 @@ class GpuLease(LocalProcessSpawner):
         self.runtime = state.get("runtime", "")
         if self.server:  # else the hub died while it wrote down that this server is gone
             self.gpus = tuple(state.get("gpus", ()))
-            SLOTS.restore(self._log_name, self.gpus)
+            started = self.orm_spawner.started.replace(tzinfo=timezone.utc).timestamp()
+            SLOTS.restore(self._log_name, self.gpus, started)
 
     async def run_post_stop_hook(self):
         """JupyterHub calls this when the server is gone, however it went: the GPUs come back."""

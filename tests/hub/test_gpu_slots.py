@@ -1,6 +1,7 @@
 """No GPU is promised twice, none is lost, and a request is refused in words."""
 
 import stat
+import time
 
 import gpu_slots
 import pytest
@@ -51,7 +52,7 @@ class Machine:
     def hub_restarts(self):
         self.slots = GpuSlots()
         for owner, gpus in self.saved.items():
-            self.slots.restore(owner, gpus)
+            self.slots.restore(owner, gpus, since=0)
         self.notice()
 
     def notice(self):
@@ -83,7 +84,7 @@ def test_no_gpu_is_promised_twice_and_none_is_lost(total, steps):
         running = {}
         for gpu, owner in machine.holder.items():
             running.setdefault(owner, set()).add(gpu)
-        leased = {owner: set(gpus) for owner, gpus in machine.slots.leases.items()}
+        leased = {owner: set(held.gpus) for owner, held in machine.slots.leases.items()}
         assert all(leased[owner] == gpus for owner, gpus in running.items())
     machine.notice()
     for owner in list(machine.saved):
@@ -94,8 +95,8 @@ def test_no_gpu_is_promised_twice_and_none_is_lost(total, steps):
 
 def test_two_saved_claims_on_one_gpu_block_it_until_both_are_gone():
     slots = GpuSlots()
-    slots.restore("ada", ["GPU-a"])
-    slots.restore("grace", ["GPU-a"])
+    slots.restore("ada", ["GPU-a"], since=0)
+    slots.restore("grace", ["GPU-a"], since=0)
     slots.free("ada")
     with pytest.raises(Refused):
         slots.lease("lin", 1, ("GPU-a",))
@@ -108,25 +109,52 @@ def test_two_saved_claims_on_one_gpu_block_it_until_both_are_gone():
     [
         (2, 8, 4, "You asked for 4 GPUs; this machine has 2."),
         (0, 8, 1, "You asked for 1 GPU; this machine has 0."),
-        (4, 8, 2, "You asked for 2 GPUs; 1 of 4 are free now."),
+        (4, 8, 2, "You asked for 2 GPUs; 1 of 4 GPUs is free now: ada has held 3 for 2 hours."),
         (4, 1, 2, "You asked for 2 GPUs; here a learner gets at most 1."),
     ],
 )
 def test_overasking_is_refused_in_words(total, most, count, words):
     slots = GpuSlots()
-    slots.restore("other", FOUR[:3])
+    slots.restore("ada", FOUR[:3], since=time.time() - 2 * 3600)
     with pytest.raises(Refused, match=words.replace(".", r"\.")) as refusal:
-        slots.lease("ada", count, FOUR[:total], most)
+        slots.lease("grace", count, FOUR[:total], most)
     assert refusal.value.status_code == 409
-    assert "ada" not in slots.leases
+    assert "grace" not in slots.leases
 
 
 def test_a_vanished_gpu_is_not_handed_out():
     slots = GpuSlots()
-    slots.restore("ada", FOUR[:1])
-    with pytest.raises(Refused, match="1 of 2 are free"):
+    slots.restore("ada", FOUR[:1], since=0)
+    with pytest.raises(Refused, match="1 of 2 GPUs is free"):
         slots.lease("grace", 2, ("GPU-a", "GPU-d"))
     assert slots.lease("grace", 1, ("GPU-a", "GPU-d")) == ("GPU-d",)
+
+
+def test_all_who_hold_gpus_of_this_machine_are_named():
+    slots = GpuSlots()
+    assert slots.told(FOUR) == "4 of 4 GPUs are free now"
+    slots.lease("ada", 1, FOUR)
+    slots.restore("grace", ["GPU-b", "GPU-that-failed"], since=time.time() - 3 * 3600)
+    slots.restore("lin", ["GPU-that-failed"], since=0)
+    assert slots.told(FOUR, "simulated GPUs") == (
+        "2 of 4 simulated GPUs are free now:"
+        " ada has held 1 for less than a minute, grace has held 1 for 3 hours"
+    )
+
+
+@pytest.mark.parametrize("seconds, words", [
+    (-1, "less than a minute"), (59, "less than a minute"), (60, "1 minute"), (3599, "59 minutes"),
+    (3600, "1 hour"), (86399, "23 hours"), (86400, "1 day"), (9e5, "10 days"),
+])  # fmt: skip
+def test_durations(seconds, words):
+    assert gpu_slots.duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    "total, free, proposed_", [(8, 8, 2), (8, 3, 2), (8, 2, 1), (8, 1, 0), (8, 0, 0), (1, 1, 0)]
+)
+def test_who_just_presses_start_leaves_a_gpu_to_the_next(total, free, proposed_):
+    assert gpu_slots.proposed(choices(total), free) == proposed_
 
 
 @pytest.mark.parametrize(

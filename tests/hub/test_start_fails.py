@@ -5,6 +5,8 @@ import os
 import socket
 
 import pytest
+from learner import choose as choose_gpus
+from learner import log_in
 from running_hub import RunningHub, wait_until
 from soaking import sample
 
@@ -21,6 +23,14 @@ def choose(spawner):
     spawner.port = chosen["port"]
 
 c.Spawner.pre_spawn_hook = choose
+
+async def clean_up(spawner):  # takes until the test has written into the pipe, if there is one
+    import asyncio
+    pipe = pathlib.Path({pipe!r})
+    if pipe.exists():
+        await asyncio.to_thread(pipe.read_text)
+
+c.Spawner.post_stop_hook = clean_up
 """
 # How a server ends: its command, and what its learner reads.
 ENDS = {
@@ -37,7 +47,7 @@ ENDS = {
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory):
     folder = tmp_path_factory.mktemp("hub")
-    more = CHOOSE.format(path=str(folder / "chosen"))
+    more = CHOOSE.format(path=str(folder / "chosen"), pipe=str(folder / "clean-up"))
     with RunningHub(folder, more, without_lab=True, HUB_ACCOUNTS="one") as running:
         running.set_gpus(*FOUR)
         yield running
@@ -113,6 +123,48 @@ def test_a_browser_that_waits_is_told_too(hub, tmp_path):
     page = session.get(answer.url, timeout=30).text
     assert "ended while it started (exit code 3)" in page
     assert "&lt;b&gt;No space&lt;/b&gt; left on device" in page and "<b>No space" not in page
+    assert_all_is_free(hub)
+
+
+def test_a_browser_is_told_of_an_end_before_its_page_listens(hub, tmp_path, context):
+    """While the hub still cleans up it refuses to tell of a start: the page must ask again."""
+    said, cleaning = tmp_path / "said", hub.folder / "clean-up"
+    os.mkfifo(said)
+    choose(hub, ["KEEPER", "sh", "-c", f"cat {said} >&2; exit 3"])
+    page = context.new_page()
+
+    def end_it(route):
+        os.mkfifo(cleaning)
+        said.write_text("No space left on device\n")
+        held.append(cleaning.open("w"))  # when the hub has begun to clean up
+        cleaning.unlink()
+        route.continue_()
+
+    held = []
+    page.goto(f"{hub.url}/hub/spawn")
+    log_in(page, hub)
+    page.route("**/server/progress*", end_it, times=1)
+    with page.expect_response("**/server/progress*") as answer:
+        choose_gpus(page, gpus=4)
+    assert answer.value.status == 400
+    held.pop().close()
+    page.get_by_role("button", name="Relaunch").wait_for()
+    assert "ended while it started (exit code 3)" in page.locator("body").text_content()
+    assert_all_is_free(hub)
+
+
+def test_a_browser_whose_page_listens_shows_the_end(hub, tmp_path, context):
+    said = tmp_path / "said"
+    os.mkfifo(said)
+    choose(hub, ["KEEPER", "sh", "-c", f"cat {said} >&2; exit 3"])
+    page = context.new_page()
+    page.goto(f"{hub.url}/hub/spawn")
+    log_in(page, hub)
+    with page.expect_response("**/server/progress*"):
+        choose_gpus(page, gpus=4)
+    said.write_text("No space left on device\n")
+    page.get_by_role("button", name="Relaunch").wait_for()
+    assert "ended while it started (exit code 3)" in page.locator("body").text_content()
     assert_all_is_free(hub)
 
 

@@ -111,7 +111,7 @@ def test_a_gpu_vanishes(tmp_path, course, context):
         assert "2 of 2 GPUs are free now" in choose(page, gpus=2)
         # The same page again, with the reason, and the choices that there are now.
         page.get_by_text("You asked for 2 GPUs; this machine has 1.").wait_for()
-        assert "1 of 1 GPUs are free now" in choose(page, gpus=1)
+        assert "1 of 1 GPUs is free now" in choose(page, gpus=1)
         wait_for_notebook(page, NOTEBOOK)
         assert hub.leases() == {ADA: ["GPU-b"]}
 
@@ -123,7 +123,7 @@ def test_a_gpu_vanishes(tmp_path, course, context):
 
         page.goto(launch_link(hub, course))
         page.locator("#spawn_form").wait_for()
-        assert "0 of 0 GPUs are free now" in choose(page, gpus=0)
+        assert "There is no GPU now" in choose(page, gpus=0)
         wait_for_notebook(page, NOTEBOOK)
         home = tmp_path / "state" / "home" / ADA
         assert source_on_disk(home / NOTEBOOK).startswith("answer = 2")
