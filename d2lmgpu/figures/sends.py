@@ -5,7 +5,7 @@ from math import cos, hypot, pi, sin
 from d2lmgpu.figures.axes import text
 from d2lmgpu.figures.checks import is_series, need
 from d2lmgpu.figures.style import BLUE, GREEN, TINT, VERMILLION, number
-from d2lmgpu.figures.svg import picture
+from d2lmgpu.figures.svg import WIDTH, picture
 from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
 
@@ -87,7 +87,7 @@ def overlapping(forward: float, backward: float, sends, alt: str) -> str:
     good = is_series(sends, lambda send: is_series(send, is_time) and len(send) == 2)
     end = good and max(forward + backward, sends[-1][1])
     need(end, "sends", sends, "a bucket at least, (start, end) in a step")
-    left, right = 62, 400
+    left, right = 58, WIDTH - 10
 
     def across(seconds):
         return left + seconds / end * (right - left)
@@ -109,7 +109,7 @@ def overlapping(forward: float, backward: float, sends, alt: str) -> str:
         "backward": [span(forward, forward + backward, 5, "GPU")],
         "sends": [span(start, stop, 40, "network") for start, stop in sends],
     }
-    return picture(410, 88, alt, [
+    return picture(WIDTH, 88, alt, [
         text(left - 6, 22, "GPU", "end"),
         text(left - 6, 57, "network", "end"),
         *lane(BLUE, [box(0, forward, 5)]),

@@ -70,7 +70,7 @@ def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
     drawn = BeautifulSoup(picture, "html.parser").select("polyline")[1]["points"].split()
     for (left, right, up, *_), point in zip(told["modelled"], drawn, strict=True):
         x, y = map(float, point.split(","))
-        assert left == right == pytest.approx(1000 * x / 410, abs=1)
+        assert left == right == pytest.approx(1000 * x / svg.WIDTH, abs=1)
         assert up == pytest.approx(1000 * y / 262, abs=1)
 
 
