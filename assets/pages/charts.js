@@ -108,17 +108,11 @@
       const middle = (place.left + place.right) / 20;
       this.line.style.left = `${middle}%`;
       this.line.hidden = this.tip.hidden = false;
-      if (this.reader.matches(":focus")) this.line.scrollIntoView({ block: "nearest", inline: "nearest" });
-      // On the side where more of the picture is seen: a narrow page shows a part of it at a time.
-      const whole = this.svg.getBoundingClientRect();
-      const seen = this.box.parentElement.getBoundingClientRect();
-      const at = whole.left + middle * whole.width / 100;
-      const before = at - Math.max(whole.left, seen.left);
-      const after = Math.min(whole.right, seen.right) - at;
+      const after = middle < 50; // on the side where the picture has more room
       Object.assign(this.tip.style, {
-        left: before < after ? `calc(${middle}% + 0.5rem)` : "auto",
-        right: before < after ? "auto" : `calc(${100 - middle}% + 0.5rem)`,
-        maxWidth: `calc(${Math.max(before, after)}px - 0.75rem)`,
+        left: after ? `calc(${middle}% + 0.5rem)` : "auto",
+        right: after ? "auto" : `calc(${100 - middle}% + 0.5rem)`,
+        maxWidth: `calc(${Math.max(middle, 100 - middle)}% - 0.75rem)`,
       });
       this.tip.replaceChildren(...[place.where, ...place.values].map((text) =>
         Object.assign(document.createElement("span"), { textContent: text })));
@@ -133,18 +127,6 @@
     for (const svg of document.querySelectorAll("article svg[data-chart]")) {
       if (!svg.closest(".chart")) charts.add(new Chart(svg));
     }
-    reach();
-  }
-
-  /** What scrolls sideways on a narrow page, and has nothing to focus, can be reached with the keys. */
-  function reach() {
-    for (const svg of document.querySelectorAll("article svg[role=img]:not([data-chart], .steps *)")) {
-      const box = svg.parentElement;
-      if (box.scrollWidth <= box.clientWidth) continue;
-      box.tabIndex = 0;
-      box.role = "group";
-      box.ariaLabel = svg.ariaLabel.split(". ")[0];
-    }
   }
 
   document.addEventListener("keydown", ({ key }) => {
@@ -152,7 +134,6 @@
   });
   document.addEventListener("DOMContentLoaded", () => {
     start();
-    addEventListener("resize", reach);
     const answers = new MutationObserver(start); // an explorer's next answer may be another chart
     for (const answer of document.querySelectorAll(".explore-answer")) {
       answers.observe(answer, { childList: true });

@@ -11,15 +11,14 @@ from d2lmgpu.costmodel.model import (
     Work,
     exposed_seconds,
     machine_seconds,
-    schedule_seconds,
     step,
 )
 from d2lmgpu.costmodel.presets import NETWORKS
 from d2lmgpu.costmodel.published import PublishedRow, rows
 from d2lmgpu.figures import svg
-from d2lmgpu.figures.diagrams import sums_after_rounds
 from d2lmgpu.figures.explorer import Explorer
-from d2lmgpu.figures.sends import messages, overlapping
+from d2lmgpu.figures.race import Race
+from d2lmgpu.figures.sends import overlapping
 from d2lmgpu.figures.style import number
 
 COUNTS = [2**i for i in range(9)]  # 256 GPUs are the most of a published row
@@ -186,49 +185,24 @@ def _speedup_in_words(k, modelled, measured, several):
         yield f"<p>Measured and published: {points}.</p>"
 
 
-def allreduce() -> Explorer:
-    """Algorithm, number of devices and size of the gradient -> its rounds, one by one."""
+def allreduce() -> Race:
+    """Two algorithms side by side, for a number of devices and a size of the gradient."""
 
-    def answer(algorithm, k, num_bytes):
-        names = {name: {"per_machine": 2} if name == "hierarchical" else {} for name in ALGORITHMS}
-        plans = {name: plan(name, k, num_bytes // 4, **options) for name, options in names.items()}
-        seconds = {name: schedule_seconds(p, LINK) for name, p in plans.items()}
-        schedule, drawn = plans[algorithm], plan(algorithm, k, k, **names[algorithm])
-        about = _schedule_in_words(schedule, num_bytes, seconds)
-        ports = [0, *schedule.busiest_port()]
-        frames = []
-        for i, held in enumerate(sums_after_rounds(drawn)):
-            sends = drawn.rounds[i - 1] if i else ()
-            done = int((held[:k] == k).sum())
-            words = (
-                f"Round {i} of {len(drawn.rounds)}: {len(sends)} messages at once, "
-                f"{_size(ports[i])} through the busiest device."
-                if i else f"At the start each of {k} devices holds its own numbers."
-            )  # fmt: skip
-            alt = f"{words} {done} of {k * k} numbers on the devices are sums of all {k}."
-            pairs = sorted({(send.source, send.target) for send in sends})
-            frames.append(f"<p>{words}</p>\n{messages(held, k, pairs, alt)}\n{about}")
-        return frames
+    def plans(k, num_bytes):
+        options = {"hierarchical": {"per_machine": 2}}
+        return {
+            name: plan(name, k, num_bytes // 4, **options.get(name, {})) for name in ALGORITHMS
+        }
 
     gradients = {"4 kB": 4000, "516 kB (LeNet)": 516_272, "45 MB (ResNet-18)": 44_700_000}
-    controls = {"Algorithm": list(ALGORITHMS), "Devices": [2, 3, 4, 5, 8], "Gradient": gradients}
-    return Explorer(answer, controls, {"Devices": "4"})
-
-
-def _schedule_in_words(schedule, num_bytes, seconds) -> str:
-    links = schedule.bytes_per_link()
-    k = schedule.num_devices
-    by_time = sorted(seconds, key=seconds.get)
-    first = "tree" if seconds["tree"] < seconds["ring"] else "ring"
-    return (
-        f"<p>In all: {schedule.num_rounds} rounds;\n{len(links)} links in use, "
-        f"{_size(max(links.values()))} over the busiest of them.\n"
-        f"The busiest node sends {_size(max(schedule.bytes_sent()))}; the least possible, without "
-        f"a host, is {_size(2 * (k - 1) / k * num_bytes)}.</p>\n"
-        f"<p>Modelled for links with 10 µs and 12.5 GB/s: "
-        + ", ".join(f"{name} {_time(seconds[name])}" for name in by_time)
-        + f".\nBetween tree and ring, the {first} is faster here.</p>"
-    )
+    counts = (2, 3, 4, 5, 8)
+    sizes = {text: [plans(k, size) for k in counts] for text, size in gradients.items()}
+    start = {"size": "45 MB (ResNet-18)", "devices": 4, "first": "ring", "second": "naive"}
+    return Race(
+        sizes, lambda num_bytes: LINK.latency + num_bytes / LINK.bandwidth,
+        "Modelled for links with 10 µs and 12.5 GB/s. A round takes as long as the busiest port.",
+        start,
+    )  # fmt: skip
 
 
 def overlap() -> Explorer:
@@ -276,10 +250,6 @@ def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) 
 
 def _time(seconds: float) -> str:
     return _in_units(seconds, {"s": 1, "ms": 1e-3, "µs": 1e-6})
-
-
-def _size(num_bytes: float) -> str:
-    return _in_units(num_bytes, {"MB": 1e6, "kB": 1e3, "bytes": 1})
 
 
 def _in_units(value: float, units: dict) -> str:

@@ -10,9 +10,11 @@ from matplotlib.figure import Figure
 from d2lmgpu.figures.style import COLORS, INK
 from d2lmgpu.figures.told import told
 
+WIDTH = 4.8  # inches: on a screen of 360 pixels letters of 10 points are still 9 pixels high
 DRAWN_INK = "#222222"  # stands for the ink of the page, of which Matplotlib knows nothing
 STYLE = {
     "font.size": 10,
+    "axes.titlesize": 10,
     "text.color": DRAWN_INK,
     "xtick.color": DRAWN_INK,
     "ytick.color": DRAWN_INK,
@@ -31,6 +33,9 @@ STYLE = {
 }
 styled = matplotlib.rc_context(STYLE)  # before a function: all that it draws
 
+LETTER, SAMPLE = 6, 45  # points: of a legend a letter, at most, and what stands before a name
+ROW = 0.2  # inches: a row of a legend
+
 # What Matplotlib puts into each file: who made it, and names that repeat in a page of two pictures.
 NOT_TOLD = dict.fromkeys(["Date", "Creator", "Format", "Type"])
 COUNTED = re.compile(r'<g id="[\w.]+_\d+">')
@@ -41,8 +46,9 @@ class Chart(Figure):
     """A Matplotlib figure that shows itself in a notebook as an SVG picture.
 
     It takes the page's ink and stands on the page's ground; `alt` is a text that says what it
-    shows; width and height are in inches. In the built pages assets/pages/charts.js answers the
-    pointer and the keyboard with what the picture carries of `tell`.
+    shows; width and height are in inches, and of the width a phone shows `WIDTH`. In the built
+    pages assets/pages/charts.js answers the pointer and the keyboard with what the picture carries
+    of `tell`.
     """
 
     def __init__(self, alt: str, width: float, height: float):
@@ -64,6 +70,20 @@ class Chart(Figure):
         read.extend(points)
 
     @styled
+    def legend_below(self, handles=None, labels=None) -> None:
+        """What the curves or the `handles` mean, in as many columns as the width has room for."""
+        if handles is None:
+            handles, labels = self.axes[0].get_legend_handles_labels()
+        labels = list(labels)
+        if not labels:
+            return
+        longest = max(map(len, labels))
+        columns = int(72 * self.get_figwidth() / (SAMPLE + LETTER * longest))
+        columns = max(1, min(columns, len(labels)))
+        self.set_figheight(self.get_figheight() + ROW * -(-len(labels) // columns))
+        self.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+    @styled
     def svg(self) -> str:
         """The picture as an SVG element that fits its column and speaks its text alternative."""
         self._mark()
@@ -72,8 +92,7 @@ class Chart(Figure):
         svg = COUNTED.sub("<g>", out.getvalue().replace(DRAWN_INK, INK))
         svg = MARKED.sub(r'<g data-\1="\2">', svg)
         label = escape(self.alt, quote=True)
-        size = f"--width:{96 * self.get_figwidth():.0f}px"  # a page may keep text from shrinking
-        look = f'style="max-width:100%;height:auto;{size}" fill="{INK}"'  # for black, left out
+        look = f'style="max-width:100%;height:auto" fill="{INK}"'  # for black, left out
         opening = f'<svg role="img" aria-label="{label}" {self._read()}{look} '
         return svg[svg.index("<svg") :].replace("<svg ", opening, 1)
 
@@ -84,8 +103,8 @@ class Chart(Figure):
         for number, (name, (drawn, _)) in enumerate(self.told.items()):
             for artist in drawn:
                 artist.set_gid(f"series {number}")
-            legend = self.axes[0].get_legend()
-            for text in legend.get_texts() if legend else []:
+            legends = [*self.legends, *filter(None, [self.axes[0].get_legend()])]
+            for text in (text for legend in legends for text in legend.get_texts()):
                 if text.get_text() == name:
                     text.set_gid(f"legend {number}")
 

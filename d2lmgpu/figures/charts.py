@@ -10,10 +10,11 @@ from functools import partial
 from itertools import cycle
 from math import isfinite, isnan, nan
 from statistics import median
+from textwrap import fill as wrap
 
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
-from d2lmgpu.figures.chart import DRAWN_INK, Chart, styled
+from d2lmgpu.figures.chart import DRAWN_INK, WIDTH, Chart, styled
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, is_span, need
 from d2lmgpu.figures.diverged import DIVERGED, finite, gaps, is_number, plain
 from d2lmgpu.figures.diverged import mark as mark_diverged
@@ -21,6 +22,7 @@ from d2lmgpu.figures.gaps import WAIT, longest_gap, mark
 from d2lmgpu.figures.style import COLORS, GRAY, number
 from d2lmgpu.machine.checks import is_real
 
+TITLE, LANE = 46, 16  # letters in a line of a title, and of what stands beside a bar
 KINDS = ("measured", "simulated", "modelled")
 
 
@@ -34,7 +36,7 @@ def scaling(measured: dict, modelled: dict, title: str, ylabel: str = "speedup")
     kinds = {"measured": plain(measured), "modelled": plain(modelled)}
     _need_curves(kinds, lambda k: is_real(k) and k > 0, "{name: {number of devices: value}}")
     facts = _facts(kinds, ylabel, "devices")
-    chart, axes = _chart(title, facts, 6.5, 3.6, xlabel="devices", ylabel=ylabel)
+    chart, axes = _chart(title, facts, 3.2, xlabel="devices", ylabel=ylabel)
     ticks = sorted({k for curves in kinds.values() for curve in curves.values() for k in curve})
     if ylabel == "speedup":
         axes.plot(ticks, ticks, ":", color=GRAY, label="ideal")
@@ -45,38 +47,40 @@ def scaling(measured: dict, modelled: dict, title: str, ylabel: str = "speedup")
         axes.set_yscale("log", base=2)
         axes.set_yticks(ticks, map(str, ticks))
     axes.minorticks_off()
-    axes.legend()
+    chart.legend_below()
     return chart
 
 
 @styled
 def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
-    """One group a name: measured as a filled bar, modelled as a dashed outline.
+    """A row a name: measured as a filled bar, modelled as a dashed outline.
 
-    measured, modelled: name of the group -> value; either may lack a name. title says the point.
+    measured, modelled: name of the row -> value; either may lack a name. title says the point.
     """
     measured, modelled = plain(measured), plain(modelled)
     kinds = {"measured": measured, "modelled": modelled}
     for kind, groups in kinds.items():
         need(is_named(groups, is_number), kind, groups, "{name: number}")
-    chart, axes = _chart(title, _facts(kinds, ylabel), 6.5, 3.4, ylabel=ylabel)
-    places = {name: place for place, name in enumerate(measured | modelled)}
+    facts, names = _facts(kinds, ylabel), list(measured | modelled)
+    chart, axes = _chart(title, facts, 0.9 + 0.5 * len(names), xlabel=ylabel)
     outline = dict(facecolor="none", edgecolor=DRAWN_INK, linestyle="--", linewidth=1.2)
-    looks = {"measured": dict(color=COLORS[0], width=0.38), "modelled": outline}
+    looks = {"measured": dict(color=COLORS[0], height=0.38), "modelled": outline}
     for (kind, groups), beside in zip(kinds.items(), (-0.2, 0.2)):
         if groups:
-            at = [places[name] + beside for name in groups]
-            heights = gaps(groups.values())
-            drawn = axes.bar(at, heights, label=kind, **{"width": 0.36} | looks[kind])
-            told = [(x, y, name, number(y)) for x, (name, y) in zip(at, groups.items())]
-            chart.tell(kind, drawn, finite(told))
-            for x, y in zip(at, heights):
-                if isnan(y):
-                    axes.text(x, 0, DIVERGED, rotation=90, ha="center", va="bottom", fontsize=9)
-    axes.set_xticks(range(len(places)), places)
-    axes.grid(False, axis="x")
+            at = [names.index(name) + beside for name in groups]
+            lengths = gaps(groups.values())
+            drawn = axes.barh(at, lengths, label=kind, **{"height": 0.36} | looks[kind])
+            ends = zip(lengths, at, groups.items())
+            told = [((0, x), y, name, number(value)) for x, y, (name, value) in ends]
+            chart.tell(kind, drawn, [one for one in told if isfinite(one[0][1])])
+            for x, y in zip(lengths, at):
+                if isnan(x):
+                    axes.text(0, y, DIVERGED, va="center")
+    axes.set_yticks(range(len(names)), map(partial(wrap, width=LANE), names))
+    axes.invert_yaxis()
+    axes.grid(False, axis="y")
     axes.set_axisbelow(True)
-    axes.legend()
+    chart.legend_below()
     return chart
 
 
@@ -100,7 +104,7 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
     medians = {name: [median(step) for step in steps] for name, steps in of_steps.items()}
     last = ", ".join(f"{name} {_said(values[-1], '.2f')}" for name, values in medians.items())
     facts = [f"Median {ylabel} at the last {xlabel}: {last}"]
-    chart, axes = _chart(title, facts, 5.5, 3.2, xlabel=xlabel, ylabel=ylabel)
+    chart, axes = _chart(title, facts, 3, xlabel=xlabel, ylabel=ylabel)
     marked = []
     for (name, values), color in zip(of_steps.items(), cycle(COLORS)):
         steps = range(1, len(values) + 1)
@@ -116,7 +120,7 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
         marked.append((steps, medians[name], color))
     mark_diverged(axes, marked)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-    axes.legend()
+    chart.legend_below()
     return chart
 
 
@@ -142,14 +146,19 @@ def costs(
     facts = [f"{name}: {number(y)} at {number(x)} {xlabel}" for name, (x, y) in marks.items()]
     facts = [*_facts(ends, ylabel, xlabel), *facts]
     said = ylabel if measured else f"{ylabel}, modelled"
-    chart, axes = _chart(title, facts, 6.5, 3.6, xlabel=xlabel, ylabel=said)
+    chart, axes = _chart(title, facts, 3.2, xlabel=xlabel, ylabel=said)
     _plot(chart, kinds, say_kind=bool(measured))
     for (label, at), marker in zip(marks.items(), cycle("oD")):
         axes.plot(*at, marker, color=DRAWN_INK, fillstyle="none", markersize=9, label=label)
     axes.set(xscale=scale, yscale=scale)
     if scale == "linear":
         axes.set_ylim(bottom=0)
-    axes.legend()
+    else:  # Matplotlib's powers of ten have exponents in small letters
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_locator(LogLocator(numticks=6))
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(NullFormatter())
+    chart.legend_below()
     return chart
 
 
@@ -170,7 +179,7 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
     ]
     marked = longest_gap(lanes, gap)
     facts += [f"The longest gap is {marked.length:.3g} ms, of {marked.lane}"] if marked else []
-    chart, axes = _chart(title, facts, 7, 0.6 + 0.5 * len(lanes), note=f" ({kind})",
+    chart, axes = _chart(title, facts, 0.9 + 0.45 * len(lanes), note=f" ({kind})",
                          xlabel=f"milliseconds, {kind}")  # fmt: skip
     whats = dict.fromkeys(what for spans in lanes.values() for _, _, what in spans)
     colors = dict(zip((what for what in whats if what != WAIT), cycle(COLORS)))
@@ -185,8 +194,8 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
             chart.tell(what, drawn[what], told)
     if marked:
         mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK)
-    axes.legend(drawn.values(), drawn, loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.set_yticks(range(len(lanes)), list(lanes))
+    chart.legend_below(drawn.values(), drawn)
+    axes.set_yticks(range(len(lanes)), map(partial(wrap, width=LANE), lanes))
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     return chart
@@ -214,13 +223,14 @@ def _said(value, digits=None):
     return number(value) if digits is None else f"{value:{digits}}"
 
 
-def _chart(title, facts, width, height, note="", **labels):
+def _chart(title, facts, height, note="", **labels):
     """A chart and its axes; its text alternative is the title, a ``note`` on it and the facts."""
     for name, text in {"title": title, **labels}.items():
         need(isinstance(text, str), name, text, "a text")
-    chart = Chart(". ".join([title.rstrip(".") + note, *facts]) + ".", width, height)
+    chart = Chart(". ".join([title.rstrip(".") + note, *facts]) + ".", WIDTH, height)
     axes = chart.subplots()
-    axes.set(title=title, **labels)
+    chart.suptitle(wrap(title, TITLE), fontsize=11)
+    axes.set(**labels)
     return chart, axes
 
 

@@ -5,7 +5,7 @@ from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb, to_rgba
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
 
 from d2lmgpu.collectives.schedules import Schedule
-from d2lmgpu.figures.chart import DRAWN_INK, Chart, styled
+from d2lmgpu.figures.chart import DRAWN_INK, WIDTH, Chart, styled
 from d2lmgpu.figures.checks import is_series, need
 from d2lmgpu.figures.device import LEGS
 from d2lmgpu.figures.style import BLUE, COLORS, TINT
@@ -84,14 +84,14 @@ def holdings(schedule) -> Chart:
           for i, held in enumerate(pictures[1:])),
     ]  # fmt: skip
     names = [f"device {i}" for i in range(k)] + ["host"] * (schedule.num_nodes - k)
-    chart, panels = _panels(" ".join(facts), len(pictures), 1.35, 1.9, across=4)
+    chart, panels = _panels(" ".join(facts), len(pictures), 1.9, across=4)
     for i, (axes, held) in enumerate(zip(panels, pictures, strict=True)):
         _tint(axes, held, k)
         for node, part in np.ndindex(held.shape):
             _write(axes, node, part, held[node, part])
         axes.grid(False)
         axes.set_xticks([])
-        axes.set_title(f"round {i - 1}" if i else "start", fontsize=9)
+        axes.set_title(f"round {i - 1}" if i else "start")
         axes.set_yticks(range(schedule.num_nodes), names)
         axes.label_outer()
     return chart
@@ -114,12 +114,12 @@ def traffic(schedules) -> Chart:
         f"{schedule.algorithm}: {len(sizes)} links, {most / 1000:g} kB over the busiest"
         for schedule, sizes, most in zip(schedules, links, busiest)
     ]
-    chart, panels = _panels(". ".join(facts) + ".", len(links), 2.3, 2.5, across=2)
+    chart, panels = _panels(". ".join(facts) + ".", len(links), 2.5, across=2)
     for axes, schedule, sizes in zip(panels, schedules, links, strict=True):
         matrix = np.zeros((schedule.num_nodes, schedule.num_nodes))
         for link, size in sizes.items():
             matrix[link] = size
-            _write(axes, *link, f"{size / 1000:g}", fontsize=8)
+            _write(axes, *link, f"{size / 1000:g}")
         _tint(axes, matrix, max(busiest))
         axes.set_aspect("equal")
         names = [*range(schedule.num_devices), *["host"] * (schedule.algorithm == "host")]
@@ -130,11 +130,11 @@ def traffic(schedules) -> Chart:
     return chart
 
 
-def _panels(alt: str, number: int, width: float, height: float, across: int):
-    """A chart and so many panels of that size in inches, no more across than a phone shows."""
+def _panels(alt: str, number: int, height: float, across: int):
+    """A chart and so many panels of that height in inches, no more across than a phone shows."""
     columns = min(number, across)
     rows = -(-number // columns)
-    chart = Chart(alt, width * columns, height * rows)
+    chart = Chart(alt, WIDTH * columns / across, height * rows)
     places = chart.subplots(rows, columns, sharey=True, squeeze=False).flat
     for spare in places[number:]:
         spare.remove()
@@ -175,16 +175,17 @@ def sums_after_rounds(schedule):
 
 # The three pictures of splitting: devices side by side, the batch below, layers as bars above it.
 ROWS, LAYERS = 12, 4
-WIDTH, GAP, BAR, STEP = 2.4, 1.7, 0.34, 0.62
+DEVICE, GAP, BAR, STEP = 2.1, 2.1, 0.34, 0.62
 BOTTOM, TOP = 1.0, 3.75
+INCH = WIDTH / (2 * DEVICE + GAP + 1.4)  # of one: two devices are as wide as a phone
 LEG = 0.18  # the legs of a device stand as far from its frame
 
 
 def _devices(k: int, alt: str):
     most = len(COLORS)
     need(is_whole(k, 2, most), "k", k, f"2 to {most} devices")
-    width = k * WIDTH + (k - 1) * GAP
-    chart = Chart(alt, 0.95 * width + 1, 3.6)
+    width = k * DEVICE + (k - 1) * GAP
+    chart = Chart(alt, INCH * (width + 1.4), INCH * 5.15)
     axes = chart.subplots()
     axes.set(xlim=(-1.2, width + 0.2), ylim=(-0.8, 4.35), aspect="equal")
     axes.axis("off")
@@ -193,22 +194,22 @@ def _devices(k: int, alt: str):
     for device in range(k):
         x = _left(device)
         frame = FancyBboxPatch(
-            (x, -0.2), WIDTH, TOP + 0.25, boxstyle="round,pad=0.08,rounding_size=0.35"
+            (x, -0.2), DEVICE, TOP + 0.25, boxstyle="round,pad=0.08,rounding_size=0.35"
         )
         frame.set(facecolor="none", edgecolor=COLORS[device], linewidth=2)
         axes.add_patch(frame)
-        left, right, foot, top = x - 0.08, x + WIDTH + 0.08, -0.28, TOP + 0.13
-        across = [(left + right) / 2 + leg * WIDTH for leg in LEGS]
+        left, right, foot, top = x - 0.08, x + DEVICE + 0.08, -0.28, TOP + 0.13
+        across = [(left + right) / 2 + leg * DEVICE for leg in LEGS]
         up = [(foot + top) / 2 + leg * TOP for leg in LEGS]
         legs = dict(colors=COLORS[device], linewidths=3)
         axes.vlines(2 * across, [foot - LEG] * 3 + [top] * 3, [foot] * 3 + [top + LEG] * 3, **legs)
         axes.hlines(2 * up, [left - LEG] * 3 + [right] * 3, [left] * 3 + [right + LEG] * 3, **legs)
-        axes.text(x + WIDTH / 2, -0.62, f"device {device}", ha="center", va="center")
+        axes.text(x + DEVICE / 2, -0.62, f"device {device}", ha="center", va="center")
     return chart, axes
 
 
 def _left(device: int) -> float:
-    return device * (WIDTH + GAP)
+    return device * (DEVICE + GAP)
 
 
 def _height(layer: float) -> float:
@@ -217,7 +218,7 @@ def _height(layer: float) -> float:
 
 def _batch(axes, device: int, held) -> None:
     """One cell an example: filled where the device holds it."""
-    size = (WIDTH - 0.4) / ROWS
+    size = (DEVICE - 0.4) / ROWS
     for row, is_held in enumerate(held):
         x = _left(device) + 0.2 + row * size
         color = COLORS[device] if is_held else PALE
@@ -226,7 +227,7 @@ def _batch(axes, device: int, held) -> None:
 
 def _layer(axes, device: int, layer: int, start: float, share: float) -> None:
     """A layer as a bar, of which the device holds `share`, from `start` on (parts of 1)."""
-    x, full = _left(device) + 0.2, WIDTH - 0.4
+    x, full = _left(device) + 0.2, DEVICE - 0.4
     axes.add_patch(Rectangle((x, _height(layer)), full, BAR, facecolor=PALE))
     held = Rectangle((x + start * full, _height(layer)), share * full, BAR)
     held.set_facecolor(COLORS[device])
@@ -235,9 +236,9 @@ def _layer(axes, device: int, layer: int, start: float, share: float) -> None:
 
 def _exchange(axes, device: int, height: float, text: str) -> None:
     """An arrow between a device and the next one."""
-    left = _left(device) + WIDTH
+    left = _left(device) + DEVICE
     ends = (left + 0.2, height), (left + GAP - 0.2, height)
     both = dict(arrowstyle="<|-|>", mutation_scale=14, color=DRAWN_INK, linewidth=2)
     axes.add_patch(FancyArrowPatch(*ends, **both))
     middle = left + GAP / 2
-    axes.text(middle, height + 0.12, text, ha="center", va="bottom", fontsize=9)
+    axes.text(middle, height + 0.12, text, ha="center", va="bottom")

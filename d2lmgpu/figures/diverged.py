@@ -56,7 +56,7 @@ def mark(axes, curves) -> None:
         at = next((x for x, y in zip(xs, ys) if not isfinite(y)), None)
         if at is not None:
             left, right = axes.get_xlim()
-            look = dict(color=color, fontsize=9, ha="right", va="center")
+            look = dict(color=color, ha="right", va="center")
             place = axes.get_xaxis_transform()
             axes.text(min(max(at, left), right), height, DIVERGED, transform=place, **look)
             height -= NEXT

@@ -67,7 +67,7 @@
   }
 
   function startAll() {
-    for (const root of document.querySelectorAll(".explore:not([data-started])")) {
+    for (const root of document.querySelectorAll(".explore:not(.race, [data-started])")) {
       root.dataset.started = "";
       start(root);
     }

@@ -27,4 +27,4 @@ def mark(axes, gap: Gap, height: float, ink: str) -> None:
     axes.barh(height, gap.length, 0.6, gap.start, color="none", hatch="////", edgecolor=ink)
     side, align = (-1, "bottom") if height else (1, "top")  # above the first lane is the title
     at = gap.start + gap.length / 2, height + 0.33 * side
-    axes.text(*at, f"{gap.length:.3g} ms", ha="center", va=align, fontsize=9)
+    axes.text(*at, f"{gap.length:.3g} ms", ha="center", va=align)

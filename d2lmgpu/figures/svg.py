@@ -15,6 +15,7 @@ from d2lmgpu.figures.style import BLUE, GRAY, VERMILLION, number
 from d2lmgpu.figures.told import told
 from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
+WIDTH = 340  # pixels: so much has a screen of 360 for it
 MOST_DEVICES = 1024
 MODELLED = f'stroke="{BLUE}" stroke-width="2" stroke-dasharray="6 4"'
 
@@ -66,7 +67,7 @@ def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
         good = is_curve(points, is_k, lambda speedup: is_real(speedup) and speedup > 0)
         need(good, name, points, f"{{devices from 1 to {MOST_DEVICES}: speedup above 0}}")
     need(is_k(at), "at", at, f"a number of devices from 1 to {MOST_DEVICES}")
-    axes = Axes(left=40, right=392, top=12, floor=226)
+    axes = Axes(left=40, right=WIDTH - 18, top=12, floor=226)
     low, high = -4, log2(MOST_DEVICES)
 
     def place(point):
@@ -97,7 +98,7 @@ def scaling(measured: dict, modelled: dict, at: int, alt: str) -> str:
         for name, points in curves.items()
         if points
     }
-    return picture(410, 262, alt, lines, values)
+    return picture(WIDTH, 262, alt, lines, values)
 
 
 def _gpus(k) -> str:
@@ -115,7 +116,7 @@ def shares(modelled: dict, chosen: float, best: float, alt: str) -> str:
     need(good, "modelled", modelled, "{part from 0 to 1: time from 0 up}")
     for name, part in (("chosen", chosen), ("best", best)):
         need(is_real(part) and part in modelled, name, part, "a part that was modelled")
-    axes = Axes(left=40, right=390, top=12, floor=226)
+    axes = Axes(left=40, right=WIDTH - 20, top=12, floor=226)
 
     def place(part):
         return axes.at(part, min(modelled[part] / 4, 1))
@@ -138,7 +139,7 @@ def shares(modelled: dict, chosen: float, best: float, alt: str) -> str:
         _point(place(part), f"{part:.0%} of the batch", f"{modelled[part]:.2f}")
         for part in sorted(modelled)
     ]
-    return picture(410, 262, alt, lines, {"step time, modelled": values})
+    return picture(WIDTH, 262, alt, lines, {"step time, modelled": values})
 
 
 def _point(place, where: str, value: str):

@@ -41,11 +41,6 @@ def cost():
     return Page(explorers.cost())
 
 
-@pytest.fixture(scope="module")
-def allreduce():
-    return Page(explorers.allreduce())
-
-
 OWN = "the machine's own"
 
 
@@ -147,7 +142,7 @@ def test_one_process_does_not_drive_several_machines(cost):
     assert "drives the 8 GPUs of one machine at most" in words(answer)
 
 
-@pytest.mark.parametrize("explorer", [explorers.cost, explorers.allreduce, explorers.overlap])
+@pytest.mark.parametrize("explorer", [explorers.cost, explorers.overlap])
 def test_numbers_are_written_for_readers(explorer):
     said = BeautifulSoup(" ".join(Page(explorer()).lines), "html.parser").get_text()
     assert not re.search(r"\d\.?e[+-]\d|nan|inf\b", said)
@@ -160,33 +155,32 @@ ROUNDS = {
 }  # fmt: skip
 
 
+@pytest.fixture(scope="module")
+def sizes():
+    """The plans that race: size -> devices -> algorithm -> what the script reads."""
+    page = BeautifulSoup(explorers.allreduce().html, "html.parser")
+    return json.loads(page.select_one("script").string)["sizes"]
+
+
 @pytest.mark.parametrize("algorithm", ROUNDS)
 @pytest.mark.parametrize("k", [2, 3, 4, 5, 8])
-def test_every_round_is_a_step_and_the_last_one_leaves_the_sums(allreduce, algorithm, k):
-    steps = allreduce.ask(algorithm, str(k), "516 kB (LeNet)")
-    assert len(steps) == ROUNDS[algorithm](k) + 1
-    for number_of_step, step in enumerate(steps):
-        label = step.svg["aria-label"]
-        complete = number_of_step == len(steps) - 1
-        assert (f"{k * k} of {k * k} numbers" in label) == complete
-        arrows = len(step.select("animateMotion, animatemotion"))
-        told = re.search(r"(\d+) messages at once", label)
-        assert arrows == (int(told[1]) if told else 0)
+def test_the_race_has_the_rounds_that_the_algorithm_is_known_for(sizes, algorithm, k):
+    for of in sizes.values():
+        assert len(of[str(k)][algorithm]["rounds"]) == ROUNDS[algorithm](k)
 
 
-def test_bytes_and_times_are_those_of_the_gradient(allreduce):
-    said = words(allreduce.ask("ring", "4", "45 MB (ResNet-18)")[1])
-    assert "11.2 MB through the busiest device" in said
-    assert "The busiest node sends 67 MB; the least possible, without a host, is 67 MB" in said
-    seconds = 6 * (10e-6 + 44.7e6 / 4 / 12.5e9)
-    assert number(said, r"ring ([\d.]+) ms") == pytest.approx(1000 * seconds, rel=5e-3)
+def test_bytes_and_times_are_those_of_the_gradient(sizes):
+    ring = sizes["45 MB (ResNet-18)"]["4"]["ring"]
+    assert {message[-1] for messages in ring["rounds"] for message in messages} == {11_175_000}
+    assert ring["seconds"][-1] == pytest.approx(6 * (10e-6 + 44.7e6 / 4 / 12.5e9))
 
 
-def test_the_tree_is_faster_for_short_messages_and_the_ring_for_long_ones(allreduce):
-    short, long = (words(allreduce.ask("tree", "8", size)[0]) for size in
-                   ("4 kB", "45 MB (ResNet-18)"))  # fmt: skip
-    assert "Between tree and ring, the tree is faster here." in short
-    assert "Between tree and ring, the ring is faster here." in long
+def test_the_tree_is_faster_for_short_messages_and_the_ring_for_long_ones(sizes):
+    short, long = (
+        {name: sizes[size]["8"][name]["seconds"][-1] for name in ("tree", "ring")}
+        for size in ("4 kB", "45 MB (ResNet-18)")
+    )
+    assert short["tree"] < short["ring"] and long["tree"] > long["ring"]
 
 
 def test_what_of_the_exchange_shows_is_what_sticks_out_of_the_backward_pass():

@@ -80,8 +80,8 @@ def test_curves_and_bars_show_the_numbers_and_the_text_says_them():
     assert chart.alt == "Point. x, measured efficiency: 1 at 1 devices, 0.7 at 4 devices."
     assert "x, measured s: 12,345." in charts.bars({"x": 12345.4}, {}, "Point", "s").alt
     chart = MAKE["bars"]()
-    heights = [[bar.get_height() for bar in group] for group in chart.axes[0].containers]
-    assert heights == [[1.5], [2, 3]]
+    lengths = [[bar.get_width() for bar in group] for group in chart.axes[0].containers]
+    assert lengths == [[1.5], [2, 3]]
     assert chart.alt.endswith("a, measured s: 1.5. a, modelled s: 2. b, modelled s: 3.")
 
 
@@ -177,7 +177,7 @@ def test_a_timeline_says_what_was_when_and_whether_it_was_measured(kind, style):
     bars = [bar for group in chart.axes[0].containers for bar in group]
     assert [(bar.get_x(), bar.get_width()) for bar in bars] == [(0, 2.5), (3, 1), (0, 2)]
     assert {bar.get_linestyle() for bar in bars} <= {style, "solid" if style == "-" else style}
-    legend = [text.get_text() for text in chart.axes[0].get_legend().get_texts()]
+    legend = [text.get_text() for text in chart.legends[0].get_texts()]
     assert legend == ["compute", "send"]
 
 

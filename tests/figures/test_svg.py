@@ -19,7 +19,6 @@ ODD = st.one_of(
 )  # fmt: skip
 GOOD = {
     svg.scaling: ({1: 1, 2: 1.5}, {1: 1, 2: 2}, 2, "P"),
-    sends.messages: ([[1, 0], [0, 2]], 2, [(0, 1)], "P"),
     sends.overlapping: (1.0, 2.0, [(1.0, 4.0)], "P"),
     svg.shares: ({0.5: 1.0, 0.75: 0.8}, 0.5, 0.75, "P"),
     svg.picture: (20, 10, "P", [], {"a": [(1, 2, 3, "here", "4")]}),
@@ -41,7 +40,6 @@ def test_a_wrong_argument_is_refused_or_drawn(draw, data):
 
 @pytest.mark.parametrize("draw, place, wrong", [
     (svg.scaling, 0, {2: 0.0}), (svg.scaling, 1, {2048: 1.0}), (svg.scaling, 1, None),
-    (sends.messages, 1, 0), (sends.messages, 2, [(0, 0)]), (sends.messages, 2, [(0, 2)]),
     (sends.overlapping, 2, []), (sends.overlapping, 2, [(1.0,)]), (sends.overlapping, 0, -1.0),
     (svg.shares, 1, 0.6), (svg.shares, 0, {2.0: 1}),
     (svg.picture, 4, 3), (svg.picture, 4, {"a": [(1, 2)]}),
@@ -70,7 +68,7 @@ def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
     drawn = BeautifulSoup(picture, "html.parser").select("polyline")[1]["points"].split()
     for (left, right, up, *_), point in zip(told["modelled"], drawn, strict=True):
         x, y = map(float, point.split(","))
-        assert left == right == pytest.approx(1000 * x / 410, abs=1)
+        assert left == right == pytest.approx(1000 * x / svg.WIDTH, abs=1)
         assert up == pytest.approx(1000 * y / 262, abs=1)
 
 
@@ -82,11 +80,3 @@ def test_each_span_of_a_step_tells_its_times():
     (forward,), (backward,), both = told.values()
     assert forward[1] == backward[0] == both[0][0], "drawn where it begins"
     assert forward[2] == backward[2] < both[0][2]
-
-
-def test_each_node_tells_what_it_holds():
-    (told,) = read(sends.messages([[1, 0], [0, 2], [1, 1]], 2, [(0, 1)], "P")).values()
-    assert [point[3:] for point in told] == [
-        ["device 0", "sums of 1, 0"], ["device 1", "sums of 0, 2"], ["host", "sums of 1, 1"]
-    ]  # fmt: skip
-    assert all(left < right for left, right, *_ in told)
