@@ -2,5 +2,6 @@
 
 from d2lmgpu.torch.memory.fits import fits
 from d2lmgpu.torch.memory.largest import largest_batch
+from d2lmgpu.torch.memory.remedies import remedies
 
-__all__ = ["fits", "largest_batch"]
+__all__ = ["fits", "largest_batch", "remedies"]
