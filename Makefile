@@ -204,7 +204,8 @@ bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo
 bench-pages: book  ## how soon the built pages show on a slow connection
 	$(PYTHON) -m benchmarks.pages
 
-predict: setup  ## step times predicted for this machine beside measured ones
+predict: setup  ## published speedups and measured step times beside predicted ones
+	$(PYTHON) -m benchmarks.speedups
 	$(PYTHON) -m benchmarks.predictions
 
 record: setup  ## what the labs of the built pages show, and the full recipe from scratch, to records/

@@ -15,6 +15,7 @@ from d2lmgpu.collectives.schedules import Schedule
 from d2lmgpu.costmodel import CostError, need
 from d2lmgpu.costmodel.presets import PRESETS as PRESETS
 from d2lmgpu.costmodel.presets import Link, Machine
+from d2lmgpu.machine.checks import is_whole
 
 # algorithm -> (rounds, bytes through the busiest port per byte of gradient), for k >= 2 devices
 COST = {
@@ -24,6 +25,7 @@ COST = {
     "tree": lambda k: (2 * math.ceil(math.log2(k)), 2 * math.ceil(math.log2(k))),
     "ring": lambda k: (2 * (k - 1), 2 * (k - 1) / k),
 }
+GRADIENT_BITS = (16, 32)  # of a number as it is sent; mixed precision with DDP sends 32
 MOST_SAMPLES = 2 * 10**7  # of `wait_samples`: 160 MB
 MOST_DEVICES = 10_000  # of `best_num_gpus`: a tenth of a second
 
@@ -163,6 +165,19 @@ class Work:
         need.kind("one_process", self.one_process, bool)
         need.kind("waits", self.waits, bool)
         need.choice("algorithm", self.algorithm, COST)
+
+    @classmethod
+    def of_parameters(cls, parameters, seconds_per_example, gradient_bits=32, **terms) -> "Work":
+        """Work of a network with so many parameters, each of which has a gradient.
+
+        gradient_bits: 16 or 32, of a gradient when it is sent. What is computed in 16 bits may be
+        sent in 32, as DDP does with autocast, whose parameters stay in float32. terms: other
+        fields. Raises CostError for other bits.
+        """
+        need.real("parameters", parameters)
+        right = is_whole(gradient_bits) and gradient_bits in GRADIENT_BITS
+        need(right, "gradient_bits", gradient_bits, "16 or 32")
+        return cls(parameters * gradient_bits / 8, seconds_per_example, **terms)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from d2lmgpu.costmodel.model import (
     wait_seconds,
 )
 from d2lmgpu.costmodel.presets import HOWS, NETWORKS, Source, tcp
+from d2lmgpu.costmodel.speedups import DELAYS, expected_speedup, with_delay
 
 MB, GB, MS = 1e6, 1e9, 1e-3
 FORMULAS = sorted(set(ALGORITHMS) - {"hierarchical"})
@@ -135,6 +136,27 @@ def test_large_clusters_lose_efficiency_by_waiting_alone():
     rates = [step(work, PRESETS["H100"], k, 32 * k).samples_per_second / k for k in ks]
     assert rates == sorted(rates, reverse=True)
     assert rates[-1] / rates[0] == pytest.approx((32 + 2) / (32 + 2 * 7.509), rel=1e-3)
+
+
+@pytest.mark.parametrize("links", DELAYS)
+@pytest.mark.parametrize("k", [1, 2, 8, 100])
+def test_the_delay_of_published_runs_gives_their_speedup(links, k):
+    work = Work(0, 2 * MS, seconds_per_step=5 * MS)
+    late = with_delay(work, links, 32)
+    one, many = (step(late, PRESETS["H100"], of, 32 * of) for of in (1, k))
+    assert one.seconds == pytest.approx(step(work, PRESETS["H100"], 1, 32).seconds)
+    expected = expected_speedup(links, k)
+    assert many.samples_per_second / one.samples_per_second == pytest.approx(expected.middle)
+    assert expected.low <= expected.middle <= expected.high
+    harmonic = sum(1 / i for i in range(1, k + 1))
+    assert expected.low == pytest.approx(k / (1 + DELAYS[links].high * (harmonic - 1)))
+
+
+def test_gradients_of_16_bits_are_half_the_bytes():
+    of = {bits: Work.of_parameters(25.6e6, 1 * MS, bits, messages=3) for bits in (16, 32)}
+    assert of[32] == Work.of_parameters(25.6e6, 1 * MS, messages=3)
+    assert of[32] == Work(102.4 * MB, 1 * MS, messages=3)
+    assert of[16] == Work(51.2 * MB, 1 * MS, messages=3)
 
 
 def test_a_step_by_hand():
@@ -292,6 +314,12 @@ LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
     (lambda: wait_samples(2, -1, 1), "mean_delay is -1"),
     (lambda: exposed_seconds(-1, 1, 1), "exchange is -1"),
     (lambda: exposed_seconds(1, float("nan"), 1), "backward is nan"),
+    (lambda: Work.of_parameters(1, 1, 8), "gradient_bits is 8.*16 or 32"),
+    (lambda: Work.of_parameters(-1, 1), "parameters is -1"),
+    (lambda: expected_speedup("NVLINK", 2), "links is 'NVLINK'.*NVSwitch"),
+    (lambda: expected_speedup("NVLink", 0), "k is 0"),
+    (lambda: with_delay(WORK, "PCIe", 8), "links is 'PCIe'"),
+    (lambda: with_delay(WORK, "NVLink", 0), "batch_size is 0"),
     (lambda: Work(1, -1), "seconds_per_example is -1"),
     (lambda: Work(1, 1, bucket_bytes=0), "bucket_bytes is 0"),
     (lambda: Work(1, 1, backward_share=1.5), "backward_share is 1.5"),

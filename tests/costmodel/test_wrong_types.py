@@ -31,6 +31,7 @@ from d2lmgpu.costmodel.model import (
     wait_samples,
     wait_seconds,
 )
+from d2lmgpu.costmodel.speedups import expected_speedup, with_delay
 
 LINK, V100, WORK = Link(1e-6, 1e9), PRESETS["V100 PCIe"], Work(1e6, 1e-3)
 HERE = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
@@ -47,6 +48,9 @@ CALLS = {  # a call that is right
     "Link": (Link, 1e-6, 1e9),
     "Work": (build(Work, [f.name for f in fields(Work)]),
              *(getattr(WORK, f.name) for f in fields(Work))),
+    "of_parameters": (Work.of_parameters, 1e6, 1e-3, 16),
+    "expected_speedup": (expected_speedup, "NVLink", 2),
+    "with_delay": (with_delay, WORK, "NVLink", 64),
     "Machine": (build(Machine, MACHINE), *MACHINE.values()),
     "slowed": (V100.slowed, 2),
     "schedule_seconds": (schedule_seconds, plan("ring", 3, 100), LINK, 4),
