@@ -61,7 +61,7 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
     def runs(number, options):
         return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)
 
-    options = {"double": True, "short": True}
+    options = {"double": True, "short": True, "devices": devices}
     while True:
         many = runs(processes, options)
         raised = [r["error"]["text"] for r in many.reports if r["end"] == "raised"]
