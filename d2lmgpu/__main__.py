@@ -17,6 +17,11 @@ YOUR_FILES = (
     "--unprotected."
 )
 
+EXIT_CODES = (
+    "Exit code: 0, it trains as one device does, seen in a run with one on the same rows; 1, it "
+    "does not, or a defect was found; 2, that could not be compared, for the reason that is told."
+)
+
 
 def doctor(options):
     from d2lmgpu.course import doctor
@@ -79,14 +84,19 @@ def gpu_check(options):
 
 
 def check(options):
+    from d2lmgpu.watch import WatchError
     from d2lmgpu.watch.check import words
-    from d2lmgpu.watch.check.run import check
+    from d2lmgpu.watch.check.run import OUTCOMES, check
 
-    verdict = check(
-        options.script, options.arguments, options.devices, unprotected=options.unprotected
-    )
+    try:
+        verdict = check(
+            options.script, options.arguments, options.devices, unprotected=options.unprotected
+        )
+    except WatchError as error:  # it does not train, or not where it could be watched
+        print(error, file=sys.stderr)
+        return OUTCOMES["not compared"]
     print(json.dumps(verdict.json()) if options.json else words.screen(verdict, options.script))
-    return int(verdict.defect != "none")
+    return OUTCOMES[verdict.outcome]
 
 
 def explain(options):
@@ -178,9 +188,9 @@ def parser() -> argparse.ArgumentParser:
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
 
     text = "is the training of your script on k devices that on one?"
-    add = command(check, text, epilog=YOUR_FILES)
+    add = command(check, text, epilog=f"{EXIT_CODES} {YOUR_FILES}")
     add("--devices", type=int, default=2, help="how many processes; default: 2")
-    add("--json", action="store_true", help="equal, difference, defect and where as JSON")
+    add("--json", action="store_true", help="outcome, defect, its line and more as JSON")
     of_a_script(add)
 
     text = "why is the second device slower? runs your script, unchanged, with one and with more"

@@ -30,7 +30,8 @@ def test_a_sum_that_nobody_divides_as_json():
     command = [sys.executable, "-m", "d2lmgpu", "check", "--json", "--", str(script)]
     done = subprocess.run(command, capture_output=True, text=True)
     said = json.loads(done.stdout)
-    assert done.returncode == 1 and list(said) == ["equal", "difference", "defect", "where"]
+    names = ["outcome", "equal", "difference", "defect", "where", "reason"]
+    assert done.returncode == 1 and list(said) == names and said["outcome"] == "different"
     assert (said["equal"], said["defect"]) == (False, "wrong-scale") and said["difference"] > 0.1
     assert "dist.all_reduce" in line_of(said["where"])
 

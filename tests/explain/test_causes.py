@@ -13,6 +13,7 @@ from d2lmgpu.watch.explain.summary import Summary
 from d2lmgpu.watch.explain.words import MENDS, SENTENCES
 
 FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, "calls": [],
+         "exchanged": 0,
          "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,
          "framework": "torch", "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
          "gradient_bytes": 10**6, "loaders": [], "distributed": True,

@@ -1,8 +1,7 @@
 """The batches of all loaders: epochs cut short, recorded at k ranks, replayed at one.
 
 A loader's epoch ends after ``EPOCH`` batches, so that a few seconds see several epochs and what
-comes after each. In a replay a loader gives the concatenated batches of all ranks, and the training
-starts from rank 0's first weights, with the learning rates of k ranks.
+comes after each. In a replay a loader gives the concatenated batches of all ranks.
 """
 
 import io
@@ -14,26 +13,20 @@ MOST_BYTES = 64 << 20
 
 
 class Batches:
-    def __init__(self, watch, facts, gradients):
+    def __init__(self, watch, facts, replay):
         self.watch, self.torch, self.facts = watch, watch.torch, facts
         self.recorded, self.counts, self.bytes = {}, {}, 0
-        self.replayed, self.own_lr, self.share, self.started = 0, [], None, False
-        self.replay = watch.options.get("replay")
-        if self.replay:
-            self.batches, self.start = self._read(self.replay)
-            gradients.on_new_optimizer.append(self._start_from)
-            watch.steps.before.insert(0, self._set_rates)
-            watch.steps.after.append(self._restore_rates)
+        self.share, self.replay = None, bool(replay)
+        self.batches = self._read(replay) if replay and replay["loaders"] else {}
         self._watch_loaders()
 
     def _read(self, replay):
-        """{where and number: batches of all ranks} and rank 0's first weights."""
+        """{where and number: batches of all ranks}."""
         files = [f"{replay['folder']}/kept-batches-{rank}" for rank in range(replay["ranks"])]
         there = all(os.path.exists(file) for file in files)  # else: no loader, or too large
         ranks = [self.torch.load(file, weights_only=True) for file in files] if there else [{}]
         common = set(ranks[0]).intersection(*ranks)
-        start = self.torch.load(f"{replay['folder']}/kept-start-0", weights_only=True)
-        return {key: [one[key] for one in ranks] for key in common}, start
+        return {key: [one[key] for one in ranks] for key in common}
 
     def _watch_loaders(self):
         base = self.torch.utils.data.dataloader._BaseDataLoaderIter
@@ -90,48 +83,17 @@ class Batches:
         parts = self.batches.get(f"{key} {number}")
         if parts is None:
             return batch
-        self.replayed += 1
         joined = _joined(parts, self.torch)
         sizes = [len(next(_tensors(one, self.torch), ())) for one in (batch, joined)]
         self.share = self.share or sizes[0] / max(sizes[1], 1)
         return joined
-
-    def _start_from(self, params):
-        """Begin with rank 0's weights, just before the first forward pass."""
-        start, torch = self.start, self.torch
-        if self.started or [p.shape for p in params] != [s.shape for s in start]:
-            return  # another optimizer than that whose updates were recorded
-        self.started = True
-
-        def load(module, inputs):
-            handle.remove()
-            with torch.no_grad():
-                for p, s in zip(params, start):
-                    p.copy_(s)
-
-        handle = torch.nn.modules.module.register_module_forward_pre_hook(load)
-
-    def _set_rates(self, optimizer):
-        if optimizer is None:
-            return
-        t = len(self.own_lr)
-        self.own_lr.append([float(group["lr"]) for group in optimizer.param_groups])
-        if t < len(self.replay["lr"]):
-            for group, lr in zip(optimizer.param_groups, self.replay["lr"][t]):
-                group["lr"] = lr
-
-    def _restore_rates(self, optimizer):
-        if optimizer is not None:  # a schedule may go on from the rate that it has set
-            for group, lr in zip(optimizer.param_groups, self.own_lr[-1]):
-                group["lr"] = lr
 
     def report(self):
         if self.recorded and self.bytes <= MOST_BYTES:
             data = io.BytesIO()
             self.torch.save(self.recorded, data)
             self.watch.keep("batches", data.getvalue())
-        return {"replayed": self.replayed, "own_lr": self.own_lr, "share": self.share or 1.0,
-                "started": self.started}  # fmt: skip
+        return {"share": self.share or 1.0}
 
 
 def _tensors(value, torch):

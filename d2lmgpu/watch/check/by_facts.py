@@ -12,7 +12,7 @@ def aliasing(e, one):
 
 
 def not_grouped(e, one):
-    if not e.grouped:
+    if not e.grouped and e.world > 1 and not any(rank["joins"] for rank in e.ranks):
         return (
             "not-exchanged",
             e.line("step"),
@@ -44,8 +44,8 @@ def growth(e, one):
     if not one or e.world == 1:
         return None
     many = [update["lr"][0] for update in e.first["updates"]]
-    single = [lr[0] for lr in one["own_lr"]]
-    rows, alone = e.rows(0), one["own_rows"]
+    single = [lr[0] for lr in one.own_lr]
+    rows, alone = e.rows(0), one.own_rows
     if not rows or not alone or not single or not min(single[0], single[-1]):
         return None
     settled = (

@@ -7,7 +7,7 @@ ROUND = 0.02  # a coefficient that is off by less is the same
 
 def exchanged(e, one):
     """Parameters whose gradients differ between ranks, although their optimizers use them."""
-    if e.world == 1:
+    if e.world == 1 or not e.grouped:
         return None
     last = min(e.steps, 8)
     apart = [e.apart("used", t) > e.eps for t in range(last)]
@@ -46,7 +46,7 @@ def _nothing_exchanged(e, whole, start):
 
 def different_start(e, one):
     apart = e.apart("before", 0) > e.eps
-    if apart.any():
+    if e.grouped and apart.any():
         names = [name for name, far in zip(e.names, apart) if far]
         return "different-start", e.line("optimizer"), ", ".join(names[:3])
     return None
@@ -72,7 +72,7 @@ def composition(e, one):
     found = [shape for shape in (_coefficients(e, t) for t in wrong) if shape is not None]
     if not found or len(found) * 2 < len(wrong):
         return None
-    if one and one["near"] and not e.scales_known:
+    if one and one.near and not e.scales_known:
         return None  # a loss of the script's own, whose scale shows in the weights alone
     return _clipped_by_hand(e, found) or _scaled(e, found)
 
@@ -130,6 +130,32 @@ def _scaled(e, found):
         return "wrong-scale", where, why
     if even and not same:
         return "mean-of-means", e.line("backward"), "ranks with more rows count no more than others"
+    return None
+
+
+def against_one(e, one):
+    """Some weights of the ranks' gradients give that of one device, and others were used."""
+    if not one or not one.compared or one.near or e.world == 1:
+        return None
+    seen = [one.gradients(t) for t in range(min(one.steps, len(e.errors)))]
+    found = [(used, right) for used, right, left in seen if left < 30 * e.eps and right.all()]
+    if not found or len(found) * 2 < len(seen):
+        return None
+    used, right = (np.array(column) for column in zip(*found))
+    ratios = used / right
+    factor = float(np.median(ratios))
+    if np.ptp(ratios) < ROUND * abs(factor):
+        if abs(factor - 1) < ROUND:
+            return None
+        why = f"used is {factor:.3g} times the gradient of one device"
+        return "wrong-scale", e.line("exchange", "backward"), why
+    even = np.ptp(used, 1).max() < ROUND * np.abs(used).max()
+    if even and (right > 0).all():
+        shares = right / right.sum(1, keepdims=True)
+        t = int(shares.max(1).argmax())
+        rank = int(shares[t].argmax())
+        why = f"rank {rank}'s rows should weigh {shares[t, rank]:.0%}, and weigh {1 / e.world:.0%}"
+        return "mean-of-means", e.line("backward"), why
     return None
 
 

@@ -1,12 +1,13 @@
 """Facts of a script beside its gradients: who was called, where, with which states."""
 
 import hashlib
+import sys
+from contextlib import contextmanager
 from functools import wraps
 
-COLLECTIVES = (
-    "all_reduce", "all_gather", "all_gather_into_tensor", "reduce", "reduce_scatter_tensor",
-    "broadcast", "gather", "scatter", "all_to_all_single",
-)  # fmt: skip
+from d2lmgpu.watch.collectives import watch_collectives
+from d2lmgpu.watch.run import source_of
+
 NOISE = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli")
 NOISE_IN_PLACE = ("normal_", "uniform_", "bernoulli_")
 DROPOUT = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
@@ -25,7 +26,8 @@ class Facts:
         self.samplers, self.sampler, self.parts = {}, None, {}
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
-        self._watch_collectives()
+        self.on_forward = []  # called with (module, args, kwargs) of each pass that trains
+        watch_collectives(watch, self._exchanging)
         self._watch_modules()
         self._watch_samplers()
         self._watch_noise()
@@ -51,35 +53,37 @@ class Facts:
 
     # hooks
 
-    def _watch_collectives(self):
-        dist = self.torch.distributed
-        if not dist.is_available():
-            return
+    @contextmanager
+    def _exchanging(self, collective):
+        if collective.carries:
+            self.exchanges += 1
+            if collective.by_hand:
+                self._by_hand(collective)
+        yield
 
-        def watched(name, real):
-            @wraps(real)
-            def collective(*args, **kwargs):
-                if name == "all_gather" and args and _one_twice(args[0]):
-                    self.aliased = self.aliased or self.watch.where()
-                self.exchanges += 1
-                self.lines.setdefault("parallel", self.watch.where())
-                if self.trained:
-                    self.lines.setdefault("exchange", self.watch.where())
-                return real(*args, **kwargs)
-
-            return collective
-
-        for name in COLLECTIVES:
-            real = watched(name, getattr(dist, name))
-            setattr(dist, name, real)
-            setattr(dist.distributed_c10d, name, real)
+    def _by_hand(self, collective):
+        if collective.operator == "allgather" and _one_twice(collective.arguments[0][0]):
+            self.aliased = self.aliased or collective.where
+        if self.trained:
+            self.lines.setdefault("exchange", collective.where)
 
     def _watch_modules(self):
         nn = self.torch.nn
-        nn.modules.module.register_module_forward_pre_hook(self._enter)
-        nn.modules.module.register_module_forward_hook(self._leave, always_call=True)
         ddp = nn.parallel.DistributedDataParallel
-        make, seed = ddp.__init__, self.torch.manual_seed
+        call, make, seed = nn.Module.__call__, ddp.__init__, self.torch.manual_seed
+
+        @wraps(call)  # global hooks of PyTorch's are not given the arguments by name
+        def called(module, *args, **kwargs):
+            if self.depth or self.torch.compiler.is_compiling():
+                return call(module, *args, **kwargs)
+            self.depth = 1
+            try:
+                self._enter(module, args, kwargs)
+                output = call(module, *args, **kwargs)
+                self._leave(module)
+                return output
+            finally:
+                self.depth = 0
 
         @wraps(make)
         def made(*args, **kwargs):
@@ -91,14 +95,12 @@ class Facts:
             self.lines["seed"] = self.watch.where() or self.lines.get("seed")
             return seed(*args, **kwargs)
 
-        ddp.__init__, self.torch.manual_seed = made, seeded
+        nn.Module.__call__, ddp.__init__, self.torch.manual_seed = called, made, seeded
 
-    def _enter(self, module, inputs):
-        self.depth += 1
-        if self.depth > 1:
-            return
+    def _enter(self, module, args, kwargs):
         for name, p in module.named_parameters():
             self.names.setdefault(id(p), name.removeprefix("module."))
+        inputs = [*args, *kwargs.values()]
         tensors = [value for value in inputs if isinstance(value, self.torch.Tensor)]
         if self.torch.is_grad_enabled() and module.training and any(
             isinstance(part, (self.torch.nn.modules.batchnorm._BatchNorm,))
@@ -110,10 +112,12 @@ class Facts:
             self.rows, self.batch = len(tensors[0]) if tensors[0].dim() else 1, fingerprint(tensors)
         elif not self.torch.is_grad_enabled() and self.sampler:
             self.sampler["evaluates"] = True
+        if self.torch.is_grad_enabled():
+            for function in self.on_forward:
+                function(module, args, kwargs)
 
-    def _leave(self, module, inputs, output):
-        self.depth -= 1
-        if self.depth or module.training or self.torch.is_grad_enabled() or not self.trained:
+    def _leave(self, module):
+        if module.training or self.torch.is_grad_enabled() or not self.trained:
             return
         buffers = [b for b in module.buffers() if b.is_floating_point()]
         if buffers and len(self.evaluations) < EVALUATIONS:
@@ -196,7 +200,13 @@ class Facts:
         samplers = [{k: v for k, v in one.items() if k != "kept"} for one in self.samplers.values()]
         return {"lines": self.lines, "notes": self.notes, "samplers": samplers, "draws": self.draws,
                 "evaluations": self.evaluations, "shared": self.shared, "aliased": self.aliased,
-                "exchanges": self.exchanges}  # fmt: skip
+                "joins": self._joins()}  # fmt: skip
+
+    def _joins(self):
+        """Whether the reader's code has a line for a group, be it reached or not."""
+        files = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
+        own = {file for file in files if file and self.watch.where([(file, 1)])}
+        return any("init_process_group" in source_of(file) for file in own | {self.watch.script})
 
 
 def _drops(input, p=0.5, training=True, inplace=False):

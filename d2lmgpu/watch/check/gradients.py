@@ -11,7 +11,8 @@ from functools import partial, wraps
 import numpy as np
 
 SAMPLE, ENTRIES = 128, 20_000
-MOST_BYTES = 256 << 20  # of weights that a run with one process starts from
+MOST_BYTES = 512 << 20  # of weights that are kept for a run with one process
+TAUGHT = 12  # updates whose weights are kept, if they are not too large
 LOSSES = (
     "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss",
@@ -34,7 +35,6 @@ class Gradients:
         self.passes, self.old, self.losses, self.clipped = [], None, [], None
         watch.steps.before.append(self.before)
         watch.steps.after.append(self.after)
-        self.on_new_optimizer = []
         self._hook_parameters()
         self._watch_backward()
         self._watch_losses()
@@ -59,8 +59,6 @@ class Gradients:
                 if id(p) not in self.hooked and p.requires_grad and p.is_leaf:
                     p.register_hook(partial(self._arrived, id(p)))
                     self.hooked[id(p)] = p
-            for function in self.on_new_optimizer:
-                function(params)
             return result
 
         optimizer.__init__ = made
@@ -87,7 +85,11 @@ class Gradients:
             scale = loss / seen["mean"] if seen and loss is not None and seen["mean"] else None
             self.passes.append({"own": {}, "rows": rows, "scale": scale, "batch": self.facts.batch})
             self.losses.clear()
-            return backward(tensor, *args, **kwargs)
+            self.facts.depth += 1  # what a checkpoint computes again is no new pass
+            try:
+                return backward(tensor, *args, **kwargs)
+            finally:
+                self.facts.depth -= 1
 
         self.torch.Tensor.backward = passed
 
@@ -152,7 +154,7 @@ class Gradients:
             return
         if not self.params:
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
-            self._keep_start()
+        self._keep_weights(len(self.updates))
         clip, used = self.clipped, self._all(lambda p: p.grad)
         late = bool(clip and clip["exchanges"] == self.facts.exchanges)
         self.updates.append({
@@ -177,12 +179,13 @@ class Gradients:
         if optimizer is not None and self.updates and "after" not in self.updates[-1]:
             self.updates[-1]["after"] = self._all(lambda p: p)
 
-    def _keep_start(self):
-        size = sum(p.numel() * p.element_size() for p in self.params)
-        if self.watch.rank == 0 and size <= MOST_BYTES:
+    def _keep_weights(self, t):
+        params = [*self.hooked.values()]
+        size = sum(p.numel() * p.element_size() for p in params)
+        if self.watch.rank == 0 and t < TAUGHT and size * (t + 1) <= MOST_BYTES:
             data = io.BytesIO()
-            self.torch.save([p.detach() for p in self.params], data)
-            self.watch.keep("start", data.getvalue())
+            self.torch.save([p.detach() for p in params], data)
+            self.watch.keep(f"weights-{t}", data.getvalue())
 
     def report(self):
         whole = [update for update in self.updates if "after" in update]

@@ -1,18 +1,29 @@
 """What ``check`` watches in each process of a script, see ``watch.run``."""
 
+from d2lmgpu.watch.check.alone import Alone
 from d2lmgpu.watch.check.batches import Batches
+from d2lmgpu.watch.check.draws import Draws
 from d2lmgpu.watch.check.facts import Facts
-from d2lmgpu.watch.check.gradients import Gradients
+from d2lmgpu.watch.check.gradients import TAUGHT, Gradients
+from d2lmgpu.watch.check.rows import Rows
+from d2lmgpu.watch.check.teacher import Teacher
 from d2lmgpu.watch.cuda import on_cpu
 
 
 def observe(watch):
     """Put all hooks in place. Options: see ``run.check``."""
-    torch = watch.torch
+    torch, replay = watch.torch, watch.options.get("replay")
     on_cpu(watch, watch.options["devices"])
     if watch.options["double"]:
         torch.set_default_dtype(torch.float64)
     facts = Facts(watch)
     gradients = Gradients(watch, facts)
-    batches = Batches(watch, facts, gradients)
-    watch.at_end(lambda: facts.report() | gradients.report() | batches.report())
+    parts = [facts, gradients, Batches(watch, facts, replay), Draws(watch, replay)]
+    parts.append(Rows(watch, facts, TAUGHT))
+    if replay:
+        parts += [Teacher(watch, facts, gradients, replay), Alone(watch)]
+
+    def report():
+        return {key: value for part in parts for key, value in part.report().items()}
+
+    watch.at_end(report)

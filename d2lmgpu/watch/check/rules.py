@@ -1,6 +1,6 @@
 """Names a defect by what the ranks saw: the first rule that applies, causes before effects.
 
-A rule takes an ``Evidence`` and the report of the run with one process (None without one) and
+A rule takes an ``Evidence`` and the ``Comparison`` with one process (None without one) and
 returns None or (defect, where, detail): where is "file:line" or None, detail a few words.
 """
 
@@ -10,7 +10,7 @@ RULES = (
     by_facts.aliasing, by_facts.not_grouped,
     by_gradients.early_clip, by_gradients.exchanged, by_gradients.different_start,
     by_facts.same_batches, by_facts.parts,
-    by_gradients.composition, by_gradients.optimizer_state,
+    by_gradients.composition, by_gradients.against_one, by_gradients.optimizer_state,
     by_facts.rate, by_facts.no_set_epoch, by_facts.buffers, by_facts.repeated, by_facts.same_seed,
 )  # fmt: skip
 

@@ -5,18 +5,16 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check import by_facts, rules, words
-from d2lmgpu.watch.check.evidence import Evidence, distance
+from d2lmgpu.watch.check.comparison import Comparison
+from d2lmgpu.watch.check.evidence import Evidence
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_of
 
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
-COMPARED = 12  # updates: later ones differ by rounding that has grown
 LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed"}  # defects that may leave weights equal
-SAME = {True: 1e-6, False: 1e-2}  # double or not: weights that are this near, relative to their way
+OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 
@@ -24,13 +22,15 @@ SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)
 class Verdict:
     """What ``check`` found.
 
-    equal: whether the weights of k processes are those of one. difference: between them, relative
-    to the way that they have gone; without a comparable run, of the gradients. defect: a name
-    in ``words.MENDS``, "none", or "unknown" where something differs and no rule says what. where:
-    "file:line" or None. detail and notes: words.
+    equal: whether the weights of k processes are those of one, None if that could not be compared.
+    difference: between them, relative to the way that they have gone; without a comparable run
+    that of the used gradients from the right ones, by their rows. defect: a name in
+    ``words.MENDS``, "none", or "unknown" where something differs and no rule says what. where:
+    "file:line" or None. detail and notes: words. reason: why it could not be compared, and what
+    would make it comparable.
     """
 
-    equal: bool
+    equal: bool | None
     difference: float
     defect: str
     where: str | None
@@ -39,16 +39,26 @@ class Verdict:
     updates: int
     devices: int
     double: bool
+    reason: str | None = None
+
+    @property
+    def outcome(self) -> str:
+        """One of ``OUTCOMES``: "same" is said only after a run with one device on the same rows."""
+        if self.defect != "none":
+            return "different"
+        return "same" if self.equal else "not compared"
 
     def json(self):
-        return {name: getattr(self, name) for name in ("equal", "difference", "defect", "where")}
+        names = ("outcome", "equal", "difference", "defect", "where", "reason")
+        return {name: getattr(self, name) for name in names}
 
 
 def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> Verdict:
     """Is the training of ``script`` with ``devices`` processes that with one?
 
     Runs it at least twice, for a few updates each: in float64 (option ``double`` of the observer)
-    and with epochs cut short (``short``), if it lets us. ``unprotected``: also where your files
+    and with epochs cut short (``short``), if it lets us. The run with one process is given what
+    ``comparison`` needs, by the option ``replay``. ``unprotected``: also where your files
     cannot be protected from it. Raises WatchError, in words, for a script that cannot be compared.
     """
     path = check_script(script)
@@ -56,12 +66,26 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
     if devices < 2:
         raise WatchError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
     spawns = bool(SPAWNS.search(source_of(path)))
-    processes = 1 if spawns else devices
+    options = {"double": True, "short": True, "devices": devices}
 
     def runs(number, options):
         return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)
 
-    options = {"double": True, "short": True, "devices": devices}
+    many = _run_many(runs, 1 if spawns else devices, options)
+    if spawns and not any(report["spawned"] for report in many.reports):
+        spawns = False  # not with these arguments
+        many = _run_many(runs, devices, options)
+    _must_train(many, 1 if spawns else devices)
+    evidence = Evidence(many)
+    if not evidence.grouped:
+        joins = any(report["joins"] for report in many.reports)
+        return _verdict(evidence, None, many, words.NO_GROUP if joins else None)
+    one, reason = _with_one(lambda replay: runs(1, options | {"replay": replay}), evidence, many)
+    return _verdict(evidence, one, many, reason)
+
+
+def _run_many(runs, processes, options):
+    """The run with several processes; ``options`` are changed to those that the script bears."""
     while True:
         many = runs(processes, options)
         raised = [r["error"]["text"] for r in many.reports if r["end"] == "raised"]
@@ -70,13 +94,7 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
         elif options["double"] and raised:
             options["double"] = False  # of another type, most often; else it will raise again
         else:
-            break
-    _must_train(many, processes)
-    evidence = Evidence(many)
-    one = None
-    if evidence.grouped and not spawns:
-        one = _replayed(lambda replay: runs(1, options | {"replay": replay}), evidence, many)
-    return _verdict(evidence, one, many, spawns)
+            return many
 
 
 def _must_train(watched, processes):
@@ -96,62 +114,71 @@ def _must_train(watched, processes):
         raise WatchError(watched.told if watched.trouble else silent)
 
 
-def _replayed(run_one, evidence, many):
-    """The run with one process on the rows of all, or None if it does not train."""
+def _with_one(run_one, evidence, many):
+    """(the ``Comparison`` with one process, why nothing can be told by it): one of them is None.
+
+    What one process is given of the ranks, in turn until it has their rows: the batches of their
+    loaders, also what their lines have drawn, neither.
+    """
+    files, updates = many.files, evidence.first["updates"]
+    if "kept-weights-0-0" not in files:
+        return None, words.TOO_LARGE
+    given = {"ranks": evidence.world, "lr": [update["lr"] for update in updates]}
+    draws, loads = (any(name.startswith(f"kept-{what}-") for name in files)
+                    for what in ("draws", "batches"))  # fmt: skip
     with tempfile.TemporaryDirectory() as folder:
-        for name, data in many.files.items():
+        for name, data in files.items():
             Path(folder, name).write_bytes(data)
-        if "kept-start-0" not in many.files:
-            return None
-        rates = [update["lr"] for update in evidence.first["updates"]]
-        alone = run_one({"folder": folder, "ranks": evidence.world, "lr": rates})
-    if not alone.reports or not alone.reports[0].get("updates"):
-        return None
-    single = Evidence(alone)
-    if not single.first["started"]:
-        return None
-    report, rows = single.first, single.rows(0)
-    difference = _difference(evidence, single)
-    near = difference is not None and difference < SAME[evidence.double]
-    found = {"difference": difference, "near": near, "evidence": single}
-    found["comparable"] = near or (difference is not None and report["replayed"] > 0)
-    return report | found | {"own_rows": rows and rows * report["share"]}
+
+        def compared(loaders, draws):
+            alone = run_one(given | {"folder": folder, "loaders": loaders, "draws": draws})
+            if alone.trouble or not alone.reports[0].get("updates"):
+                return None, words.ONE_FAILED.format(alone.told if alone.trouble else "no update")
+            single = Evidence(alone)
+            if not single.first["taught"] or single.sizes != evidence.sizes:
+                return None, words.NOT_TAUGHT
+            found = Comparison(evidence, single)
+            return found, None if found.compared else words.other_rows(found)
+
+        first = found = compared(True, None)
+        if found[1] and draws and rules.defect(evidence, first[0])[0] == "none":
+            found = compared(True, _draws(evidence, first[0]))
+        if found[1] and loads and rules.defect(evidence, first[0])[0] == "none":
+            found = compared(False, None)
+    return first if found[1] else found
 
 
-def _verdict(evidence, one, many, spawns):
+def _draws(many, found):
+    """How one process is to be given the ranks' draws: see ``draws``."""
+    if found is None:
+        return "joined"
+    mine, alone = many.first["drawn"], found.one.first["drawn"]
+    last = min(len(mine), len(alone)) - 1
+    often = alone[last] - alone[0], mine[last] - mine[0]
+    return "in turn" if often[1] and often[0] == many.world * often[1] else "joined"
+
+
+def _verdict(evidence, one, many, reason):
     defect, where, detail = rules.defect(evidence, one)
-    notes = words.notes(evidence, one, many, spawns)
+    notes = words.notes(evidence, one, many)
     if many.note:
         notes.append(many.note)
     apart = any((evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps))
-    wrong = max(evidence.errors[:COMPARED], default=0.0)
-    comparable = one and one["comparable"]
-    if not comparable:
-        notes.append(words.NOT_REPLAYED)
-    difference = one["difference"] if comparable else wrong
-    near = one["near"] if comparable else wrong < 10 * evidence.eps
-    equal = evidence.grouped and not apart and near and defect in LEAVE_EQUAL
-    if near and not equal:  # one process has the defect, too, or was given the rates of k
+    wrong = max(evidence.errors, default=0.0)
+    compared = one is not None and not reason
+    difference = one.difference if compared else 0.0
+    equal = None
+    if defect not in LEAVE_EQUAL or apart or not evidence.grouped:
+        equal = False
+    elif compared:
+        equal = one.near
+    if not equal and not (compared and not one.near):  # one has the defect, too, or k's rates
         grown, batch = by_facts.growth(evidence, one) or (1, 1)
         difference = max(difference, wrong, grown / batch - 1)
-    drawn = {"batch norm", "noise", "dropout"} & {n for r in evidence.ranks for n in r["notes"]}
-    if defect == "none" and not equal and not (comparable and drawn):
+    drawn = words.drawn(evidence)
+    if defect == "none" and equal is False and (apart or not drawn):
         defect, detail = "unknown", "the weights differ, and no rule says why"
-    return Verdict(bool(equal), float(difference), defect, where, detail, notes,
-                   evidence.steps, evidence.world, evidence.double)  # fmt: skip
-
-
-def _difference(many, one):
-    """How far rank 0's weights are from those of one process, relative to the way of these."""
-    steps = min(many.steps, one.steps, COMPARED)
-    if many.sizes != one.sizes or not steps:
-        return None
-    if any(len(many.passes(t)[0]) != len(one.passes(t)[0]) for t in range(steps)):
-        return None
-    if any(many.rows(t) != one.rows(t) for t in range(steps)):
-        return None
-    last = ("before", steps - 1) if steps > 1 else ("after", 0)  # some average after an update
-    start = one.every("before", 0)[0]
-    way = np.linalg.norm(one.every(*last)[0] - start)
-    ends = [e.every(*last)[0] for e in (many, one)]
-    return float(np.linalg.norm(ends[0] - ends[1]) / way) if way else distance(*ends)
+    elif defect == "none" and equal is False:
+        reason = " ".join(drawn)
+    return Verdict(equal, float(difference), defect, where, detail, notes, evidence.steps,
+                   evidence.world, evidence.double, None if equal else reason)  # fmt: skip

@@ -32,32 +32,60 @@ MENDS = {
     "SyncBatchNorm has the same ones on all ranks.",
     "unknown": "Compare the script with a plain DDP script, part by part.",
 }
-NOT_REPLAYED = (
-    "One process takes other rows than all ranks together, and they could not be replayed: "
-    "compared were the gradients of each update."
+NO_GROUP = (
+    "With these arguments the script joins no group: each of its processes trains by itself. Give "
+    "it the arguments with which it trains on several devices."
+)
+SPAWNS = (
+    "The script starts its own processes, and counts as many where it is given one. Take the "
+    "number from dist.get_world_size(), or hand it to the function that mp.spawn starts."
+)
+TOO_LARGE = (
+    "The weights are too large to be kept. Make the net smaller for the check, with fewer layers."
+)
+ONE_FAILED = "With one process it does not train: {} Let it train with WORLD_SIZE=1, too."
+NOT_TAUGHT = (
+    "One process has other parameters than a rank, or nothing that it calls is an nn.Module, and "
+    "rank 0's weights could not be given to it. Make the same net with every WORLD_SIZE."
 )
 TOLD = {
     "batch norm": "Batch norm normalises with the rows of each rank: one device with all rows "
     "differs, and that is no bug. SyncBatchNorm would use all rows.",
     "dropout": "Dropout draws other units on other ranks and with one device: the weights differ, "
-    "and that is no bug.",
+    "and that is no bug. With a rate of 0 they can be compared.",
     "noise": "The script draws random numbers while it trains: other ranks draw others.",
 }
 
 
-def notes(evidence, one, watched, spawns):
+def other_rows(comparison):
+    """Why a comparison tells nothing, and what would help."""
+    if comparison.forced:
+        return SPAWNS
+    if comparison.difference is None:
+        return "No weight moves, so there is nothing to compare. Let it train with a rate above 0."
+    if comparison.same_rows or not comparison.total:
+        return "What goes into the net is not seen. Give it to an nn.Module as a tensor."
+    return (
+        f"One process takes other rows than all ranks together ({comparison.common} of "
+        f"{comparison.total} are the same), and they could not be replayed. Let the rows of an "
+        "update not depend on the number of processes, as with a DataLoader and its "
+        "DistributedSampler, or rows[rank::world_size]."
+    )
+
+
+def drawn(evidence):
+    """Why weights may differ though nothing is wrong."""
+    return [TOLD[name] for name in TOLD if any(name in r["notes"] for r in evidence.ranks)]
+
+
+def notes(evidence, one, watched):
     """What is told without an alarm."""
-    told = [TOLD[name] for name in TOLD if any(name in r["notes"] for r in evidence.ranks)]
+    told = drawn(evidence)
     rates = [update["lr"] for update in evidence.first["updates"]]
-    if one and any(own != lr for own, lr in zip(one["own_lr"], rates)):
+    if one and any(own != lr for own, lr in zip(one.own_lr, rates)):
         told.append("Its learning rates depend on the devices; one was given the rates of all.")
     if not any(evidence.used(t).any() for t in range(evidence.steps)):
         told.append("Every gradient is zero: nothing is learned, so there is little to compare.")
-    if spawns:
-        told.append(
-            f"The script starts its own processes: {evidence.world}, which is its own choice; it "
-            "was not run with one."
-        )
     if watched.trouble:
         told.append(watched.trouble)
     return told
@@ -66,11 +94,14 @@ def notes(evidence, one, watched, spawns):
 def screen(verdict, script):
     """The verdict for a person."""
     same = "float64" if verdict.double else "float32"
-    train = "train as one device does" if verdict.equal else "do not train as one device does"
-    lines = [
-        f"{verdict.devices} devices {train}: difference {verdict.difference:.1e} "
-        f"({verdict.updates} updates, {same})."
-    ]
+    devices, seen = f"{verdict.devices} devices", f"{verdict.updates} updates, {same}"
+    if verdict.outcome == "not compared":
+        lines = [f"{devices} could not be compared with one ({seen}): {verdict.reason}"]
+    elif verdict.equal is None:
+        lines = [f"{devices} could not be compared with one ({seen}), but something is wrong."]
+    else:
+        train = "train as one device does" if verdict.equal else "do not train as one device does"
+        lines = [f"{devices} {train}: difference {verdict.difference:.1e} ({seen})."]
     if verdict.defect != "none":
         lines.append(
             f"Defect: {verdict.defect}" + (f": {verdict.detail}." if verdict.detail else ".")
@@ -78,7 +109,7 @@ def screen(verdict, script):
         if verdict.where:
             lines.append(f"  {verdict.where}  {code(verdict.where, script)}")
         lines.append(f"Mend: {MENDS[verdict.defect]}")
-    else:
+    elif verdict.equal:
         lines.append("No defect found.")
     return "\n".join(lines + [f"Note: {note}" for note in verdict.notes])
 

@@ -105,13 +105,15 @@ def explain_script(script, arguments=(), devices=(1, 2), unprotected=False) -> A
     first = trained(few)
     notes, report = [first.note] if first.note else [], first.reports[0]
     one = summary(first)
-    if report["spawned"] or not report["distributed"] or few == many:
+    if report["spawned"] or few == many:
         if report["spawned"]:
             notes.append("The script starts its own processes, and how many is its own choice: "
                          "there is no run with one device beside it.")  # fmt: skip
         run_, one = one, None
-    else:
+    else:  # a script may join a group only where there are several
         one, run_ = compared(lambda k: summary(trained(k)), few, many, one)
+        if run_ and not any(rank["distributed"] for rank in run_.ranks):
+            run_, one = one or run_, None  # as many trainings as processes, and each is the first
     return answer(str(script), one, run_, notes, str(path.parent))
 
 

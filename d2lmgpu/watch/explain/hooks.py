@@ -2,14 +2,11 @@
 
 import zlib
 from collections import Counter
+from contextlib import contextmanager
 from functools import wraps
 
-COLLECTIVES = (
-    "all_reduce", "broadcast", "barrier", "all_gather", "all_gather_object", "reduce", "gather",
-    "all_gather_into_tensor", "gather_object", "reduce_scatter", "reduce_scatter_tensor", "scatter",
-    "broadcast_object_list", "scatter_object_list", "all_to_all", "all_to_all_single",
-    "monitored_barrier", "send", "recv",
-)  # fmt: skip
+from d2lmgpu.watch.collectives import watch_collectives
+
 PRINTED = 64  # values of an input of which a fingerprint is taken
 
 
@@ -22,6 +19,7 @@ class Hooks:
         self.rows, self.elements, self.exchanging, self.backwards = 0, 0, 0, 0
         self.prints, self.loaders, self.ddp, self.data_parallel = [], [], [], None
         self.batches, self.depth, self.inside = Counter(), 0, False
+        self.exchanged, self.issued = 0, None  # bytes; the call that is waited for
         self.first = {}  # a part -> the line from which it was entered first
         torch = watch.torch
         self._forward(torch)
@@ -29,9 +27,7 @@ class Hooks:
         self._update(torch)
         self._loading(torch)
         self._networks(torch)
-        if torch.distributed.is_available():
-            for name in COLLECTIVES:
-                self._collective(torch.distributed, name)
+        watch_collectives(watch, self._exchanging)
 
     def _forward(self, torch):
         modules = torch.nn.modules.module
@@ -139,32 +135,35 @@ class Hooks:
         parallel.DistributedDataParallel.__init__ = made
         torch.nn.DataParallel.__init__ = divided
 
-    def _collective(self, dist, name):
-        real = getattr(dist, name, None)
-        if real is None:
+    @contextmanager
+    def _exchanging(self, collective):
+        if not self.parts.here() or self.inside:
+            yield
             return
+        if self.counting and not collective.waiting:
+            self._issue(collective)
+        self.inside, before = True, self.parts.now()
+        try:
+            with self.parts.within("exchange"):
+                yield
+        finally:
+            self.inside = False
+            if self.counting and self.issued:
+                self._charge(before, self.parts.now())
 
-        @wraps(real)
-        def collective(*args, **kwargs):
-            if not self.parts.here() or self.inside:
-                return real(*args, **kwargs)
-            self.inside, before = True, self.parts.now()
-            try:
-                with self.parts.within("exchange"):
-                    return real(*args, **kwargs)
-            finally:
-                self.inside = False
-                if self.counting:
-                    self._note_call(name, args, kwargs, before, self.parts.now())
-
-        setattr(dist, name, collective)
-        setattr(dist.distributed_c10d, name, collective)
-
-    def _note_call(self, name, args, kwargs, before, after):
+    def _issue(self, collective):
+        """A collective begins: count it, and keep whom to charge with what it takes."""
         self.watch.recorded()
-        values = [v for v in (*args, *kwargs.values()) if hasattr(v, "element_size")]
+        if collective.carries and collective.operator not in ("broadcast", "scatter"):
+            self.exchanged += collective.bytes
+        self.issued = (collective.kind, collective.where) if collective.by_hand else None
+        if self.issued:
+            seen = self.calls.setdefault(self.issued, [0, 0, 0.0, 0.0])
+            seen[0] += 1
+            seen[1] += collective.bytes
+
+    def _charge(self, before, after):
         wall, cpu, delay = (b - a for a, b in zip(before, after))
-        size = sum(v.numel() * v.element_size() for v in values[:1])
-        seen = self.calls.setdefault((name, self.watch.where()), [0, 0, 0.0, 0.0])
-        for i, more in enumerate((1, size, wall - delay, max(0.0, wall - cpu - delay))):
-            seen[i] += more
+        seen = self.calls[self.issued]
+        seen[2] += wall - delay
+        seen[3] += max(0.0, wall - cpu - delay)

@@ -54,7 +54,7 @@ class Observer:
             "measured": len(steps), "steps_told": steps, "spans": self.parts.spans,
             "faults": faults() - self.faults,
             "rows": hooks.rows, "elements": hooks.elements, "backwards_told": hooks.backwards,
-            "exchanging": hooks.exchanging, "prints": hooks.prints,
+            "exchanging": hooks.exchanging, "exchanged": hooks.exchanged, "prints": hooks.prints,
             "calls": [[*key, *value] for key, value in hooks.calls.items()],
             "operations": self.operations.number / COUNTED,
             "doubles": self.operations.doubles / max(1, self.operations.number),

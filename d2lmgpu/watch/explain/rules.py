@@ -14,6 +14,8 @@ TOLD = 0.07  # of a step: what costs less is not told at all
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
 FEW_ROWS = 16  # of a rank: less is a small batch
 MUCH = 4 * 2**20  # bytes of gradients that are more than a small network has
+FEW_BYTES = 0.01  # of the gradients' a step: who sends less sends no gradients
+NO_GRADIENTS = ("broadcast", "scatter", "barrier", "monitored_barrier")
 
 
 @dataclass(frozen=True)
@@ -31,9 +33,15 @@ def _gradients_by_hand(run):
     """The script's own exchange of gradients: the collective with the most bytes; None with DDP."""
     if run.ranks[0]["ddp"]:
         return None
-    calls = [call for call in run.calls() if call[0] in ("all_reduce", "all_gather", "reduce")]
-    calls = [call for call in calls if call[2] * call[3] > 0 and call[2] >= 0.9]
+    calls = [call for call in run.calls() if call[0] not in NO_GRADIENTS]
+    calls = [call for call in calls if "object" not in call[0] and call[2] >= 0.9 and call[3] > 0]
     return max(calls, key=lambda call: call[2] * call[3], default=None)
+
+
+def _exchanges(run):
+    """Whether gradients or weights travel, whoever sends them: more than a loss or a count."""
+    told = run.ranks[0]
+    return told["ddp"] or told["exchanged"] > FEW_BYTES * told["gradient_bytes"] * told["measured"]
 
 
 def data_parallel(run, one):
@@ -42,7 +50,7 @@ def data_parallel(run, one):
         yield Cause("data-parallel", 0.5, told["data_parallel"], {"how": "DataParallel"}, True)
     elif run.k == 1 and not told["distributed"]:
         yield Cause("data-parallel", 0.5, run.line("backward"), {"how": "one process"}, True)
-    elif run.k > 1 and not run.ranks[0]["ddp"] and _gradients_by_hand(run) is None:
+    elif run.k > 1 and not _exchanges(run):
         share = 1 - 1 / run.k
         yield Cause("data-parallel", share, run.line("backward"), {"how": "no exchange"}, True)
 

@@ -1,0 +1,82 @@
+"""The random numbers that the reader's own lines draw: recorded at k ranks, replayed at one.
+
+Only what a line of the reader's calls itself counts: a sampler's or a network's draws are their
+own. What all ranks draw alike, one process is given, too. Of what differs it is given that of all
+ranks at once (``"joined"``), or, where one process draws more often, that of one rank after the
+other (``"in turn"``).
+"""
+
+import io
+import os
+import sys
+from functools import wraps
+
+TORCH = ("randint", "randn", "rand", "randperm", "multinomial", "normal")
+LARGE = 4 << 20  # bytes of a draw that is not kept: a data set, which all ranks draw alike
+MOST_BYTES = 64 << 20
+
+
+class Draws:
+    def __init__(self, watch, replay):
+        self.watch, self.torch = watch, watch.torch
+        self.recorded, self.numbers, self.bytes = {}, {}, 0
+        self.training, self.updates = 0, []  # draws so far, and when each update began
+        self.how = replay and replay["draws"]
+        self.ranks = self._read(replay) if self.how else []
+        for name in TORCH:
+            setattr(self.torch, name, self._watched(getattr(self.torch, name)))
+        watch.steps.before.append(lambda _: self.updates.append(self.training))
+
+    def _read(self, replay):
+        files = [f"{replay['folder']}/kept-draws-{rank}" for rank in range(replay["ranks"])]
+        return [self.torch.load(file, weights_only=True) for file in files if os.path.exists(file)]
+
+    def _watched(self, real):
+        @wraps(real)
+        def drawn(*args, **kwargs):
+            value = real(*args, **kwargs)
+            caller = sys._getframe(1)
+            line = self.watch.where([(caller.f_code.co_filename, caller.f_lineno)])
+            if not line:
+                return value
+            # an evaluation, which rank 0 may do alone, does not shift what the training draws
+            training = self.torch.is_grad_enabled()
+            self.training += training
+            key = f"{line} {training}"
+            number = self.numbers[key] = self.numbers.get(key, -1) + 1
+            return self._replayed(key, number, value) if self.how else self._kept(key, value)
+
+        return drawn
+
+    def _kept(self, key, value):
+        size = value.numel() * value.element_size()
+        small = size <= LARGE and self.bytes + size <= MOST_BYTES
+        self.bytes += size if small else 0
+        self.recorded.setdefault(key, []).append(value.detach().clone() if small else None)
+        return value
+
+    def _replayed(self, key, number, value):
+        turns = len(self.ranks) if self.how == "in turn" else 1
+        ranks = [rank.get(key, []) for rank in self.ranks]
+        if any(number // turns >= len(rank) for rank in ranks):
+            return value
+        if self._alike(ranks):
+            drawn = ranks[0][number] if number < len(ranks[0]) else None
+            return value if drawn is None else drawn
+        if turns > 1:
+            return ranks[number % turns][number // turns]
+        return self.torch.cat([rank[number] for rank in ranks])
+
+    def _alike(self, ranks):
+        """Whether all ranks have drawn the same, or what was not kept."""
+        return all(
+            None in draws or all(self.torch.equal(draws[0], draw) for draw in draws)
+            for draws in zip(*ranks)
+        )
+
+    def report(self):
+        if self.recorded:
+            data = io.BytesIO()
+            self.torch.save(self.recorded, data)
+            self.watch.keep("draws", data.getvalue())
+        return {"drawn": self.updates}

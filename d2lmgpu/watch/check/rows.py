@@ -1,0 +1,84 @@
+"""Which rows went into the net in each update: a hash of each, so that their order is free.
+
+What goes in are the tensors that are given to a network, or to a loss, from outside: one that was
+computed from weights is none of them. A row is what one index of the first dimension holds.
+"""
+
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+MOST = 100_000  # rows that are hashed; in the updates after that they are not known
+
+
+class Rows:
+    """For each of the first ``updates``: {argument: {hash of a row: how often it went in}}."""
+
+    def __init__(self, watch, facts, updates):
+        self.torch, self.most, self.hashed = watch.torch, updates, 0
+        self.updates, self.current = [], defaultdict(Counter)
+        facts.on_forward.append(self._forward)
+        watch.steps.before.append(self._update)
+
+    def _forward(self, module, args, kwargs):
+        if len(self.updates) >= self.most or self.hashed > MOST:
+            return
+        name = type(_unwrapped(module)).__name__
+        for key, tensor in _tensors((args, kwargs), self.torch, name):
+            if tensor.dim() and not tensor.requires_grad:
+                self.current[key].update(_hashes(tensor))
+                self.hashed += len(tensor)
+
+    def _update(self, optimizer):
+        if len(self.updates) < self.most and self.hashed <= MOST:
+            self.updates.append({key: dict(seen) for key, seen in self.current.items()})
+            self.current.clear()
+
+    def report(self):
+        return {"inputs": self.updates}
+
+
+def _unwrapped(module):
+    """The net in DistributedDataParallel, which one process may do without."""
+    return module.module if type(module).__name__ == "DistributedDataParallel" else module
+
+
+def _tensors(value, torch, key):
+    if isinstance(value, torch.Tensor):
+        yield key, value
+    elif isinstance(value, (list, tuple, Mapping)):
+        pairs = value.items() if isinstance(value, Mapping) else enumerate(value)
+        for name, part in pairs:
+            yield from _tensors(part, torch, f"{key}.{name}")
+
+
+def _hashes(tensor):
+    """A few letters for each row; of numbers that differ by rounding alone the same ones."""
+    whole = tensor.detach().cpu()
+    if whole.is_complex() or whole.is_sparse:
+        whole = whole.to_dense().abs()
+    rows = (whole.float() if whole.is_floating_point() else whole.long()).numpy()
+    if rows.ndim == 1:
+        return [repr(row) for row in rows.tolist()]
+    return [hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() for row in rows]
+
+
+def same(ranks, one):
+    """(whether the rows of all ranks together are those of one process, how many are, of how many).
+
+    ``ranks``: for each the rows of an update, as ``Rows`` reports them; ``one``: the same of the
+    one process. What is equal on all of them, as a mask, is no data.
+    """
+    keys = {key for rank in ranks for key in rank} | set(one)
+    common, total, shared = 0, 0, False
+    for key in keys:
+        every = [Counter(rank.get(key, {})) for rank in ranks]
+        alone = Counter(one.get(key, {}))
+        together = sum(every, Counter())
+        if together == alone:
+            shared = True
+        elif all(rank == alone for rank in every):
+            continue
+        common += (together & alone).total()
+        total += max(together.total(), alone.total())
+    return shared and common == total, common, total

@@ -1,0 +1,119 @@
+"""Every collective of a process, seen at one place, whoever issues it.
+
+The functions of torch.distributed, the buckets of DDP and the exchanges of FSDP and DTensor all end
+in the operators of PyTorch's library ``c10d`` or ``_c10d_functional``, and sending and receiving
+does, too. Each of these gets a kernel that runs before its own one; other operators run as ever.
+"""
+
+import os
+import sys
+from functools import cached_property, wraps
+from itertools import chain
+
+LIBRARIES = ("c10d", "_c10d_functional")
+PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what a script calls
+_kept = []  # a library takes its kernels with it
+
+
+class Collective:
+    """One collective, or the waiting for one. What needs the stack is there while it is going on.
+
+    operator: its name in the library. tensors: those that it was given. waiting: whether it was
+    issued before, and this waits for it.
+    """
+
+    def __init__(self, watch, operator, arguments=(), waiting=False):
+        self._watch, self.arguments, self.waiting = watch, arguments, waiting
+        self.operator = operator.strip("_")
+        self.tensors = [*_tensors(arguments)]
+
+    @property
+    def bytes(self):
+        """Of the larger side: what a rank puts in, or what it gets."""
+        sides = (sum(t.numel() * t.element_size() for t in _tensors(x)) for x in self.arguments)
+        return max(sides, default=0)
+
+    @property
+    def carries(self):
+        """Whether tensors begin to travel: it is no waiting, no barrier and no Python object."""
+        return not self.waiting and "barrier" not in self.operator and "object" not in self.kind
+
+    @cached_property
+    def _frames(self):
+        """(file, line, function) from the outside in, up to this package's kernel."""
+        frame, found = sys._getframe(1), []
+        while frame is not None:
+            found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+            frame = frame.f_back
+        return [one for one in reversed(found) if one[0] != __file__]
+
+    @property
+    def where(self):
+        """ "file:line" of the reader's code that has come to it; None if there is none."""
+        return self._watch.where([frame[:2] for frame in self._frames])
+
+    @cached_property
+    def _called(self):
+        """The place among the frames of the function of torch.distributed that was called."""
+        places = (i for i, frame in enumerate(self._frames)
+                  if os.path.basename(frame[0]) in PUBLIC)  # fmt: skip
+        return next(places, None)
+
+    @property
+    def by_hand(self):
+        """Whether it was asked for outside of PyTorch: by no DDP, no FSDP, no optimizer of its."""
+        if self._called is None:
+            return False
+        torch = os.path.dirname(self._watch.torch.__file__) + os.sep
+        outside = (file for file, *_ in reversed(self._frames[: self._called]))
+        caller = next((file for file in outside if not file.endswith("c10d_logger.py")), torch)
+        return not caller.startswith(torch)
+
+    @property
+    def kind(self):
+        """The function's name as one calls it; the operator's where PyTorch issues it by itself."""
+        return self._frames[self._called][2] if self.by_hand else self.operator
+
+
+def watch_collectives(watch, around):
+    """From now on each ``Collective`` takes place within the context ``around(collective)``."""
+    torch = watch.torch
+    if not torch.distributed.is_available():
+        return
+    schemas = {schema.name for schema in torch._C._jit_get_all_schemas()}
+    for namespace in LIBRARIES:
+        library = torch.library.Library(namespace, "IMPL")
+        _kept.append(library)
+        for name in sorted(schemas):
+            if name.startswith(namespace + "::"):
+                _see(watch, around, library, namespace, name.split("::")[1])
+    work = torch.distributed.Work
+    work.wait = _waited(watch, around, work.wait)
+
+
+def _see(watch, around, library, namespace, name):
+    packet = getattr(getattr(watch.torch.ops, namespace), name)
+    operator = getattr(packet, packet.overloads()[0])
+
+    def seen(*args):
+        collective = Collective(watch, name, args, waiting=name == "wait_tensor")
+        with around(collective), watch.torch._C._AutoDispatchBelowAutograd():
+            return operator(*args)
+
+    library.impl(name, seen, "AutogradCPU")
+
+
+def _waited(watch, around, real):
+    @wraps(real)
+    def wait(*args, **kwargs):
+        with around(Collective(watch, "wait", waiting=True)):
+            return real(*args, **kwargs)
+
+    return wait
+
+
+def _tensors(value):
+    if hasattr(value, "element_size"):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        yield from chain.from_iterable(map(_tensors, value))
