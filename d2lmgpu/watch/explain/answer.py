@@ -100,7 +100,7 @@ def explain_script(script, arguments=(), devices=(1, 2), unprotected=False) -> A
     few, many = check_devices(min(devices)), check_devices(max(devices))
 
     def trained(number):
-        return _trained(path, arguments, number, unprotected)
+        return _trained(path, arguments, number, many, unprotected)
 
     first = trained(few)
     notes, report = [first.note] if first.note else [], first.reports[0]
@@ -166,9 +166,11 @@ def code(where, folder):
     return f"{place}: {line}" if line else place
 
 
-def _trained(path, arguments, processes, unprotected):
-    watched = run(path, list(arguments), processes, OBSERVER, limits=LIMITS,
-                  unprotected=unprotected)  # fmt: skip
+def _trained(path, arguments, processes, devices, unprotected):
+    options = {"devices": devices}
+    watched = run(
+        path, list(arguments), processes, OBSERVER, options, LIMITS, unprotected=unprotected
+    )
     if watched.trouble:
         raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.told}")
     return watched
