@@ -5,9 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from soaking import sample
 
 from d2lmgpu.process.roles import LOOPBACK, held_ports
 from d2lmgpu.watch.check.run import check
+from d2lmgpu.watch.explain.answer import explain_script
 
 CALLS = Path(__file__).with_name("cuda_calls.py")
 
@@ -115,3 +117,90 @@ def test_synchronised_batch_norm_of_two_devices_is_that_of_one(tmp_path):
 def test_a_wrong_script_is_found_wrong(tmp_path, style):
     verdict = check(written(tmp_path, style, "* dist.get_world_size()"))
     assert verdict.defect == "wrong-scale"
+
+
+COSTLY = """
+import os, torch
+from torch import distributed as dist, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+dist.init_process_group("nccl")
+data = TensorDataset(torch.randn(1024, 6), torch.randn(1024, 1))
+PRECISION
+loader = LOADER
+net = nn.parallel.DistributedDataParallel(nn.Linear(6, 1).cuda(), OPTIONS)
+optimizer = torch.optim.AdamW(net.parameters(), lr=0.05)  # asks for numbers of its own
+kept = 0
+for epoch in range(8):
+    for X, y in loader:
+        X, y = X.cuda(non_blocking=True), y.cuda(non_blocking=True)
+        optimizer.zero_grad()
+        out = net(X)
+        loss = nn.functional.mse_loss(out, y)
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        WAITING
+"""
+WAITING = {
+    "kept += loss.item()": 1,
+    "kept += float(loss) + loss.detach().cpu().numpy() + sum(out.flatten().tolist())": 3,
+    "if loss > 1e9: print(loss)": 1,
+    "part = out[y > 0]": 1,
+    "print(loss)": 1,
+    "kept = kept + loss.detach()": 0,
+}
+CHEAP = {
+    "PRECISION": "torch.set_float32_matmul_precision('high')",
+    "LOADER": "DataLoader(data, 16, num_workers=1, pin_memory=True)",
+    "OPTIONS": "device_ids=[0]",
+}
+DEAR = {
+    "PRECISION": "",
+    "LOADER": "DataLoader(data, 16)",
+    "OPTIONS": "find_unused_parameters=True",
+}
+
+
+def costs(tmp_path, **parts):
+    """{what: [times a step, or None]} of a script with these parts, by the line that it names."""
+    source = COSTLY
+    for name, part in parts.items():
+        source = source.replace(name, part)
+    script = tmp_path / "train.py"
+    script.write_text(source, encoding="utf-8")
+    found = {}
+    for what, where, times in explain_script(script, devices=(1, 1)).costs:
+        line = source.splitlines()[int(where.partition(":")[2]) - 1].strip() if where else ""
+        found.setdefault((what, line), []).append(times)
+    return found
+
+
+@pytest.mark.parametrize("line", sample(2, WAITING))
+def test_the_lines_at_which_the_host_would_wait_are_counted(tmp_path, line):
+    times = WAITING[line]
+    expected = {("wait", line): [pytest.approx(times, abs=0.1)]} if times else {}
+    assert costs(tmp_path, WAITING=line, **CHEAP) == expected
+
+
+def test_what_would_cost_on_a_gpu_is_named_with_its_line(tmp_path):
+    assert costs(tmp_path, WAITING="pass", **DEAR).keys() == {
+        ("pageable", "loader = DataLoader(data, 16)"),
+        ("no workers", "loader = DataLoader(data, 16)"),
+        ("unused", COSTLY.splitlines()[10].replace("OPTIONS", DEAR["OPTIONS"])),
+        ("float32", ""),
+    }
+
+
+def test_nothing_of_a_script_for_the_cpu_is_said_to_cost_on_a_gpu(tmp_path):
+    source = COSTLY.replace("nccl", "gloo")
+    for gpu in ('torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))', ".cuda(non_blocking=True)"):
+        source = source.replace(gpu, "")
+    source = source.replace(".cuda()", "").replace("WAITING", "print(loss)")
+    for name, part in DEAR.items():
+        source = source.replace(name, part)
+    script = tmp_path / "train.py"
+    script.write_text(source, encoding="utf-8")
+    answer = explain_script(script, devices=(1, 1))
+    assert answer.costs == [] and not any("GPU" in note for note in answer.notes)

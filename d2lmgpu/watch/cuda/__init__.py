@@ -14,7 +14,7 @@ from d2lmgpu.watch.cuda.device import Device
 
 
 def on_cpu(watch, devices):
-    """From now on the GPUs of this process, ``devices`` in number, are CPU cores.
+    """From now on the GPUs of this process, ``devices`` in number, are CPU cores; its ``Device``.
 
     The report says as ``cuda`` on which line the script first asked for one; None if it did not.
     """
@@ -22,3 +22,4 @@ def on_cpu(watch, devices):
     for part in (tensors, answers, autocast, processes):
         part.replace(watch.torch, device, devices)
     watch.at_end(lambda: {"cuda": device.line})
+    return device

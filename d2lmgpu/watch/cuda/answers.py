@@ -73,6 +73,7 @@ def replace(torch, device, devices):
         return count() > 0
 
     def set_device(place):
+        device("cuda")
         if isinstance(place, str):
             place = torch.device(place)
         index = getattr(place, "index", place)

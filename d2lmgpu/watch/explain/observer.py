@@ -8,6 +8,7 @@ import os
 import threading
 
 from d2lmgpu.watch.cuda import on_cpu
+from d2lmgpu.watch.cuda.costs import Costs
 from d2lmgpu.watch.explain.hooks import Hooks
 from d2lmgpu.watch.explain.parts import CORES, THREADS, Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
@@ -18,7 +19,7 @@ WARM, COUNTED = 3, 2  # steps
 def observe(watch):
     """Put the hooks in place; see the module. Option ``devices``: of a script, how many at most."""
     if devices := watch.options.get("devices"):
-        on_cpu(watch, devices)
+        Costs(watch, on_cpu(watch, devices))
     Observer(watch)
 
 
