@@ -37,6 +37,10 @@ from d2lmgpu.watch.files import NONE, NOTES, OF_OTHERS, READ_ONLY, REFUSAL
 
 LINE = 200  # bytes of the beginning, and of the end, of the last line that is told
 WHY = {errno.EROFS: READ_ONLY, errno.EOVERFLOW: OF_OTHERS}  # errors that a view alone has
+OF_GPUS = (
+    "The script asks for GPUs ({line}): here they are cores of the CPU under that name, and gloo "
+    "is in place of NCCL."
+)
 need = Need(WatchError)
 
 
@@ -70,7 +74,7 @@ class Watched:
     output: str  # the end of what all processes printed
     codes: list | None  # exit codes of the workers; None for one that was ended
     files: dict[str, bytes] = field(repr=False)  # what observers kept, by name
-    note: str | None = None  # where the files are protected by less than a view: by what, and why
+    note: str | None = None  # what was otherwise than without a watch, if anything: files, GPUs
 
     @property
     def trouble(self) -> str | None:
@@ -188,12 +192,13 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     kind = protected.get("kind")
     if kind == NONE and not unprotected:
         raise WatchError(REFUSAL.format(why=protected["why"]))
-    note = NOTES[kind].format(why=protected["why"]) if kind in NOTES else None
+    notes = [NOTES[kind].format(why=protected["why"])] if kind in NOTES else []
+    notes += [OF_GPUS.format(line=r["cuda"]) for r in reports if r.get("cuda")][:1]
     # A process that starts others need not train; a rank that raised before it trained counts.
     ranks_raised = [r for r in reports if processes > 1 and r["end"] == "raised"]
     trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
-    return Watched(reports, output.text(), end["codes"], files, note)
+    return Watched(reports, output.text(), end["codes"], files, " ".join(notes) or None)
 
 
 def _on_a_terminal(words):

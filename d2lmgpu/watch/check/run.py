@@ -66,7 +66,7 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
     if devices < 2:
         raise WatchError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
     spawns = bool(SPAWNS.search(source_of(path)))
-    options = {"double": True, "short": True}
+    options = {"double": True, "short": True, "devices": devices}
 
     def runs(number, options):
         return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from d2lmgpu.watch import WatchError, line_of_code
+from d2lmgpu.watch.cuda.costs import SENTENCES
 from d2lmgpu.watch.explain.page import timelines
 from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
@@ -50,8 +51,13 @@ class Answer:
             "where": cause.where if cause else None,
             "speedup": {"predicted": self.predicted and round(self.predicted, 2),
                         "measured": measured and round(measured, 2)},
-            "others": told, "notes": self.notes,
+            "others": told, "notes": self.notes, "on_a_gpu": self.costs,
         }  # fmt: skip
+
+    @property
+    def costs(self) -> list:
+        """What the first rank does that would cost on a GPU, see ``watch.cuda.costs``."""
+        return self.run.ranks[0].get("costs", [])
 
     @property
     def too_good(self) -> bool:
@@ -87,6 +93,11 @@ class Answer:
             at = f", at {code(cause.where, self.folder)}" if cause.where else ""
             lines += [f"{title}: {cause.name}, {cause.share:.0%} of the step{at}",
                       f"  {sentence(cause)}", f"  {mend(cause)}"]  # fmt: skip
+        if self.costs:
+            lines += ["", "On a GPU these would cost as well (counted here, not measured):"]
+        for what, where, times in self.costs:
+            at = f"{code(where, self.folder)}: " if where else ""
+            lines.append(f"  {at}{SENTENCES[what].format(times=times)}")
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
@@ -100,7 +111,7 @@ def explain_script(script, arguments=(), devices=(1, 2), unprotected=False) -> A
     few, many = check_devices(min(devices)), check_devices(max(devices))
 
     def trained(number):
-        return _trained(path, arguments, number, unprotected)
+        return _trained(path, arguments, number, many, unprotected)
 
     first = trained(few)
     notes, report = [first.note] if first.note else [], first.reports[0]
@@ -166,9 +177,11 @@ def code(where, folder):
     return f"{place}: {line}" if line else place
 
 
-def _trained(path, arguments, processes, unprotected):
-    watched = run(path, list(arguments), processes, OBSERVER, limits=LIMITS,
-                  unprotected=unprotected)  # fmt: skip
+def _trained(path, arguments, processes, devices, unprotected):
+    options = {"devices": devices}
+    watched = run(
+        path, list(arguments), processes, OBSERVER, options, LIMITS, unprotected=unprotected
+    )
     if watched.trouble:
         raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.told}")
     return watched

@@ -7,6 +7,8 @@ ones are measured.
 import os
 import threading
 
+from d2lmgpu.watch.cuda import on_cpu
+from d2lmgpu.watch.cuda.costs import Costs
 from d2lmgpu.watch.explain.hooks import Hooks
 from d2lmgpu.watch.explain.parts import CORES, THREADS, Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
@@ -15,7 +17,9 @@ WARM, COUNTED = 3, 2  # steps
 
 
 def observe(watch):
-    """Put the hooks in place; see the module."""
+    """Put the hooks in place; see the module. Option ``devices``: of a script, how many at most."""
+    if devices := watch.options.get("devices"):
+        Costs(watch, on_cpu(watch, devices))
     Observer(watch)
 
 
