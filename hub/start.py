@@ -38,8 +38,8 @@ def main():
     if settings.accounts == "one":  # a try-out; the state of a class is to be backed up
         remove = f"rm -r {shlex.quote(settings.state)}"
         print(
-            f"What learners write stays in {settings.state}, with the hub's database, its key and its"
-            f" copy of the course. To remove it all, when the hub has stopped: {remove}"
+            f"What learners write stays in {settings.state}, with the hub's database, its key and"
+            f" its copy of the course. To remove it all, when the hub has stopped: {remove}"
         )
     sys.stdout.flush()
     # Node.js may be beside Python, where the set-up puts it if the machine has none.
