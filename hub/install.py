@@ -133,8 +133,8 @@ def service(options):
         write(SETTINGS, chosen + (LIMITS if limited else ""), 0o600)
     if not limited:
         print(
-            f"No limits of memory and CPU, which take systemd {SUBGROUPS}: with this one a restart of"
-            " the hub fails while servers run. Do not set HUB_MEMORY and HUB_CPUS."
+            f"No limits of memory and CPU, which take systemd {SUBGROUPS}: with this one a restart"
+            " of the hub fails while servers run. Do not set HUB_MEMORY and HUB_CPUS."
         )
     names = {"settings": SETTINGS, "python": PYTHON["mxnet"], "hub": HERE}
     write(UNIT, SERVICE.format(delegation=DELEGATION if limited else "", **names), 0o644)
