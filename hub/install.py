@@ -140,8 +140,8 @@ def service(options):
     write(UNIT, SERVICE.format(delegation=DELEGATION if limited else "", **names), 0o644)
     run("systemd-analyze", "verify", UNIT)
     given = (line.partition("=") for line in SETTINGS.read_text(encoding="utf-8").splitlines())
-    environ = {name: value for name, _, value in given if name and name[0] != "#"}
-    run(PYTHON["mxnet"], "-c", CHECK, HERE, env=os.environ | environ)
+    environ = {name: value.strip("\"'") for name, _, value in given if name and name[0] != "#"}
+    run(PYTHON["mxnet"], "-c", CHECK, HERE, env={"PATH": os.environ["PATH"]} | environ)
 
 
 def start(options):
