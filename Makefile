@@ -111,7 +111,7 @@ hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 	@$(PYTHON) hub/start.py
 
 hub-class:  ## as root, a hub for a class: make hub-class DOMAIN=hub.example.org USERS="ada grace" ADMINS=ada
-	@python3.11 hub/install.py $(or $(DOMAIN),$(error which domain?)) --users $(or $(USERS),$(error which users?)) --admins $(or $(ADMINS),$(error which admins?))
+	@$(firstword $(wildcard /usr/bin/python3.11) python3.11) hub/install.py $(or $(DOMAIN),$(error which domain?)) --users $(or $(USERS),$(error which users?)) --admins $(or $(ADMINS),$(error which admins?))
 
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/chapter.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))

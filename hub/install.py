@@ -86,9 +86,13 @@ def check(options):
         sys.exit(f"Missing here: {', '.join(missing)}. Install them; Node.js from version 20 on.")
     if not shutil.which("nvidia-smi"):
         sys.exit("There is no NVIDIA driver here (nvidia-smi): install it first.")
-    for path in (HERE, *HERE.parents):
+    python = Path(sys.executable).resolve()
+    for path in (HERE, *HERE.parents, python, *python.parents):
         if not path.stat().st_mode & 0o001:
-            sys.exit(f"{path} is closed to learners: clone the course to /opt/course.")
+            sys.exit(
+                f"{path} is closed to learners: clone the course to /opt/course, and take a Python"
+                " that every account can run, such as the system's."
+            )
     for path in (options.key, options.cert):
         if not SETTINGS.exists() and not Path(path).is_file():
             sys.exit(

@@ -6,15 +6,13 @@ The packages of its environments and of the proxy are those that are here: that 
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from running_hub import ROOT
 
 LIVE = "etc/letsencrypt/live/hub.example.org"
-INSTALL = [sys.executable, str(ROOT / "hub/install.py"), "hub.example.org"]
-INSTALL += ["--users", "ada", "grace", "--admins", "ada"]
+OPTIONS = ["hub.example.org", "--users", "ada", "grace", "--admins", "ada"]
 # All steps but those that install packages, and without those of a systemd that runs.
 STEPS = f"""
 import sys
@@ -61,10 +59,10 @@ def machine(tmp_path, python):
 @pytest.mark.needs("root", "git", "node")
 @pytest.mark.parametrize("version, limited", [(252, False), (255, True)])
 def test_a_service_that_systemd_takes_and_settings_that_the_hub_takes(
-    machine, tmp_path, version, limited
+    machine, python, tmp_path, version, limited
 ):
     (tmp_path / "version").write_text(f"systemd {version} ({version}.39-1)\n+PAM\n")
-    command = [sys.executable, "-c", STEPS, *INSTALL[2:]]
+    command = [python, "-c", STEPS, *OPTIONS]
     done = machine(*command)
     assert done.returncode == 0, done.stdout + done.stderr
     settings = tmp_path / "etc/d2lmgpu-hub.env"
@@ -84,9 +82,9 @@ def test_a_service_that_systemd_takes_and_settings_that_the_hub_takes(
 
 @pytest.mark.needs("root", "git", "node")
 @pytest.mark.parametrize("lacking", [f"{LIVE}/privkey.pem", "commands/nvidia-smi"])
-def test_what_would_fail_later_is_one_line(machine, tmp_path, lacking):
+def test_what_would_fail_later_is_one_line(machine, python, tmp_path, lacking):
     (tmp_path / lacking).unlink()
-    done = machine(*INSTALL)
+    done = machine(python, ROOT / "hub/install.py", *OPTIONS)
     assert done.returncode == 1
     assert len(done.stderr.splitlines()) == 1 and Path(lacking).name in done.stderr
     assert not (tmp_path / "etc/d2lmgpu-hub.env").exists()
