@@ -64,16 +64,6 @@ LIMITS = """\
 HUB_MEMORY=8G
 HUB_CPUS=4
 """
-# The settings as the service has them, read by the hub's own rules.
-CHECK = """\
-import sys
-sys.path.insert(0, sys.argv[1])
-import settings
-try:
-    settings.read()
-except settings.SettingError as error:
-    sys.exit(f"The hub's settings: {error}")
-"""
 
 
 def check(options):
@@ -145,7 +135,7 @@ def service(options):
     run("systemd-analyze", "verify", UNIT)
     given = (line.partition("=") for line in SETTINGS.read_text(encoding="utf-8").splitlines())
     environ = {name: value.strip("\"'") for name, _, value in given if name and name[0] != "#"}
-    run(PYTHON["mxnet"], "-c", CHECK, HERE, env={"PATH": os.environ["PATH"]} | environ)
+    run(PYTHON["mxnet"], HERE / "settings.py", env={"PATH": os.environ["PATH"]} | environ)
 
 
 def start(options):
