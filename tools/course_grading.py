@@ -149,7 +149,7 @@ def unparsed(notebook) -> list[str]:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 compile(code, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError) as error:
+        except Exception as error:  # whatever a parser makes of what a learner has written
             line = f", in `{error.text.strip()}`" if getattr(error, "text", None) else ""
             what = getattr(error, "msg", "") or f"{type(error).__name__}: {error}"
             found.append(f"cell {number} does not parse ({what}{line}).")
