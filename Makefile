@@ -62,7 +62,7 @@ LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub run test all-tests test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub hub-class run test all-tests test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -109,6 +109,9 @@ lab-app: setup  ## the training lab as an app, on this machine only
 
 hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 	@$(PYTHON) hub/start.py
+
+hub-class:  ## as root, a hub for a class: make hub-class DOMAIN=hub.example.org USERS="ada grace" ADMINS=ada
+	@$(firstword $(wildcard /usr/bin/python3.11) python3.11) hub/install.py $(or $(DOMAIN),$(error which domain?)) --users $(or $(USERS),$(error which users?)) --admins $(or $(ADMINS),$(error which admins?))
 
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/chapter.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))

@@ -1,7 +1,7 @@
 """Memory and CPU limits for each learner's server, where the kernel lets the hub set them.
 
 One control group (cgroup v2) per server, below the hub's own. That takes root and a hub whose
-group is delegated to it, as in the unit file in README.md. Anywhere else ``Groups.open`` says
+group is delegated to it, as in the unit of install.py. Anywhere else ``Groups.open`` says
 what is missing, and the hub says so in its log and in the form: a limit is never just ignored.
 """
 

@@ -154,3 +154,10 @@ def check_texts(settings: Settings) -> None:
             )
     if settings.subdomain_host and not settings.subdomain_host.startswith("https://"):
         raise SettingError("HUB_SUBDOMAIN_HOST starts with https://: its cookies need TLS.")
+
+
+if __name__ == "__main__":  # whether the hub would take the settings: install.py asks
+    try:
+        read()
+    except SettingError as error:
+        sys.exit(f"The hub would not start: {error}")

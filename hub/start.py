@@ -5,6 +5,7 @@ The shared password of a try-out is made anew at each start, shown here once and
 
 import os
 import secrets
+import shlex
 import signal
 import socket
 import sys
@@ -33,7 +34,14 @@ def main():
     print(f"The hub will be at {settings.url}/")
     if fresh:
         print(f"Log in with any name, such as ada, and the password {environ['HUB_PASSWORD']}")
-        print("The password holds until the hub stops. Ctrl+C stops it.", flush=True)
+        print("The password holds until the hub stops. Ctrl+C stops it.")
+    if settings.accounts == "one":  # a try-out; the state of a class is to be backed up
+        remove = f"rm -r {shlex.quote(settings.state)}"
+        print(
+            f"What learners write stays in {settings.state}, with the hub's database, its key and"
+            f" its copy of the course. To remove it all, when the hub has stopped: {remove}"
+        )
+    sys.stdout.flush()
     # Node.js may be beside Python, where the set-up puts it if the machine has none.
     environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")])
     # The hub ends servers and services by SIGINT, which they must not inherit as ignored.

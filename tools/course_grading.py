@@ -15,6 +15,7 @@ This file lies in an autograder's zip. There it is otter-grader's plugin ``Grade
 FOLDER has what Gradescope's ``/autograder`` has: ``submission``, ``source``, ``results``.
 """
 
+import ast
 import contextlib
 import hashlib
 import json
@@ -27,6 +28,7 @@ import stat
 import subprocess
 import sys
 import time
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -93,6 +95,7 @@ class Collecting:
         answers = self.folder / "answers"
         answers.mkdir()
         note(answers, "shown.json", shown_right(notebook))
+        note(answers, "unparsed.json", unparsed(notebook))
         for cell in notebook.cells:
             tags = cell.metadata.get("tags", [])
             cell.metadata["tags"] = [tag for tag in tags if tag != "otter_ignore"]
@@ -132,6 +135,25 @@ def shown_right(notebook) -> list[str]:
             for text in texts:
                 found.update(SHOWN_RIGHT.findall(text if isinstance(text, str) else ""))
     return sorted(found)
+
+
+def unparsed(notebook) -> list[str]:
+    """What is wrong with each cell that is no Python; its number is that of a run from the top."""
+    from IPython.core.inputtransformer2 import TransformerManager
+
+    found = []
+    sources = (cell.source for cell in notebook.cells if cell.cell_type == "code")
+    for number, source in enumerate(sources, 1):
+        try:
+            code = TransformerManager().transform_cell(source)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                compile(code, "cell", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+        except Exception as error:  # whatever a parser makes of what a learner has written
+            line = f", in `{error.text.strip()}`" if getattr(error, "text", None) else ""
+            what = getattr(error, "msg", "") or f"{type(error).__name__}: {error}"
+            found.append(f"cell {number} does not parse ({what}{line}).")
+    return found
 
 
 def note(answers, name, value):
@@ -264,13 +286,16 @@ def points(folder: Path) -> dict:
     """``{"questions": {name: {"score", "tests": [[passed?, words], ...]}}, "remark": words}``"""
     sys.path.append(str(folder / "submission"))  # modules that were handed in
     answers, remarks, questions = folder / "answers", [], {}
-    shown, errors = (noted(answers / f"{name}.json") for name in ("shown", "errors"))
+    names = ("shown", "errors", "unparsed")
+    shown, errors, broken = (noted(answers / f"{name}.json") for name in names)
     for one in asked():
         found = best(one, answers / one.name)
         score = one.points if all(passed for passed, _ in found) else 0
         questions[one.name] = {"score": score, "tests": found}
-        if not score and (remark := why(one.name in shown, found, errors)):
-            remarks.append(f"{one.name}: {remark}")
+        if not score:
+            remarks.append(f"{one.name}: {why(one.name in shown, found, errors)}")
+    if remarks:
+        remarks[:0] = broken
     return {"questions": questions, "remark": " ".join(remarks)}
 
 
@@ -318,7 +343,8 @@ def best(question: Asked, folder: Path) -> list:
 
 
 def why(was_right, found, errors) -> str:
-    """Why there is no point, where the learner's own check did not tell; "" where it did."""
+    """Why there is no point: the first thing that was wrong, and where the learner's own check
+    did not find it."""
     told = next(words for passed, words in found if not passed)
     first = next((line for line in told.splitlines() if not line.startswith("✓")), told)
     if found[0][0]:
@@ -326,7 +352,7 @@ def why(was_right, found, errors) -> str:
     if was_right:
         cells = f" The first cell that failed: {errors[0]}." if errors else ""
         return f"correct in the notebook, but not if it is run from the top ({first}).{cells}"
-    return "" if first.startswith("✗") else f"{first}"
+    return first
 
 
 def main(task, folder, *arguments):

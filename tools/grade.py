@@ -78,7 +78,8 @@ class Grader:
         with suppress(OSError):
             path = logs / f"{submission.name[:200]}.txt"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text("\n".join([remark, *log]), errors="backslashreplace", encoding="utf-8")
+            lines = [line for line in (remark, *log) if line.strip()]
+            path.write_text("\n".join(lines), errors="backslashreplace", encoding="utf-8")
         points = {one.name: points.get(one.name, 0) for one in self.asked}
         remark = " ".join(remark.split())[:1000]
         return {
@@ -143,15 +144,25 @@ class Grader:
 
     def read(self, found, log):
         """The points and the remark that were found; raises NotGraded if they cannot be."""
-        points = {}
+        points, told = {}, []
         for one in self.asked:
             question = found["questions"][one.name]
             score = points[one.name] = question["score"]
             number = isinstance(score, (int, float)) and not isinstance(score, bool)
             if not number or not math.isfinite(score) or not 0 <= score <= one.points:
                 raise NotGraded(f"not graded: {score!r} points for {one.name}")
-            log += [f"{one.name}: {score:g}", *(words for _, words in question["tests"])]
+            told += [f"\n{one.name}: {score:g} of {one.points:g}", *said(one, question["tests"])]
+        log[:0] = told
         return points, found["remark"]
+
+
+def said(question, tests):
+    """What each test of a question found; behind one that was not passed none was tried."""
+    for seeds, (passed, words) in zip(question.seeds, tests):
+        yield "Hidden cases:" if seeds else "The cases that the notebook shows:"
+        yield words
+        if not passed:
+            return
 
 
 def plain(text: str) -> str:

@@ -104,7 +104,7 @@ def test_what_gradescope_shows(made, tmp_path):
     """The public tests to everybody, the points not; the package is the zip's."""
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
     where = "import d2lmgpu\nopen('where', 'w').write(d2lmgpu.__file__)"
-    submit(tmp_path, "learner", some, where)
+    submit(tmp_path, "learner", some, where, "for device in range(2) print(device)")
     own = tmp_path / "d2lmgpu" / "course" / "exercises"  # handed in as well
     own.mkdir(parents=True)
     (own / "__init__.py").write_text("check = lambda *_, **__: True")
@@ -122,6 +122,7 @@ def test_what_gradescope_shows(made, tmp_path):
     assert found == {"combine": (1, 1), "replicate": (0, 1), "naive-port": (0, 1)}
     assert all(one["visibility"] == "hidden" and one["output"] for one in questions)
     assert "naive-port: right for the cases" in results["output"]
+    assert "cell 2 does not parse" in results["output"]
 
 
 def test_the_zip_starts_as_gradescope_starts_it(made):
@@ -152,6 +153,56 @@ def test_why_a_notebook_that_shows_correct_gets_no_point(made, tmp_path):
     )
     assert row["remark"].startswith(begin)
     assert "The first cell that failed: NameError: name 'from_a_cell_that_is_gone'" in row["remark"]
+
+
+def test_of_each_question_without_a_point_is_said_what_was_wrong(made, tmp_path):
+    """In the words of the cell in which a learner checks; in the row and in the text."""
+    wrong = {
+        "combine": "def combine(means, sizes):\n    return sum(means) / len(means)",
+        "naive-port": COPIED,
+        "replicate": "def replicate(params, k:\n    pass",
+    }
+    submit(tmp_path, "learner", wrong)
+    (row,) = grades(tmp_path, made).values()
+    (broken,) = (
+        number
+        for number, cell in enumerate(code_cells(tmp_path / "learner.ipynb"), 1)
+        if cell.source == wrong["replicate"]
+    )
+    assert row["remark"].startswith(f"cell {broken} does not parse ")
+    text = (tmp_path / "grades" / "learner.ipynb.txt").read_text()
+    combine, port, replicate = (part for part in text.split("\n\n")[1:])
+    sentence = "your gradient is 15.1% away from that of the whole batch. Every shard counts the"
+    assert sentence in row["remark"] and combine.count(sentence) == 1
+    assert combine.startswith("combine: 0 of 1\n")
+    shown, hidden = port.split("Hidden cases:")
+    assert "naive-port: correct." in shown and "✗ It raised KeyError" in hidden
+    assert "no function replicate" in replicate
+
+
+def code_cells(path):
+    return [cell for cell in nbformat.read(path, 4).cells if cell.cell_type == "code"]
+
+
+def test_cells_that_are_no_python_are_numbered():
+    notebook = nbformat.v4.new_notebook()
+    fine = [
+        "%%bash\nif then",
+        "%time x = 1",
+        "await x",
+        "!ls",
+        "y = x?",
+        "'\\d'",
+        "",
+        "x = [1] * 3",
+    ]
+    broken = ["def f(x:\n    pass", "return 1", "x = '\0'", "1 if", "  x\n y", "-" * 10**5 + "1"]
+    notebook.cells = [nbformat.v4.new_markdown_cell("for in")]
+    notebook.cells += map(code, [*fine, *broken])
+    found = program("course_grading").unparsed(notebook)
+    numbers = [int(one.split()[1]) for one in found]
+    assert numbers == [len(fine) + 1 + i for i in range(len(broken))]
+    assert "`def f(x:`" in found[0]
 
 
 FOLDERS = [

@@ -32,7 +32,7 @@ def test_it_prints_an_address_and_a_login_that_work(tmp_path):
     port = three_free_ports()
     hub = start(tmp_path, HUB_PORT=str(port))
     try:
-        said = [hub.stdout.readline() for _ in range(3)]
+        said = [hub.stdout.readline() for _ in range(4)]
         address = re.search(r"http://\S+/", said[0])[0]
         assert address == f"http://127.0.0.1:{port}/"
         password = re.search(r"the password (\S+)", said[1])[1]
@@ -46,6 +46,11 @@ def test_it_prints_an_address_and_a_login_that_work(tmp_path):
         hub.send_signal(signal.SIGINT)
         rest = hub.communicate(timeout=30)[0]
     assert password not in rest, "the log does not repeat the password"
+    state = tmp_path / "state"
+    assert {"course.git", "jupyterhub.sqlite"} <= {path.name for path in state.iterdir()}
+    remove = re.search(r"To remove it all.*: (rm -r .*)", said[3])[1]
+    subprocess.run(remove, shell=True, check=True)
+    assert not state.exists()
 
 
 def test_an_unsafe_setting_is_one_line_and_no_port(tmp_path):
