@@ -155,11 +155,11 @@ def paying(modelled: dict, at: float, pays: float | None, alt: str) -> str:
     ]
     if pays is not None:
         x, y = place(pays, 1)
-        anchor = "end" if pays > (least * most) ** 0.5 else "start"
-        where = float(x) + (-8 if anchor == "end" else 8)
-        lines.append(dot((x, y), f'r="8" fill="none" stroke="{VERMILLION}" stroke-width="2"',
-                         f"pays from {number(pays)}"))  # fmt: skip
-        lines.append(text(where, float(y) - 12, f"pays from {number(pays)}", anchor))
+        before = float(x) > (axes.left + axes.right) / 3  # above a curve that rises
+        where, anchor = (float(x) - 12, "end") if before else (float(x) + 12, "start")
+        ring = f'r="8" fill="none" stroke="{VERMILLION}" stroke-width="2"'
+        lines.append(dot((x, y), ring, f"pays from {number(pays)}"))
+        lines.append(text(where, float(y) - 10, f"pays from {number(pays)}", anchor))
     marked = dot(place(at, modelled[at]), f'r="5" fill="{BLUE}"',
                  f"{number(at)}: {number(modelled[at])}")  # fmt: skip
     values = {

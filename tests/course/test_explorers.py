@@ -8,7 +8,8 @@ from math import ceil, log2
 import pytest
 from bs4 import BeautifulSoup
 
-from d2lmgpu.costmodel.model import exposed_seconds
+from d2lmgpu.costmodel.fit import MACHINES, fit_small
+from d2lmgpu.costmodel.model import PRESETS, exposed_seconds, step
 from d2lmgpu.course import explorers
 from d2lmgpu.figures import svg
 
@@ -155,6 +156,17 @@ def test_from_the_batch_that_is_told_on_more_gpus_pay(cost, training, share):
             assert faster == (factor * base >= float(pays[1].replace(",", "")))
         else:
             assert faster == ("at all of" in said)
+
+
+def test_just_below_the_batch_that_is_told_more_gpus_cost_time(cost):
+    said = words(cost.ask("ResNet-18, D2L's loop in MXNet: V100", OWN, *IN_ALL, "4"))
+    pays = int(number(said, r"4 GPUs pay from a batch of (\d+)"))
+    work, machine = fit_small("MXNet 2019")["resnet18"], PRESETS[MACHINES["MXNet 2019"]]
+    below, above = (
+        [step(work, machine, k, batch).samples_per_second for k in (1, 4)]
+        for batch in (pays - 2, pays + 1)
+    )
+    assert below[1] < below[0] and above[1] > above[0]
 
 
 def test_a_faster_link_between_machines_never_costs_time(cost):
