@@ -38,13 +38,9 @@ TRAININGS = {
     "AlexNet, MXNet: K80": ("MXNet EC2", "alexnet"),
     "a language model, 16 bit: H100": ("Ultra-Scale", "llm"),
 }
-# text -> (the batch of a GPU or of all, as a multiple of the published one, whether of each GPU)
-BATCHES = {
-    "as published, on each GPU": (1, True),
-    "an eighth of that": (1 / 8, True),
-    "8 times that": (8, True),
-    "as published, in all": (1, False),
-}
+# text -> how many times the published batch
+TIMES = {"a sixteenth": 1 / 16, "a quarter": 1 / 4, "as published": 1, "4 times": 4, "16 times": 16}
+SHARED = {"of all GPUs": False, "of each GPU": True}
 OWN = "the machine's own"
 LINKS = {OWN: None} | {name: name for name in ("10 Gb Ethernet", "400 Gb Ethernet")}
 
@@ -56,25 +52,14 @@ def cost() -> Explorer:
     over to a machine on which nobody has run it. Published points are drawn beside.
     """
 
-    @cache
-    def steps_of(training, between, batch):
-        """{k: Step} for one choice."""
-        machine, base = PRESETS[MACHINES[training[0]]], _published(*training)[0]
-        if between:
-            machine = replace(machine, network=NETWORKS[between])
-        work = _work(*training)
-        times, of_each = batch
-        size = max(1, round(times * base.batch_size))
-        counts = [c for c in COUNTS if c <= machine.devices] if work.one_process else COUNTS
-        return {c: step(work, machine, c, size * c if of_each else size) for c in counts}
-
-    def answer(training, between, batch, k):
+    def answer(training, between, of_each, times, k):
         if _published(*training)[0].k > 1:  # nobody has run it on one GPU
-            if between or batch != (1, True) or k not in fitted_speedups(*training):
+            if between or times != 1 or not of_each or k not in fitted_speedups(*training):
                 return None
             modelled, words, sizes = fitted_speedups(*training), [_fitted_in_words(k)], None
         else:
-            steps = steps_of(training, between, batch)
+            batch = times * _published(*training)[0].batch_size
+            steps = _steps(training, between, of_each, batch)
             if k not in steps:
                 return (
                     f"<p>This training loop is one process, and drives the {max(steps)} GPUs of "
@@ -87,15 +72,64 @@ def cost() -> Explorer:
             c: speedup for c, (speedup, size) in published_speedups(*training).items()
             if not between and (sizes is None or size == sizes[c])
         }  # fmt: skip
-        several = k > PRESETS[MACHINES[training[0]]].devices
-        chart = svg.scaling(
-            measured, modelled, k, "Speedup over the number of GPUs. The text says its numbers."
-        )
-        said = _speedup_in_words(k, modelled, measured, several)
-        return "\n".join([*words, *said, chart])
+        inside = PRESETS[MACHINES[training[0]]].devices
+        beyond = {c: speedup for c, speedup in modelled.items() if c > min(modelled)}
+        expected = {c: _expected(c, speedup, c > inside) for c, speedup in beyond.items()}
+        charts = [svg.scaling(measured, modelled, expected, k, "Speedup over the number of GPUs. "
+                              "The text says its numbers.")]  # fmt: skip
+        said = [*_speedup_in_words(k, modelled, measured, k > inside)]
+        if sizes and k > 1:
+            curve, pays = _batches(training, between, of_each, k)
+            said.append(_paying_in_words(curve, pays, k))
+            charts.append(svg.paying(curve, batch, pays, "Speedup over the batch. The text says "
+                                     "from which size on more GPUs pay."))  # fmt: skip
+        pair = ['<div class="explore-pair">', *charts, "</div>"]
+        return "\n".join([*words, *said, *pair])
 
-    controls = {"Training": TRAININGS, "Cluster link": LINKS, "Batch": BATCHES, "GPUs": COUNTS}
-    return Explorer(answer, controls, {"GPUs": "2"}, absent="<p>Nobody has published that.</p>")
+    controls = {"Training": TRAININGS, "Cluster link": LINKS, "The batch is": SHARED,
+                "Batch": TIMES, "GPUs": COUNTS}  # fmt: skip
+    start = {"Batch": "as published", "GPUs": "2"}
+    absent = "<p>Nobody has published that.</p>"
+    return Explorer(answer, controls, start, absent, sliders=("Batch", "GPUs"))
+
+
+@cache
+def _steps(training, between, of_each, batch) -> dict:
+    """{k: Step} for one choice: a `batch` of each GPU, or of all."""
+    machine = PRESETS[MACHINES[training[0]]]
+    if between:
+        machine = replace(machine, network=NETWORKS[between])
+    work, size = _work(*training), max(1, round(batch))
+    counts = [c for c in COUNTS if c <= machine.devices] if work.one_process else COUNTS
+    return {c: step(work, machine, c, size * c if of_each else size) for c in counts}
+
+
+@cache
+def _batches(training, between, of_each, k) -> tuple[dict, float | None]:
+    """{batch: speedup of k GPUs}, over all of `TIMES`, and from which batch on it is above 1."""
+
+    def speedup(batch):
+        steps = _steps(training, between, of_each, batch)
+        return steps[k].samples_per_second / steps[1].samples_per_second
+
+    published = _published(*training)[0].batch_size
+    curve = {2.0**i * published: speedup(2.0**i * published) for i in range(-4, 5)}
+    below = [batch for batch, value in curve.items() if value <= 1]
+    above = [batch for batch, value in curve.items() if value > 1]
+    if not below or not above or max(below) > min(above):
+        return curve, None
+    low, high = max(below), min(above)
+    while high - low > 1:
+        middle = (low + high) / 2
+        low, high = (middle, high) if speedup(middle) <= 1 else (low, middle)
+    return curve, high
+
+
+def _paying_in_words(curve, pays, k) -> str:
+    if pays is not None:
+        return f"<p>{k} GPUs pay from a batch of <b>{number(pays)}</b>.</p>"
+    always = min(curve.values()) > 1
+    return f"<p>{k} GPUs pay {'at all of' if always else 'at none of'} these batches.</p>"
 
 
 @cache
@@ -142,6 +176,12 @@ def band(several: bool) -> tuple[float, float]:
     return min(reached), max(reached)
 
 
+def _expected(k, modelled, several) -> tuple[float, float]:
+    """What of a modelled speedup published runs lead to expect; none had more than k."""
+    low, high = band(several)
+    return low * modelled, min(high * modelled, k)
+
+
 def _work(table, model) -> Work:
     """Of a training that was published on one GPU."""
     if table in SMALL:
@@ -174,10 +214,10 @@ def _speedup_in_words(k, modelled, measured, several):
     yield f"Speedup: <b>{number(modelled[k])}</b>."
     if k > min(modelled):
         low, high = band(several)
+        least, most = _expected(k, modelled[k], several)
         yield f"Published runs on {'several machines' if several else 'one machine'} had"
         yield f"{low:.0%} to {high:.0%} of what this model says:"
-        most = min(high * modelled[k], k)  # none had more than k
-        yield f"expect <b>{number(low * modelled[k])} to {number(most)}</b>."
+        yield f"expect <b>{number(least)} to {number(most)}</b>."
     best = max(modelled, key=modelled.get)
     yield f"The most is {number(modelled[best])}, with {best:,} GPU{'s' * (best > 1)}.</p>"
     points = ", ".join(f"{number(value)} on {c} GPUs" for c, value in measured.items() if c > 1)
@@ -190,9 +230,7 @@ def allreduce() -> Race:
 
     def plans(k, num_bytes):
         options = {"hierarchical": {"per_machine": 2}}
-        return {
-            name: plan(name, k, num_bytes // 4, **options.get(name, {})) for name in ALGORITHMS
-        }
+        return {name: plan(name, k, num_bytes // 4, **options.get(name, {})) for name in ALGORITHMS}
 
     gradients = {"4 kB": 4000, "516 kB (LeNet)": 516_272, "45 MB (ResNet-18)": 44_700_000}
     counts = (2, 3, 4, 5, 8)

@@ -76,7 +76,7 @@ def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
             for x, y in zip(lengths, at):
                 if isnan(x):
                     axes.text(0, y, DIVERGED, va="center")
-    axes.set_yticks(range(len(names)), map(partial(wrap, width=LANE), names))
+    axes.set_yticks(range(len(names)), map(_beside, names))
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     axes.set_axisbelow(True)
@@ -195,10 +195,15 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
     if marked:
         mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK)
     chart.legend_below(drawn.values(), drawn)
-    axes.set_yticks(range(len(lanes)), map(partial(wrap, width=LANE), lanes))
+    axes.set_yticks(range(len(lanes)), map(_beside, lanes))
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     return chart
+
+
+def _beside(name) -> str:
+    """A name in lines that have room beside a bar."""
+    return wrap(str(name), LANE)
 
 
 def _need_curves(kinds, is_x, allowed) -> None:

@@ -2,20 +2,50 @@
 (() => {
   "use strict";
 
+  /** A list or a slider: which of its texts is chosen. */
+  class Choice {
+    constructor(field) {
+      this.field = field;
+      this.label = field.parentElement.firstChild.textContent.trim();
+      const { texts } = field.dataset;
+      this.texts = texts ? JSON.parse(texts) : [...field.options].map(({ text }) => text);
+    }
+
+    get index() {
+      return this.field.selectedIndex ?? Number(this.field.value);
+    }
+
+    set index(index) {
+      if (this.field.options) this.field.selectedIndex = index;
+      else this.field.value = index;
+    }
+
+    get text() {
+      return this.texts[this.index];
+    }
+
+    /** A slider says its text, not its place. */
+    tell() {
+      if (this.field.options) return;
+      this.field.ariaValueText = this.text;
+      this.field.previousElementSibling.textContent = this.text;
+    }
+  }
+
   function start(root) {
     const { lines, answers, absent } = JSON.parse(root.querySelector("script").textContent);
-    const choices = [...root.querySelectorAll("select")];
-    const walk = root.querySelector(".explore-steps");
-    const [step, back, next] = walk.querySelectorAll("input, button");
+    const fields = [...root.querySelectorAll(".explore-controls :is(select, input)")];
+    const choices = fields.map((field) => new Choice(field));
+    const address = settingsInAddress(root);
 
     // Answers stand in the order of the controls, the last one changing fastest.
-    const indexOf = (chosen) => chosen.reduce((at, i, c) => at * choices[c].length + i, 0);
+    const indexOf = (chosen) => chosen.reduce((at, i, c) => at * choices[c].texts.length + i, 0);
 
     function chosenBy(index) {
       const chosen = [];
       for (let c = choices.length - 1; c >= 0; c -= 1) {
-        chosen[c] = index % choices[c].length;
-        index = Math.floor(index / choices[c].length);
+        chosen[c] = index % choices[c].texts.length;
+        index = Math.floor(index / choices[c].texts.length);
       }
       return chosen;
     }
@@ -23,47 +53,38 @@
     // What has no answer leads to the nearest choice that has one: the control that was changed and
     // those before it stay as they are, and of the others as many as can.
     function follow(changed) {
-      const wanted = choices.map((choice) => choice.selectedIndex);
-      if (changed < 0 || answers[indexOf(wanted)].length) return;
+      const wanted = choices.map(({ index }) => index);
+      if (changed < 0 || answers[indexOf(wanted)]) return;
       const agreeing = (chosen) => chosen.filter((i, c) => i === wanted[c]).length;
       const near = answers
-        .map((steps, index) => ({ steps, chosen: chosenBy(index) }))
-        .filter(({ steps }) => steps.length)
+        .map((answer, index) => ({ answer, chosen: chosenBy(index) }))
+        .filter(({ answer }) => answer)
         .map(({ chosen }) => chosen)
         .filter((chosen) => chosen.every((i, c) => c > changed || i === wanted[c]))
         .sort((one, other) => agreeing(other) - agreeing(one))[0];
       near?.forEach((i, c) => {
-        choices[c].selectedIndex = i;
+        choices[c].index = i;
       });
     }
 
     function show(event) {
-      const changed = event ? choices.indexOf(event.target) : -1;
-      if (changed >= 0) step.value = 0;
-      follow(changed);
-      const steps = answers[indexOf(choices.map((choice) => choice.selectedIndex))];
-      const last = Math.max(steps.length - 1, 0);
-      step.max = last;
-      const now = Number(step.value);
-      walk.querySelector(".explore-at").textContent = `${now} of ${last}`;
-      [back.disabled, next.disabled] = [now === 0, now === last];
-      const shown = steps.length > 0 ? steps[now] : absent;
+      follow(event ? fields.indexOf(event.target) : -1);
+      for (const choice of choices) choice.tell();
+      const shown = answers[indexOf(choices.map(({ index }) => index))] ?? absent;
       const html = shown.map((number) => lines[number]).join("\n");
       root.querySelector(".explore-answer").innerHTML = html;
+      if (event) address.write(choices.map(({ label, text }) => [label, text]));
     }
 
-    function walkBy(distance) {
-      step.value = Number(step.value) + distance;
-      show();
+    const sent = address.read();
+    for (const choice of choices) {
+      const index = choice.texts.indexOf(sent?.get(choice.label));
+      if (index >= 0) choice.index = index;
     }
-
-    back.addEventListener("click", () => walkBy(-1));
-    next.addEventListener("click", () => walkBy(1));
     // Not of the whole root: a chart in the answer has controls of its own.
-    for (const controls of root.querySelectorAll(".explore-controls")) {
-      controls.addEventListener("input", show);
-    }
+    root.querySelector(".explore-controls").addEventListener("input", show);
     show();
+    if (sent) root.scrollIntoView();
   }
 
   function startAll() {

@@ -11,16 +11,17 @@ kernel is needed, and no host is asked. Without scripts the answer to the start 
     Explorer(answer, {"Batch size": [64, 256], "Devices": {"one": 1, "two": 2}})
 
 as the last line of a cell. The answer is called with one value of each control, in their order. It
-returns HTML or something that shows itself as HTML, as a `charts` picture does; or a list of these:
-then the reader goes through them step by step. A picture needs a text alternative.
+returns HTML or something that shows itself as HTML, as a `charts` picture does. A picture needs a
+text alternative. In a built page the choices are in the address, which can be sent.
 """
 
+import json
 from html import escape
 from itertools import product
 
 from d2lmgpu.figures.checks import FigureError
 from d2lmgpu.figures.site import embedded, inlined
-from d2lmgpu.machine.checks import Need
+from d2lmgpu.machine.checks import Need, is_list
 
 MOST_BYTES = 2**20  # of one explorer: it is part of its page
 
@@ -35,18 +36,21 @@ need = Need(ExploreError)
 class Explorer:
     """Choices, and what `answer` says to each: see the module for an example.
 
-    answer: called with one value a control; returns HTML, or a list of at least one, its steps.
+    answer: called with one value a control; returns HTML.
     controls: label -> its values, as a list (each reads as it prints) or as {text: value}.
     start: label -> the text of the value that is chosen at first; elsewhere it is the first one.
+    sliders: labels of the controls whose values are in an order; those are moved, not listed.
     absent: HTML that shows where `answer` returns None. A choice without an answer takes the
         controls after it along to one that has an answer; only if there is none does it show.
 
     Raises ExploreError for controls without values or with two that read alike, for a start that
-    is none of them or has no answer, for answers of another kind, and for more than a page should
-    carry (MOST_BYTES).
+    is none of them or has no answer, for a slider that is no control, for answers of another kind,
+    and for more than a page should carry (MOST_BYTES).
     """
 
-    def __init__(self, answer, controls: dict, start: dict | None = None, absent: str = ""):
+    def __init__(
+        self, answer, controls: dict, start: dict | None = None, absent: str = "", sliders=()
+    ):
         need(callable(answer), "answer", answer, "a function of one value a control")
         good = isinstance(controls, dict) and controls
         need(good, "controls", controls, "{label: values}, at least one")
@@ -58,12 +62,14 @@ class Explorer:
             offered = [f"{name}: {', '.join(texts)}" for name, texts in controls.items()]
             need(text in list(controls.get(label, ())), f"start[{label!r}]", text,
                  f"what a control offers: {'; '.join(offered)}")  # fmt: skip
+        good = is_list(sliders) and all(label in list(controls) for label in sliders)
+        need(good, "sliders", sliders, f"labels of these controls: {', '.join(controls)}")
         answers = {}
         for texts in product(*controls.values()):
             values = tuple(of[text] for of, text in zip(controls.values(), texts, strict=True))
-            answers[texts] = _steps(answer(*values), values, absent)
+            answers[texts] = _html(answer(*values), values, absent)
         self.words = f"Choices of {', '.join(controls)}: run this cell, and they are here."
-        self.html = _page(controls, start, answers, absent)
+        self.html = _page(controls, start, answers, absent, sliders)
         size = len(self.html.encode())
         need(size <= MOST_BYTES, f"The size with {len(answers):,} choices", size,
              f"fewer choices, or shorter answers: at most {MOST_BYTES:,} bytes")  # fmt: skip
@@ -72,7 +78,8 @@ class Explorer:
         return self.words
 
     def _repr_html_(self):
-        return inlined("figures/explorer.css") + self.html + inlined("figures/explorer.js")
+        scripts = inlined("figures/address.js", "figures/explorer.js")
+        return inlined("figures/explorer.css") + self.html + scripts
 
 
 def _texts(label, values) -> dict:
@@ -91,45 +98,36 @@ def _text(value) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _steps(answer, values, absent) -> list[str]:
+def _html(answer, values, absent) -> str | None:
     if answer is None and absent:
-        return []
-    steps = [_html(step) for step in (answer if isinstance(answer, list) else [answer])]
-    need(steps and None not in steps, f"The answer to {values}", answer,
-         "HTML, what shows itself as HTML, or a list of at least one of them")  # fmt: skip
-    return steps
+        return None
+    need(isinstance(answer, str) or hasattr(answer, "_repr_html_"),
+         f"The answer to {values}", answer, "HTML, or what shows itself as HTML")  # fmt: skip
+    return answer if isinstance(answer, str) else answer._repr_html_()
 
 
-def _html(answer) -> str | None:
-    if isinstance(answer, str):
-        return answer
-    return answer._repr_html_() if hasattr(answer, "_repr_html_") else None
-
-
-def _page(controls, start, answers, absent) -> str:
+def _page(controls, start, answers, absent, sliders) -> str:
     """Lines that many answers share are in the page once: an answer is a list of their numbers."""
     first = answers[tuple(start[label] for label in controls)]
-    need(first, "start, which has no answer,", start, "a choice that has one")
+    need(first is not None, "start, which has no answer,", start, "a choice that has one")
     lines = {}
 
     def numbers(html):
         return [lines.setdefault(line, len(lines)) for line in html.split("\n")]
 
     data = {
-        "answers": [[numbers(step) for step in steps] for steps in answers.values()],
+        "answers": [None if html is None else numbers(html) for html in answers.values()],
         "absent": numbers(absent),
         "lines": list(lines),
     }
-    choices = "".join(_select(label, texts, start[label]) for label, texts in controls.items())
-    hidden = "" if any(len(steps) > 1 for steps in answers.values()) else "hidden"
+    choices = "".join(
+        (_slider if label in sliders else _select)(label, list(texts), start[label])
+        for label, texts in controls.items()
+    )
     return (
         f'<div class="explore"><script type="application/json">{embedded(data)}</script>'
         f'<div class="explore-controls">{choices}</div>'
-        f'<div class="explore-controls explore-steps" {hidden}>'
-        '<label>Step <span class="explore-at"></span>'
-        '<input type="range" min="0" max="0" value="0"></label>'
-        '<button type="button">Back</button><button type="button">Next</button></div>'
-        f'<div class="explore-answer" role="status">{first[0]}</div></div>'
+        f'<div class="explore-answer" role="status">{first}</div></div>'
     )
 
 
@@ -140,3 +138,11 @@ def _select(label, texts, start) -> str:
     )
     field = f'<select autocomplete="off">{options}</select>'  # a reload starts afresh
     return f"<label>{escape(label)}{field}</label>"
+
+
+def _slider(label, texts, start) -> str:
+    """The same as a slider, with the text that is chosen beside the label."""
+    place = f'min="0" max="{len(texts) - 1}" value="{texts.index(start)}" autocomplete="off"'
+    told = f'data-texts="{escape(json.dumps(texts))}" aria-valuetext="{escape(start)}"'
+    field = f'<input type="range" {place} {told}>'
+    return f"<label>{escape(label)} <span>{escape(start)}</span>{field}</label>"

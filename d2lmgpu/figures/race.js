@@ -185,7 +185,7 @@
         devices: this.#select("Devices", devices, String(start.devices)),
         size: this.#select("Gradient", Object.keys(sizes), start.size),
       };
-      this.clock = element("input", { type: "range", min: 0, max: 1000, value: 150 });
+      this.clock = element("input", { type: "range", min: 0, max: 1000 });
       this.at = element("span");
       this.play = element("button", { type: "button", textContent: "Play" });
       const [back, next] = ["Back", "Next"].map((textContent) =>
@@ -214,7 +214,7 @@
         const offered = [...choice.options].map(({ text }) => text);
         if (offered.includes(sent?.get(name))) choice.value = sent.get(name);
       }
-      const at = Number(sent?.get("at") ?? 0.15);
+      const at = Number(sent?.get("at") ?? 0.1);
       this.#choose(at >= 0 && at <= 1 ? at : 0, false);
       if (sent) root.scrollIntoView();
     }

@@ -118,7 +118,7 @@ def test_a_chart_that_an_explorer_shows_later_answers_too(show):
 
 
 def test_a_small_picture_of_an_explorer_answers_too(show):
-    page = show(svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, 4, "Speedup"))
+    page = show(svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, {}, 4, "Speedup"))
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
     assert said(page) == ["2 GPUs", "modelled 1.9"]
@@ -133,7 +133,7 @@ def test_a_small_picture_of_an_explorer_answers_too(show):
 
 def test_the_keyboard_reads_a_picture_in_an_explorer(show):
     def answer(k):
-        return svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, k, "Speedup")
+        return svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, {}, k, "Speedup")
 
     page = show(Explorer(answer, {"GPUs": [1, 2, 4]})._repr_html_())
     reader = page.locator(".chart-reader")

@@ -10,10 +10,7 @@ from d2lmgpu.figures.site import inlined
 
 
 def answer(machine, k):
-    said = f"<p>{k} on <b>{machine}</b></p>"
-    if k == 1:
-        return said
-    return [f"{said}\n<p>round {step}</p>\n<svg width='400' height='9'></svg>" for step in range(k)]
+    return f"<p>{k} on <b>{machine}</b></p>\n<svg width='400' height='9'></svg>"
 
 
 CONTROLS = {"Machine": {"Fast & <new>": "A", "Slow": "B"}, "Devices": [1, 2, 4]}
@@ -25,8 +22,15 @@ def shown(show_offline):
     return show_offline(Explorer(answer, CONTROLS)._repr_html_())
 
 
+@pytest.fixture
+def moved(show_offline):
+    """The same in an article, its devices as a slider."""
+    explorer = Explorer(answer, CONTROLS, sliders=["Devices"])
+    return show_offline(f"<article>{explorer._repr_html_()}</article>")
+
+
 def said(page):
-    return page.get_by_role("status").inner_text().split("\n")
+    return page.get_by_role("status").inner_text().strip().split("\n")
 
 
 def test_each_choice_has_its_answer(shown):
@@ -40,40 +44,40 @@ def test_each_choice_has_its_answer(shown):
     assert said(shown) == ["1 on A"]
 
 
-def test_steps_go_on_and_back_and_start_afresh_with_a_choice(shown):
-    back, following = (shown.get_by_role("button", name=name) for name in ("Back", "Next"))
-    assert back.is_disabled() and following.is_disabled()
+def test_the_keyboard_is_enough(moved):
+    moved.get_by_label("Machine").focus()
+    moved.keyboard.press("ArrowDown")
+    assert said(moved) == ["1 on B"]
+    moved.keyboard.press("Tab")
+    moved.keyboard.press("ArrowRight")
+    assert said(moved) == ["2 on B"]
+    moved.keyboard.press("End")
+    assert said(moved) == ["4 on B"]
+    slider = moved.get_by_role("slider", name="Devices")
+    assert slider.get_attribute("aria-valuetext") == "4"
+    assert moved.locator("label span").inner_text() == "4"
+
+
+def test_the_choices_are_in_the_address_and_come_back_from_it(moved):
+    moved.get_by_label("Machine").select_option("Slow")
+    moved.get_by_role("slider").press("End")
+    address = moved.url
+    for asked, answered in ((address, "4 on B"), (address.replace("=4", "=3"), "1 on B")):
+        moved.goto("about:blank")
+        moved.goto(asked)
+        assert said(moved) == [answered]
+    assert moved.locator("select").evaluate("e => e.selectedIndex") == 1
+
+
+def test_in_a_notebook_the_address_stays_as_it_is(shown):
+    address = shown.url
     shown.get_by_label("Devices").select_option("4")
-    for step in (1, 2, 3):
-        following.click()
-        assert said(shown)[-1] == f"round {step}"
-        assert shown.get_by_label(f"Step {step} of 3").input_value() == str(step)
-    assert following.is_disabled()
-    back.click()
-    assert said(shown)[-1] == "round 2"
-    shown.get_by_label("Devices").select_option("2")
-    assert said(shown) == ["2 on A", "", "round 0"]
-    assert back.is_disabled()
-
-
-def test_the_keyboard_is_enough(shown):
-    shown.get_by_label("Devices").focus()
-    shown.keyboard.press("ArrowDown")
-    assert said(shown)[0] == "2 on A"
-    shown.keyboard.press("Tab")
-    shown.keyboard.press("ArrowRight")
-    assert said(shown)[-1] == "round 1"
-    shown.keyboard.press("Tab")
-    shown.keyboard.press("Enter")
-    assert said(shown)[-1] == "round 0"
+    assert said(shown) == ["4 on A"] and shown.url == address
 
 
 def test_every_control_has_a_name(shown):
     names = shown.locator(".explore").aria_snapshot()
     assert 'combobox "Machine"' in names and 'combobox "Devices"' in names
-    shown.get_by_label("Devices").select_option("2")
-    names = shown.locator(".explore").aria_snapshot()
-    assert 'slider "Step 0 of 1"' in names and 'button "Next"' in names
 
 
 def test_a_narrow_screen_needs_no_sideways_scrolling(shown):
@@ -90,15 +94,14 @@ def test_without_scripts_the_first_answer_is_there(browser, tmp_path):
     context.close()
 
 
-def test_in_the_book_one_script_serves_all_explorers_of_a_page(show_offline, monkeypatch):
-    script = inlined("figures/explorer.js")
+def test_in_the_book_its_scripts_serve_all_explorers_of_a_page(show_offline, monkeypatch):
+    script = inlined("figures/address.js", "figures/explorer.js")
     monkeypatch.setenv("D2LMGPU_BOOK", "1")
     page = show_offline(script + 2 * Explorer(answer, CONTROLS)._repr_html_())
-    assert page.locator("script:not([type])").count() == 1
+    assert page.locator("script:not([type])").count() == 2
     for number in range(2):
         page.get_by_label("Devices").nth(number).select_option("4")
-        page.get_by_role("button", name="Next").nth(number).click()
-        assert page.get_by_role("status").nth(number).inner_text().endswith("round 1")
+        assert page.get_by_role("status").nth(number).inner_text().strip() == "4 on A"
 
 
 def test_an_explorer_answers_in_a_notebook_too(server, page):
@@ -122,9 +125,10 @@ def test_the_chapters_explorers_answer_with_the_network_cut(shown, tmp_path):
     both = [make()._repr_html_() for make in (explorers.cost, explorers.overlap)]
     file.write_text("<title>x</title>" + "".join(both))
     shown.goto(file.as_uri())
-    choose = {"Training": "ResNet-18, 256 images, DDP: RTX 4090", "GPUs": "4"}
+    choose = {"Training": "ResNet-18, 256 images, DDP: RTX 4090", "The batch is": "of each GPU"}
     for label, value in choose.items():
         shown.get_by_role("combobox", name=label, exact=True).first.select_option(value)
+    shown.get_by_role("slider", name="GPUs").press("ArrowRight")
     published = 6924 / 2107  # images a second on four GPUs and on one, smolix/d2l-neu
     assert f"{published:.3g} on 4 GPUs" in shown.get_by_role("status").first.inner_text()
 

@@ -16,11 +16,11 @@ def soup(explorer):
 
 
 def answers(explorer):
-    """What the page can look up: the steps of each answer, as HTML."""
+    """What the page can look up: each answer as HTML."""
     data = json.loads(soup(explorer).select_one("script").string)
     return [
-        ["\n".join(data["lines"][number] for number in step) for step in steps]
-        for steps in data["answers"]
+        None if answer is None else "\n".join(data["lines"][number] for number in answer)
+        for answer in data["answers"]
     ]
 
 
@@ -33,7 +33,7 @@ def test_every_choice_is_answered_once_in_the_order_of_the_controls():
 
     explorer = Explorer(answer, CONTROLS)
     assert asked == [(b, k) for b in (64, 1024) for k in (1, 2, 4)]
-    assert answers(explorer) == [[f"<p>{b} on {k}</p>\n<p>shared</p>"] for b, k in asked]
+    assert answers(explorer) == [f"<p>{b} on {k}</p>\n<p>shared</p>" for b, k in asked]
     assert explorer.html.count("shared") == 2, "once to be looked up, once shown without scripts"
 
 
@@ -52,15 +52,15 @@ def test_the_start_is_chosen_and_its_answer_shows_without_scripts():
     explorer = Explorer(lambda b, k: f"{b} on {k}", CONTROLS, {"Devices": "two"})
     assert [option.string for option in soup(explorer).select("[selected]")] == ["64", "two"]
     assert soup(explorer).select_one("[role=status]").string == "64 on 2"
-    assert answers(explorer)[0] == ["64 on 1"], "the order of the answers stays"
+    assert answers(explorer)[0] == "64 on 1", "the order of the answers stays"
 
 
-def test_steps_are_offered_where_there_are_some():
-    steps = soup(Explorer(lambda k: ["start"] * k, {"k": [1, 2]})).select_one(".explore-steps")
-    assert not steps.has_attr("hidden")
-    assert [button.string for button in steps.select("button")] == ["Back", "Next"]
-    steps = soup(Explorer(lambda k: "only", {"k": [1, 2]})).select_one(".explore-steps")
-    assert steps.has_attr("hidden")
+def test_a_slider_has_the_texts_of_its_values_and_says_the_one_that_is_chosen():
+    texts = {"one <GPU>": 1, "two": 2, "four": 4}
+    slider = soup(Explorer(lambda k: f"{k}", {"k": texts}, {"k": "two"}, sliders=["k"])).input
+    assert json.loads(slider["data-texts"]) == list(texts)
+    assert (slider["min"], slider["max"], slider["value"]) == ("0", "2", "1")
+    assert slider["aria-valuetext"] == slider.parent.span.string == "two"
 
 
 def test_answers_may_be_pictures_and_may_hold_anything():
@@ -69,12 +69,12 @@ def test_answers_may_be_pictures_and_may_hold_anything():
 
     hostile = "<!-- <script>alert(1)</script> \u2028 \\n"
     explorer = Explorer(lambda k: picture() if k == 0 else hostile, {"k": [0, 1]})
-    assert answers(explorer) == [[picture().svg()], [hostile]]
-    assert explorer._repr_html_().count("</script>") == 2, "nothing ends the data early"
+    assert answers(explorer) == [picture().svg(), hostile]
+    assert explorer._repr_html_().count("</script>") == 3, "nothing ends the data early"
     assert "<!-- <script" not in explorer.html, "nor keeps it from ending"
 
 
-@pytest.mark.parametrize("wrong", [None, 3, [], ["x", None]])
+@pytest.mark.parametrize("wrong", [None, 3, [], ["x"]])
 def test_an_answer_that_cannot_be_shown_is_refused(wrong):
     with pytest.raises(ExploreError, match=r"The answer to \(7,\) is .*: give HTML"):
         Explorer(lambda k: wrong, {"k": [7]})
@@ -100,13 +100,14 @@ def test_two_values_that_read_alike_are_refused(values):
 
 
 def test_values_that_are_equal_and_read_differently_keep_their_own_answers():
-    assert answers(Explorer(lambda k: repr(k), {"k": [1, 1.0]})) == [["1"], ["1.0"]]
+    assert answers(Explorer(lambda k: repr(k), {"k": [1, 1.0]})) == ["1", "1.0"]
 
 
 @pytest.mark.parametrize("given", [
     {"answer": None}, {"answer": "x"}, {"controls": None}, {"controls": {}}, {"controls": ["k"]},
     {"controls": {"k": 3}}, {"controls": {"k": "abc"}}, {"controls": {"k": {1: "x"}}},
     {"controls": {1: ["x"]}}, {"start": ["k"]}, {"start": {"k": ["1"]}}, {"absent": 3},
+    {"sliders": ["n"]}, {"sliders": "k"}, {"sliders": [["k"]]}, {"sliders": None},
 ])  # fmt: skip
 def test_wrong_types_are_refused(given):
     with pytest.raises(ExploreError):
@@ -115,7 +116,7 @@ def test_wrong_types_are_refused(given):
 
 def test_a_choice_may_be_without_an_answer_but_not_the_first():
     odd = dict(answer=lambda k: "x" if k % 2 else None, controls={"k": [1, 2]})
-    assert answers(Explorer(**odd, absent="<p>none</p>")) == [["x"], []]
+    assert answers(Explorer(**odd, absent="<p>none</p>")) == ["x", None]
     with pytest.raises(ExploreError, match=r"has no answer.* give a choice that has one"):
         Explorer(**odd, start={"k": "2"}, absent="<p>none</p>")
     with pytest.raises(ExploreError, match="The answer to"):
@@ -125,7 +126,7 @@ def test_a_choice_may_be_without_an_answer_but_not_the_first():
 def test_in_a_notebook_script_and_style_come_with_it_and_in_the_book_once_for_the_site(monkeypatch):
     explorer = Explorer(lambda k: "x", {"k": [1]})
     assert [part.name for part in soup(explorer).find_all(recursive=False)] == [
-        "style", "div", "script"
+        "style", "div", "script", "script"
     ]  # fmt: skip
     monkeypatch.setenv("D2LMGPU_BOOK", "1")
     assert explorer._repr_html_() == explorer.html

@@ -18,7 +18,8 @@ ODD = st.one_of(
     st.lists(st.tuples(st.floats(), st.floats()), max_size=2),
 )  # fmt: skip
 GOOD = {
-    svg.scaling: ({1: 1, 2: 1.5}, {1: 1, 2: 2}, 2, "P"),
+    svg.scaling: ({1: 1, 2: 1.5}, {1: 1, 2: 2}, {2: (1, 2)}, 2, "P"),
+    svg.paying: ({8: 0.5, 16: 2}, 8, 11, "P"),
     sends.overlapping: (1.0, 2.0, [(1.0, 4.0)], "P"),
     svg.shares: ({0.5: 1.0, 0.75: 0.8}, 0.5, 0.75, "P"),
     svg.picture: (20, 10, "P", [], {"a": [(1, 2, 3, "here", "4")]}),
@@ -40,6 +41,7 @@ def test_a_wrong_argument_is_refused_or_drawn(draw, data):
 
 @pytest.mark.parametrize("draw, place, wrong", [
     (svg.scaling, 0, {2: 0.0}), (svg.scaling, 1, {2048: 1.0}), (svg.scaling, 1, None),
+    (svg.scaling, 2, {2: 1.0}), (svg.paying, 0, {8: 1}), (svg.paying, 1, 9), (svg.paying, 2, 17),
     (sends.overlapping, 2, []), (sends.overlapping, 2, [(1.0,)]), (sends.overlapping, 0, -1.0),
     (svg.shares, 1, 0.6), (svg.shares, 0, {2.0: 1}),
     (svg.picture, 4, 3), (svg.picture, 4, {"a": [(1, 2)]}),
@@ -59,7 +61,7 @@ def read(picture):
 
 
 def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
-    picture = svg.scaling({1: 1, 2: 1.5}, {1: 1, 2: 1.9, 4: 3.25}, 2, "It's < P")
+    picture = svg.scaling({1: 1, 2: 1.5}, {1: 1, 2: 1.9, 4: 3.25}, {}, 2, "It's < P")
     told = read(picture)
     assert {name: [point[3:] for point in points] for name, points in told.items()} == {
         "modelled": [["1 GPU", "1"], ["2 GPUs", "1.9"], ["4 GPUs", "3.25"]],
@@ -69,7 +71,7 @@ def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
     for (left, right, up, *_), point in zip(told["modelled"], drawn, strict=True):
         x, y = map(float, point.split(","))
         assert left == right == pytest.approx(1000 * x / svg.WIDTH, abs=1)
-        assert up == pytest.approx(1000 * y / 262, abs=1)
+        assert up == pytest.approx(1000 * y / 278, abs=1)
 
 
 def test_each_span_of_a_step_tells_its_times():
