@@ -210,8 +210,10 @@ def delays(rows) -> dict[str, Range]:
 def score(rows, known) -> dict[str, float]:
     """Median errors of the linear guess, of the presets' exchange and of ``known``, and coverage.
 
-    known: a `Range` for each kind of links, as `DELAYS`.
+    known: a `Range` for each kind of links, as `DELAYS`. "own medians" tells what no number for
+    links and k can know: it is the error of those that were learned from these rows themselves.
     """
+    own = FORMS["a constant for links and k"].learn(rows)
     inside = [1 + known[row.links].low * waits(row) <= row.stretch
               <= 1 + known[row.links].high * waits(row) for row in rows]  # fmt: skip
     return {
@@ -220,6 +222,7 @@ def score(rows, known) -> dict[str, float]:
         "k times one": middle(off(rows, lambda row: 1.0)),
         "exchange": middle(off(rows, by_model)),
         "expected": middle(off(rows, lambda row: 1 + known[row.links].middle * waits(row))),
+        "own medians": middle(off(rows, own)),
         "inside": fmean(inside),
     }
 

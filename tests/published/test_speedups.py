@@ -47,9 +47,12 @@ def test_the_record_is_what_the_rows_give_today():
 
 
 @pytest.mark.parametrize("kind", DELAYS)
-def test_a_worse_delay_is_told(kind):
-    wrong = DELAYS | {kind: speedups.Range(1, 2, 3)}
-    told = speedups.worse({"kept": speedups.scores(KEPT, wrong)}, RECORD)
+@pytest.mark.parametrize("what", ["a middle that is further off", "a range that is too narrow"])
+def test_what_got_worse_is_told(kind, what):
+    low, middle, high = DELAYS[kind].low, DELAYS[kind].middle, DELAYS[kind].high
+    wrong = (low, high, high) if what.startswith("a middle") else (middle, middle, middle)
+    scores = speedups.scores(KEPT, DELAYS | {kind: speedups.Range(*wrong)})
+    told = speedups.worse({"kept": scores}, RECORD)
     assert kind in told and set(told) <= {kind, *speedups.GROUPS}
 
 
