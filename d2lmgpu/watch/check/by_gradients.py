@@ -150,7 +150,8 @@ def against_one(e, one):
         why = f"used is {factor:.3g} times the gradient of one device"
         return "wrong-scale", e.line("exchange", "backward"), why
     even = np.ptp(used, 1).max() < ROUND * np.abs(used).max()
-    if even and (right > 0).all():
+    whole = np.abs(used.sum(1) / right.sum(1) - 1).max() < ROUND
+    if even and whole and (right > 0).all():
         shares = right / right.sum(1, keepdims=True)
         t = int(shares.max(1).argmax())
         rank = int(shares[t].argmax())

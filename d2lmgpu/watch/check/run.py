@@ -72,11 +72,13 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
         return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)
 
     many = _run_many(runs, 1 if spawns else devices, options)
-    if spawns and not any(report["spawned"] for report in many.reports):
+    if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):
         spawns = False  # not with these arguments
         many = _run_many(runs, devices, options)
     _must_train(many, 1 if spawns else devices)
     evidence = Evidence(many)
+    if evidence.parted:
+        raise WatchError(words.PARTED)
     if not evidence.grouped:
         joins = any(report["joins"] for report in many.reports)
         return _verdict(evidence, None, many, words.NO_GROUP if joins else None)

@@ -32,6 +32,11 @@ MENDS = {
     "SyncBatchNorm has the same ones on all ranks.",
     "unknown": "Compare the script with a plain DDP script, part by part.",
 }
+PARTED = (
+    "The optimizer of a rank holds other tensors than those that the backward pass reaches: parts "
+    "of the weights, or copies. check compares whole gradients only, as the net's parameters have "
+    "them."
+)
 NO_GROUP = (
     "With these arguments the script joins no group: each of its processes trains by itself. Give "
     "it the arguments with which it trains on several devices."
