@@ -16,6 +16,7 @@ RIGHT = {  # a script and its options -> (outcome, defect)
     "spawned_trainer.py": ("different", "mean-of-means"),
     "spawned_trainer.py --right": ("same", "none"),
     "draws_in_turn.py": ("same", "none"),
+    "drawn_alike.py": ("same", "none"),
     "own_data.py": ("not compared", "none"),
     "own_data.py --no-distributed": ("not compared", "none"),
 }

@@ -15,6 +15,7 @@ OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
 LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed"}  # defects that may leave weights equal
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
+UNSEEN = {"none", "same-seed"}  # of these a run with one process on the same rows says more
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 
@@ -143,11 +144,16 @@ def _with_one(run_one, evidence, many):
             return found, None if found.compared else words.other_rows(found)
 
         first = found = compared(True, None)
-        if found[1] and draws and rules.defect(evidence, first[0])[0] == "none":
+        wanted = rules.defect(evidence, first[0])[0] in UNSEEN
+        if found[1] and draws and wanted:
             found = compared(True, _draws(evidence, first[0]))
-        if found[1] and loads and rules.defect(evidence, first[0])[0] == "none":
+        if found[1] and loads and wanted:
             found = compared(False, None)
-    return first if found[1] else found
+    if found[1]:
+        return first
+    if first[0]:
+        found[0].own_rows = first[0].own_rows  # those that it takes if it is given none
+    return found
 
 
 def _draws(many, found):
