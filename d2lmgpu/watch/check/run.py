@@ -144,7 +144,8 @@ def _with_one(run_one, evidence, many):
             return found, None if found.compared else words.other_rows(found)
 
         first = found = compared(True, None)
-        wanted = rules.defect(evidence, first[0])[0] in UNSEEN
+        moves = first[0] is None or first[0].difference is not None
+        wanted = moves and rules.defect(evidence, first[0])[0] in UNSEEN
         if found[1] and draws and wanted:
             found = compared(True, _draws(evidence, first[0]))
         if found[1] and loads and wanted:
