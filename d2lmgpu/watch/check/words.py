@@ -67,7 +67,7 @@ def other_rows(comparison):
     if comparison.forced:
         return SPAWNS
     if comparison.difference is None:
-        return "No weight moves, so there is nothing to compare. Let it train with a rate above 0."
+        return "No weight moves: the gradients are zero, or the rate is. Let it learn something."
     if comparison.same_rows or not comparison.total:
         return "What goes into the net is not seen. Give it to an nn.Module as a tensor."
     return (
