@@ -12,7 +12,7 @@ def aliasing(e, one):
 
 
 def not_grouped(e, one):
-    if not e.grouped and e.world > 1 and not any(rank["joins"] for rank in e.ranks):
+    if not e.grouped and e.world > 1:
         return (
             "not-exchanged",
             e.line("step"),

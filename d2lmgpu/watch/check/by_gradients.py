@@ -7,7 +7,7 @@ ROUND = 0.02  # a coefficient that is off by less is the same
 
 def exchanged(e, one):
     """Parameters whose gradients differ between ranks, although their optimizers use them."""
-    if e.world == 1 or not e.grouped:
+    if e.world == 1:
         return None
     last = min(e.steps, 8)
     apart = [e.apart("used", t) > e.eps for t in range(last)]
@@ -46,7 +46,7 @@ def _nothing_exchanged(e, whole, start):
 
 def different_start(e, one):
     apart = e.apart("before", 0) > e.eps
-    if e.grouped and apart.any():
+    if apart.any():
         names = [name for name, far in zip(e.names, apart) if far]
         return "different-start", e.line("optimizer"), ", ".join(names[:3])
     return None

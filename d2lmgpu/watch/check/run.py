@@ -32,7 +32,7 @@ class Verdict:
     """
 
     equal: bool | None
-    difference: float
+    difference: float | None
     defect: str
     where: str | None
     detail: str
@@ -41,6 +41,11 @@ class Verdict:
     devices: int
     double: bool
     reason: str | None = None
+
+    @classmethod
+    def refused(cls, reason, devices):
+        """Of a script that does not train, or not where it could be watched."""
+        return cls(None, None, "none", None, "", [], 0, devices, True, reason)
 
     @property
     def outcome(self) -> str:
@@ -81,8 +86,9 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
     if evidence.parted:
         raise WatchError(words.PARTED)
     if not evidence.grouped:
-        joins = any(report["joins"] for report in many.reports)
-        return _verdict(evidence, None, many, words.NO_GROUP if joins else None)
+        if any(report["joins"] for report in many.reports):
+            raise WatchError(words.NO_GROUP)
+        return _verdict(evidence, None, many, None)
     one, reason = _with_one(lambda replay: runs(1, options | {"replay": replay}), evidence, many)
     return _verdict(evidence, one, many, reason)
 
