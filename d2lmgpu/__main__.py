@@ -86,14 +86,16 @@ def gpu_check(options):
 def check(options):
     from d2lmgpu.watch import WatchError
     from d2lmgpu.watch.check import words
-    from d2lmgpu.watch.check.run import OUTCOMES, check
+    from d2lmgpu.watch.check.run import OUTCOMES, Verdict, check
 
     try:
         verdict = check(
             options.script, options.arguments, options.devices, unprotected=options.unprotected
         )
-    except WatchError as error:  # it does not train, or not where it could be watched
+    except WatchError as error:
         print(error, file=sys.stderr)
+        if options.json:
+            print(json.dumps(Verdict.refused(str(error), options.devices).json()))
         return OUTCOMES["not compared"]
     print(json.dumps(verdict.json()) if options.json else words.screen(verdict, options.script))
     return OUTCOMES[verdict.outcome]

@@ -1,10 +1,13 @@
 """Rules on gradients that NumPy made: what is used is a sum with known coefficients."""
 
 import io
+from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from d2lmgpu.watch.check.comparison import Comparison
 from d2lmgpu.watch.check.evidence import Evidence
 from d2lmgpu.watch.check.rules import defect
 from d2lmgpu.watch.run import Watched
@@ -67,3 +70,28 @@ def test_a_missing_parameter_is_named_and_errors_are_relative():
     kept = evidence(lambda t, own: np.concatenate([both(own[t, :, :6].mean(0)), own[t, :, 6:]], 1))
     assert defect(kept)[2] == "bias"
     assert evidence(lambda t, own: both(own[t].sum(0))).errors == pytest.approx([0.5] * STEPS)
+
+
+def beside(kept, gradient):
+    """A comparison with one process on the same rows, whose gradient in update t is given."""
+    alone = SimpleNamespace(used=lambda t: [gradient(t, kept.own(t))])
+    one = SimpleNamespace(many=kept, one=alone, compared=True, near=False, steps=STEPS)
+    one.own_lr, one.own_rows = [[0.1]] * STEPS, None
+    one.gradients = partial(Comparison.gradients, one)
+    return one
+
+
+@pytest.mark.parametrize("name, detail, gradient", [
+    ("mean-of-means", "rank 1's rows should weigh 75%", lambda t, own: (own[0] + 3 * own[1]) / 4),
+    ("mean-of-means", "rank 0's rows should weigh 60%", lambda t, own: own.T @ [0.6, 0.4]),
+    ("none", "", lambda t, own: 2 * own.T @ [0.6, 0.4]),  # they count twice, too: which is it?
+    ("wrong-scale", "0.5 times", lambda t, own: own.sum(0)),
+    ("none", "", lambda t, own: np.random.default_rng(t).normal(size=own[0].shape)),  # other rows
+    ("none", "", lambda t, own: own.mean(0)),
+])  # fmt: skip
+def test_what_one_device_makes_of_the_same_rows_says_how_each_should_have_counted(
+    name, detail, gradient
+):
+    kept = evidence(lambda t, own: both(own[t].mean(0)))
+    found, _, why = defect(kept, beside(kept, gradient))
+    assert found == name and detail in why

@@ -147,3 +147,11 @@ def test_the_trace_is_chrome_s():
     assert all(event["dur"] == 5e5 for event in told)
     assert "rank 1: forward from 0 to 500 ms, backward from 500 to 1e+03 ms" in timelines(run)
     assert timelines(Summary([rank(0, spans=spans), rank(1)])) == ""
+
+
+@pytest.mark.parametrize("bytes_a_step, apart", [(4, True), (10**6, False), (5 * 10**5, False)])
+def test_who_sends_gradients_does_not_train_apart_whoever_sends_them(bytes_a_step, apart):
+    """A loss that is averaged is no gradient; ZeRO, FSDP and a ring send no less than half."""
+    run = Summary([rank(i, ddp=False, exchanged=10 * bytes_a_step) for i in (0, 1)])
+    names = [cause.name for cause in (verdict(run, ONE)[0], *verdict(run, ONE)[1]) if cause]
+    assert ("data-parallel" in names) == apart

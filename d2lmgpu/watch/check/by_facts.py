@@ -12,7 +12,7 @@ def aliasing(e, one):
 
 
 def not_grouped(e, one):
-    if not e.grouped and e.world > 1 and not any(rank["joins"] for rank in e.ranks):
+    if not e.grouped and e.world > 1:
         return (
             "not-exchanged",
             e.line("step"),
@@ -96,8 +96,8 @@ def repeated(e, one):
 
 
 def same_seed(e, one):
-    """The ranks drew the same noise."""
-    if e.world == 1:
+    """The ranks drew the same noise: no data, of which each then takes its part."""
+    if e.world == 1 or (one and one.near):
         return None
     draws = [{(d["step"], d["where"], d["state"]) for d in rank["draws"]} for rank in e.ranks]
     common = set.intersection(*draws)

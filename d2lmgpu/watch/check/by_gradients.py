@@ -7,7 +7,7 @@ ROUND = 0.02  # a coefficient that is off by less is the same
 
 def exchanged(e, one):
     """Parameters whose gradients differ between ranks, although their optimizers use them."""
-    if e.world == 1 or not e.grouped:
+    if e.world == 1:
         return None
     last = min(e.steps, 8)
     apart = [e.apart("used", t) > e.eps for t in range(last)]
@@ -46,7 +46,7 @@ def _nothing_exchanged(e, whole, start):
 
 def different_start(e, one):
     apart = e.apart("before", 0) > e.eps
-    if e.grouped and apart.any():
+    if apart.any():
         names = [name for name, far in zip(e.names, apart) if far]
         return "different-start", e.line("optimizer"), ", ".join(names[:3])
     return None
@@ -150,7 +150,8 @@ def against_one(e, one):
         why = f"used is {factor:.3g} times the gradient of one device"
         return "wrong-scale", e.line("exchange", "backward"), why
     even = np.ptp(used, 1).max() < ROUND * np.abs(used).max()
-    if even and (right > 0).all():
+    whole = np.abs(used.sum(1) / right.sum(1) - 1).max() < ROUND
+    if even and whole and (right > 0).all():
         shares = right / right.sum(1, keepdims=True)
         t = int(shares.max(1).argmax())
         rank = int(shares[t].argmax())

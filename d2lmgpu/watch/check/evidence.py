@@ -35,6 +35,17 @@ class Evidence:
         self.first = self.ranks[0]
         self.grouped = any(rank["distributed"] for rank in self.ranks)
 
+    @property
+    def parted(self):
+        """Whether the optimizers hold other tensors than those that the backward passes reach.
+
+        So it is where each rank updates its part of the weights, or copies of them. Then what an
+        optimizer is given is no sum of what autograd has made for the same parameter.
+        """
+        return any(rank["sizes"] != self.sizes for rank in self.ranks) or all(
+            not self.own(t).any() and self.every("used", t).any() for t in range(self.steps)
+        )
+
     def line(self, *kinds):
         """The line of the first of these kinds that was seen, on any rank."""
         found = (rank["lines"].get(kind) for kind in kinds for rank in self.ranks)

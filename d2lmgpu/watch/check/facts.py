@@ -79,7 +79,10 @@ class Facts:
             self.depth = 1
             try:
                 self._enter(module, args, kwargs)
+                before = self.torch.get_rng_state()
                 output = call(module, *args, **kwargs)
+                if not self.torch.equal(before, self.torch.get_rng_state()):
+                    self._drew()
                 self._leave(module)
                 return output
             finally:
@@ -188,6 +191,11 @@ class Facts:
             setattr(torch.Tensor, name, watched(getattr(torch.Tensor, name), "noise"))
         for name in DROPOUT:
             setattr(functional, name, watched(getattr(functional, name), "dropout"))
+
+    def _drew(self):
+        """The net itself has drawn something: by an operator that is none of those above."""
+        if self.torch.is_grad_enabled() and not {"noise", "dropout"} & self.notes.keys():
+            self.notes["noise"] = True
 
     def _draw(self, kind):
         if len(self.draws) < DRAWS and self.watch.steps.number:

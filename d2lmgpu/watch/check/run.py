@@ -15,6 +15,7 @@ OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
 LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed"}  # defects that may leave weights equal
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
+UNSEEN = {"none", "same-seed"}  # of these a run with one process on the same rows says more
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 
@@ -31,7 +32,7 @@ class Verdict:
     """
 
     equal: bool | None
-    difference: float
+    difference: float | None
     defect: str
     where: str | None
     detail: str
@@ -40,6 +41,11 @@ class Verdict:
     devices: int
     double: bool
     reason: str | None = None
+
+    @classmethod
+    def refused(cls, reason, devices):
+        """Of a script that does not train, or not where it could be watched."""
+        return cls(None, None, "none", None, "", [], 0, devices, True, reason)
 
     @property
     def outcome(self) -> str:
@@ -72,14 +78,17 @@ def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> 
         return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)
 
     many = _run_many(runs, 1 if spawns else devices, options)
-    if spawns and not any(report["spawned"] for report in many.reports):
+    if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):
         spawns = False  # not with these arguments
         many = _run_many(runs, devices, options)
     _must_train(many, 1 if spawns else devices)
     evidence = Evidence(many)
+    if evidence.parted:
+        raise WatchError(words.PARTED)
     if not evidence.grouped:
-        joins = any(report["joins"] for report in many.reports)
-        return _verdict(evidence, None, many, words.NO_GROUP if joins else None)
+        if any(report["joins"] for report in many.reports):
+            raise WatchError(words.NO_GROUP)
+        return _verdict(evidence, None, many, None)
     one, reason = _with_one(lambda replay: runs(1, options | {"replay": replay}), evidence, many)
     return _verdict(evidence, one, many, reason)
 
@@ -141,11 +150,17 @@ def _with_one(run_one, evidence, many):
             return found, None if found.compared else words.other_rows(found)
 
         first = found = compared(True, None)
-        if found[1] and draws and rules.defect(evidence, first[0])[0] == "none":
+        moves = first[0] is None or first[0].difference is not None
+        wanted = moves and rules.defect(evidence, first[0])[0] in UNSEEN
+        if found[1] and draws and wanted:
             found = compared(True, _draws(evidence, first[0]))
-        if found[1] and loads and rules.defect(evidence, first[0])[0] == "none":
+        if found[1] and loads and wanted:
             found = compared(False, None)
-    return first if found[1] else found
+    if found[1]:
+        return first
+    if first[0]:
+        found[0].own_rows = first[0].own_rows  # those that it takes if it is given none
+    return found
 
 
 def _draws(many, found):

@@ -32,6 +32,11 @@ MENDS = {
     "SyncBatchNorm has the same ones on all ranks.",
     "unknown": "Compare the script with a plain DDP script, part by part.",
 }
+PARTED = (
+    "The optimizer of a rank holds other tensors than those that the backward pass reaches: parts "
+    "of the weights, or copies. check compares whole gradients only, as the net's parameters have "
+    "them."
+)
 NO_GROUP = (
     "With these arguments the script joins no group: each of its processes trains by itself. Give "
     "it the arguments with which it trains on several devices."
@@ -62,7 +67,7 @@ def other_rows(comparison):
     if comparison.forced:
         return SPAWNS
     if comparison.difference is None:
-        return "No weight moves, so there is nothing to compare. Let it train with a rate above 0."
+        return "No weight moves: the gradients are zero, or the rate is. Let it learn something."
     if comparison.same_rows or not comparison.total:
         return "What goes into the net is not seen. Give it to an nn.Module as a tensor."
     return (

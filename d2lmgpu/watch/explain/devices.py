@@ -148,6 +148,7 @@ class Devices(lanes.Steps):
             "rows": sum(step[3] for step in rank), "backwards_told": len(rank), "prints": [],
             "lines": lines, "calls": calls if self.exchanges else [], "others": [], "loaders": [],
             "distributed": True, "data_parallel": None, "gradient_bytes": self.bytes,
+            "exchanged": size if self.exchanges else 0,
             "spans": list(self.spans_of(number)),
         } for number, rank in enumerate(self.ranks)]}  # fmt: skip
 

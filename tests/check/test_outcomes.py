@@ -1,0 +1,50 @@
+"""Same, different, or not compared: scripts of unlike styles, and what may be said of each."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from soaking import sample
+
+from d2lmgpu.watch.check.run import OUTCOMES
+
+FOLDER = Path(__file__).parent / "outcomes"
+RIGHT = {  # a script and its options -> (outcome, defect)
+    "masked_mean.py": ("different", "mean-of-means"),
+    "spawned_trainer.py": ("different", "mean-of-means"),
+    "spawned_trainer.py --right": ("same", "none"),
+    "draws_in_turn.py": ("same", "none"),
+    "drawn_alike.py": ("same", "none"),
+    "own_data.py": ("not compared", "none"),
+    "own_data.py --no-distributed": ("not compared", "none"),
+}
+
+
+def checked(script, *options):
+    """What the command prints and its exit code."""
+    name, *arguments = script.split()
+    command = [sys.executable, "-m", "d2lmgpu", "check", *options, "--"]
+    return subprocess.run([*command, FOLDER / name, *arguments], capture_output=True, text=True)
+
+
+@pytest.mark.parametrize("script", sample(["masked_mean.py", "draws_in_turn.py"], RIGHT))
+def test_what_is_said_was_compared(script):
+    done = checked(script, "--json")
+    said = json.loads(done.stdout)
+    assert (said["outcome"], said["defect"]) == RIGHT[script]
+    assert done.returncode == OUTCOMES[said["outcome"]]
+    if said["outcome"] == "same":
+        assert said["equal"] is True and said["difference"] < 1e-12 and said["reason"] is None
+    elif said["outcome"] == "different":
+        assert said["equal"] is False and said["difference"] > 0.01
+        assert "backward()" in (FOLDER / said["where"].split(":")[0]).read_text().splitlines()[
+            int(said["where"].split(":")[1]) - 1]  # fmt: skip
+    else:
+        assert said["equal"] is None and said["reason"] and said["where"] is None
+
+
+def test_a_part_of_the_weights_is_not_compared():
+    done = checked("sharded_by_hand.py")
+    assert done.returncode == OUTCOMES["not compared"] and "parts" in done.stderr

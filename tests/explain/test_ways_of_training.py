@@ -1,0 +1,29 @@
+"""Ways to exchange gradients and to begin, none of which is a training in one process."""
+
+from pathlib import Path
+
+import pytest
+from soaking import sample
+
+from d2lmgpu.watch.explain.answer import explain_script
+
+FOLDER = Path(__file__).parent / "ways"
+
+
+@pytest.mark.parametrize(
+    "script", sample(["ring.py"], [p.name for p in sorted(FOLDER.glob("*.py"))])
+)
+def test_what_exchanges_gradients_is_not_told_to_train_apart(script):
+    told = explain_script(FOLDER / script)
+    assert told.run.k == 2 and all(rank["distributed"] for rank in told.run.ranks)
+    assert "data-parallel" not in [cause.name for cause in (told.cause, *told.others) if cause]
+
+
+def test_what_never_joins_a_group_is_one_training(tmp_path):
+    script = tmp_path / "alone.py"
+    script.write_text(
+        "import torch\nnet = torch.nn.Linear(9, 1)\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
+        "for _ in range(40):\n    net(torch.ones(8, 9)).sum().backward()\n    opt.step()\n"
+    )
+    told = explain_script(script)
+    assert told.run.k == 1 and told.cause.name == "data-parallel"
