@@ -204,7 +204,8 @@ bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo
 bench-pages: book  ## how soon the built pages show on a slow connection
 	$(PYTHON) -m benchmarks.pages
 
-predict: setup  ## step times predicted for this machine beside measured ones
+predict: setup  ## published memory beside what is told of it, then step times predicted and measured here
+	$(PYTHON) -m benchmarks.published_memory
 	$(PYTHON) -m benchmarks.predictions
 
 record: setup  ## what the labs of the built pages show, and the full recipe from scratch, to records/
