@@ -58,7 +58,9 @@
       }
       const { d, h, g } = letters;
       if (d % h) return `Hidden size ${d} is not a multiple of ${h} heads.`;
-      if (kind === "Llama" && h % g) return `${h} heads are not a multiple of ${g} key-value heads.`;
+      if (kind === "Llama" && h % g) {
+        return `${h} heads are not a multiple of ${g} key-value heads.`;
+      }
       return "";
     }
 
@@ -118,8 +120,8 @@
         answer.firstChild.textContent = error;
         return;
       }
-      const setting = ["precision", "optimizer", "way"].map((name) => choice(name).value).join(", ");
-      const sums = data.sums[kind][setting];
+      const setting = ["precision", "optimizer", "way"].map((name) => choice(name).value);
+      const sums = data.sums[kind][setting.join(", ")];
       const bandOf = (n) => band(peak(sums, { ...letters, n }));
       const found = peak(sums, letters);
       const within = band(found);
