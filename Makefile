@@ -207,8 +207,9 @@ bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo
 bench-pages: book  ## how soon the built pages show on a slow connection
 	$(PYTHON) -m benchmarks.pages
 
-predict: setup  ## published speedups and measured step times beside predicted ones
+predict: setup  ## published speedups and memory beside what is told of them, then step times predicted and measured here
 	$(PYTHON) -m benchmarks.speedups
+	$(PYTHON) -m benchmarks.published_memory
 	$(PYTHON) -m benchmarks.predictions
 
 record: setup  ## what the labs of the built pages show, and the full recipe from scratch, to records/

@@ -116,7 +116,7 @@ def fits(options):
     from d2lmgpu.watch.fits.answer import fits_script
 
     given = options.script, options.arguments, options.gpu, options.devices, options.unprotected
-    found = fits_script(*given)
+    found = fits_script(*given, remedies=options.remedies)
     if options.json:
         print(json.dumps([one.as_dict() for one in found], indent=1))
     else:
@@ -206,6 +206,7 @@ def parser() -> argparse.ArgumentParser:
     add = command(fits, text, epilog=YOUR_FILES)
     add("--gpu", required=True, help='its name, as "RTX 3090"; a wrong one shows all')
     add("--devices", type=numbers, default=[1], help="how many train: 1 (default), or 1,2,4")
+    add("--remedies", action="store_true", help="run it again with each of what would take less")
     add("--json", action="store_true", help="the answers as JSON, in bytes")
     of_a_script(add)
 

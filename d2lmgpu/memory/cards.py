@@ -13,7 +13,7 @@ from pathlib import Path
 from d2lmgpu.memory import need
 
 GIB = 1 << 30
-# Of the published figures (tests/backends/published_memory.csv) all but one, of 0.7 GB, are at most
+# Of the published figures (benchmarks/published_memory.csv) all but one, of 0.7 GB, are at most
 # a fifth above what is told: workspaces of libraries, what else a script keeps.
 MISS = 0.2
 FITS, DOES_NOT, OPEN = "fits", "does not fit", "cannot be told"
@@ -60,7 +60,11 @@ CONTEXT = int(min(_beside)), int(max(_beside))  # bytes beside the allocator, wh
 def on_card(least: int, reserved: int, card: str) -> OnCard:
     """Whether what the allocator needs ``least``, and would hold, ``reserved``, fits; in bytes."""
     need.choice("card", card, CARDS)
-    found = CARDS[card]
-    low, high = least + CONTEXT[0], int(reserved * (1 + MISS)) + CONTEXT[1]
-    verdict = FITS if high <= found.total else DOES_NOT if low > found.total else OPEN
-    return OnCard(found, verdict, low, high)
+    return on_total(least, reserved, CARDS[card])
+
+
+def on_total(least: int, reserved: int, card: Card) -> OnCard:
+    """The same for any ``card``."""
+    low, high = int(least) + CONTEXT[0], int(reserved * (1 + MISS)) + CONTEXT[1]
+    verdict = FITS if high <= card.total else DOES_NOT if low > card.total else OPEN
+    return OnCard(card, verdict, low, high)

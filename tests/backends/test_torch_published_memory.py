@@ -1,37 +1,24 @@
 """What ``fits`` tells of trainings that nobody here has run, beside what was published of them."""
 
-import csv
-from functools import cache
-from pathlib import Path
+import json
 from statistics import median
 
 import pytest
 import torch
-from published_networks import NETWORKS
 
+from benchmarks import published_memory
+from benchmarks.published_memory import fit_of, told
+from benchmarks.published_networks import NETWORKS
 from d2lmgpu.memory import cards
 from d2lmgpu.torch.memory import fits
 
-BYTES = {"bytes": 1, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
-with open(Path(__file__).with_name("published_memory.csv"), newline="") as file:
-    ROWS = list(csv.DictReader(file))
+ROWS = published_memory.rows()
 FIGURES = [row for row in ROWS if row["counter"] in ("allocated", "reserved")]
 BOUNDS = [row for row in ROWS if row not in FIGURES]
 
 
-@cache
-def fit_of(name, batch_size, precision):
-    *given, devices = NETWORKS[name]
-    return fits(*given, int(batch_size), precision, devices)
-
-
-def error(row):
-    fit = fit_of(row["name"], row["batch_size"], row["precision"])
-    return getattr(fit, row["counter"]) / (float(row["figure"]) * BYTES[row["unit"]]) - 1
-
-
 def test_half_of_the_figures_are_within_a_twentieth_and_nearly_all_within_a_fifth():
-    errors = {(*list(row.values())[:3], row["counter"]): error(row) for row in FIGURES}
+    errors = {(*list(row.values())[:3], row["counter"]): told(row)["error"] for row in FIGURES}
     print(*(f"{e:+.1%} {' '.join(key)}" for key, e in sorted(errors.items(), key=str)), sep="\n")
     sizes = sorted(map(abs, errors.values()))
     assert median(sizes) < 0.05
@@ -40,12 +27,34 @@ def test_half_of_the_figures_are_within_a_twentieth_and_nearly_all_within_a_fift
 
 
 @pytest.mark.parametrize("row", BOUNDS, ids=lambda row: f"{row['name']} {row['batch_size']}")
-def test_nothing_is_said_to_fit_that_did_not(row, monkeypatch):
-    total = int(float(row["figure"]) * BYTES[row["unit"]])
-    monkeypatch.setitem(cards.CARDS, "theirs", cards.Card("theirs", total, row["source"]))
-    answer = fit_of(row["name"], row["batch_size"], row["precision"]).on("theirs")
-    right = {"enough": cards.FITS, "too little": cards.DOES_NOT}[row["counter"]]
-    assert answer.verdict == right, answer
+def test_nothing_is_said_to_fit_that_did_not(row):
+    answer = told(row)
+    assert answer["verdict"] == answer["right"], answer
+
+
+def test_the_record_has_each_row_and_what_is_told_now():
+    recorded = json.loads(published_memory.PATH.read_text(encoding="utf-8"))["rows"]
+    assert [{key: row[key] for key in ROWS[0]} for row in recorded] == ROWS
+    now = [told(row) for row in ROWS]
+    assert (
+        published_memory.worse(published_memory.classes(recorded), published_memory.classes(now))
+        == []
+    )
+
+
+def test_a_class_that_becomes_worse_is_told():
+    row = {"name": "x", "counter": "reserved"}
+    verdict = {"name": "y", "counter": "enough", "right": "fits"}
+    before = [row | {"error": -0.05}, row | {"error": 0.03}, verdict | {"verdict": "fits"}]
+    same = [row | {"error": 0.05}, row | {"error": -0.03}, verdict | {"verdict": "fits"}]
+    further = [row | {"error": 0.05}, row | {"error": -0.04}, verdict | {"verdict": "fits"}]
+    wrong = [*before[:2], verdict | {"verdict": "cannot be told"}]
+    bad = [published_memory.classes(rows) for rows in (before, same, further, wrong)]
+    assert published_memory.worse(bad[0], bad[1]) == []
+    assert [line.split(":")[0] for line in published_memory.worse(bad[0], bad[2])] == [
+        "x, reserved"
+    ]
+    assert [line.split(":")[0] for line in published_memory.worse(bad[0], bad[3])] == ["verdicts"]
 
 
 def test_a_rank_of_ddp_has_the_gradients_twice():

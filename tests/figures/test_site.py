@@ -54,7 +54,7 @@ def test_a_style_reaches_only_its_own_elements(file):
         for selector in re.split(r",(?![^(]*\))", block)  # not within :is(…)
     ]
     assert selectors
-    own = (".explore", ".race", ".lab-", ".prediction", ".breaking", "@media")
+    own = (".explore", ".race", ".memory-", ".lab-", ".prediction", ".breaking", "@media")
     assert [selector for selector in selectors if not selector.startswith(own)] == []
 
 

@@ -3,7 +3,7 @@
 ``memory.csv`` has trainings and the memory they took, ``rates.csv`` the same training on fewer and
 on more GPUs, ``capacity.csv`` what PyTorch says a card has, in messages that it ran out of memory.
 What is compared so far: the cards of ``d2lmgpu.memory``, and the rows whose network is rebuilt in
-``tests/backends/published_networks.py``.
+``benchmarks/published_networks.py``.
 """
 
 import csv
@@ -64,7 +64,7 @@ def test_a_card_has_no_more_than_any_message_of_it_says():
 def test_what_is_rebuilt_is_in_the_table():
     known = {(row["figure"], row["source"].split(" ")[0]) for row in rows(HERE / "memory.csv")}
     thousands = {"17910": "17.91", "2525": "2.525", "968": "0.968", "680": "0.680"}
-    for row in rows(HERE.parent / "backends" / "published_memory.csv"):
+    for row in rows(HERE.parents[1] / "benchmarks" / "published_memory.csv"):
         figure, source = thousands.get(row["figure"], row["figure"]), row["source"].split(" ")[0]
         if row["counter"] in ("allocated", "reserved"):
             assert any(f == figure and s.startswith(source) for f, s in known), row

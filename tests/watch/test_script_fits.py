@@ -87,13 +87,16 @@ def script(tmp_path):
     return write
 
 
-def trained(batch_size, precision="float32", devices=1):
+def adam(parameters):
+    return torch.optim.AdamW(parameters, lr=1e-3)
+
+
+def trained(batch_size, precision="float32", devices=1, optimizer=adam):
     """The same steps, given piece by piece."""
     names = {}
     exec(NETWORK, names)
     loss = lambda net, X, y: nn.functional.cross_entropy(net(X), y)  # noqa: E731
-    adam = lambda parameters: torch.optim.AdamW(parameters, lr=1e-3)  # noqa: E731
-    return fits(names["Net"], names["make"], loss, adam, batch_size, precision, devices)
+    return fits(names["Net"], names["make"], loss, optimizer, batch_size, precision, devices)
 
 
 @pytest.mark.parametrize("amp, precision", [(False, "float32"), (True, "amp bfloat16")])
@@ -106,6 +109,20 @@ def test_a_script_takes_what_its_steps_take(script, amp, precision):
         assert found.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
     line = int(found.line.removeprefix("train.py:"))
     assert ".backward(" in path.read_text().splitlines()[line - 1]
+
+
+def test_remedies_of_a_script_are_those_of_its_pieces(script):
+    """It has no blocks in a row to recompute, and no other device."""
+    path = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="False")
+    (found,) = fits_script(path, card="T4", remedies=True)
+    assert {*found.remedies} == {"mixed precision", "SGD"}
+    expected = {
+        "mixed precision": trained(16, "amp float16"),
+        "SGD": trained(16, optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1)),
+    }
+    for name, fit in expected.items():
+        assert found.remedies[name].peak == pytest.approx(fit.peak, rel=0.01), name
+        assert found.remedies[name].peak < found.fit.peak
 
 
 def test_gradients_that_are_added_up_are_told_apart_from_activations(script):

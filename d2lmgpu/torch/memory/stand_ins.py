@@ -91,7 +91,8 @@ def answers(devices, card, total):
 def stand_ins(storages, devices, card, total):
     """Within it there are so many GPUs, each a ``card`` with ``total`` bytes; this is the first.
 
-    ``storages``: a ``FollowStorages`` of the tensors that are there, which is told what for.
+    ``storages``: a ``FollowStorages`` of the tensors that are there, which is told what for. Gives
+    the mode that puts them there.
     """
     mode = AsGPU(storages)
     data_parallel = replica(mode, devices)
@@ -143,7 +144,7 @@ def stand_ins(storages, devices, card, total):
         ):
             stack.enter_context(mock.patch.object(owner, name, function))
         stack.enter_context(also_in_backward(mode))
-        yield
+        yield mode
 
 
 def to(self, *args, real=nn.Module.to, **kwargs):

@@ -1,6 +1,6 @@
 """The answer to "does my script fit on that GPU?", without that GPU."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 
 from d2lmgpu.memory.cards import CARDS, OnCard
 from d2lmgpu.memory.fit import Fit
@@ -9,6 +9,8 @@ from d2lmgpu.watch.run import Limits, check_script, need, run
 
 OBSERVER = "d2lmgpu.watch.fits.observer"
 LIMITS = Limits(steps=2, seconds=60)  # the second has the optimizer's state from its beginning
+# What can be changed in a script from outside; FSDP is in place of DistributedDataParallel.
+REMEDIES = ("mixed precision", "recomputation", "SGD", "FSDP")
 
 
 @dataclass(frozen=True)
@@ -19,36 +21,61 @@ class ScriptFit:
     fit: Fit
     on: OnCard
     line: str | None
+    remedies: dict[str, Fit] = field(default_factory=dict)  # what helps, most first
 
     def as_dict(self) -> dict:
         """For ``--json``; sizes in bytes."""
         found = {"devices": self.devices, "card": self.on.card.name, "verdict": self.on.verdict}
-        return (
-            found | {"low": self.on.low, "high": self.on.high, "line": self.line} | asdict(self.fit)
-        )
+        found |= {"low": self.on.low, "high": self.on.high, "line": self.line} | asdict(self.fit)
+        return found | {
+            "remedies": {
+                name: {"peak": fit.peak, "verdict": fit.on(self.on.card.name).verdict}
+                for name, fit in self.remedies.items()
+            }
+        }
 
     def __str__(self):
         number = "1 device" if self.devices == 1 else f"{self.devices} devices, each"
         at = f"\n  the peak is at {self.line}" if self.line else ""
-        return f"{number}: {self.on}\n  {self.fit}{at}"
+        helped = "".join(
+            f"\n  with {name}: peak {fit.peak / 1e6:,.0f} MB, {fit.on(self.on.card.name)}"
+            for name, fit in self.remedies.items()
+        )
+        return f"{number}: {self.on}\n  {self.fit}{at}{helped}"
 
 
-def fits_script(script, arguments=(), card="", devices=(1,), unprotected=False) -> list[ScriptFit]:
+def fits_script(
+    script, arguments=(), card="", devices=(1,), unprotected=False, remedies=False
+) -> list[ScriptFit]:
     """What two updates of ``script`` take on GPUs of the kind ``card``, for each of ``devices``.
 
     Nothing is computed on the GPU, so that none is needed; what the script does on the CPU is done.
     Raises WatchError for a card that is not known and a script that puts nothing on a GPU or does
-    not train. ``unprotected``: also where your files cannot be protected from it.
+    not train. ``unprotected``: also where your files cannot be protected from it. ``remedies``: run
+    it again with each of `REMEDIES`, and tell those with which it takes less.
     """
     path = check_script(script)
     need.choice("card", card, CARDS)
     for k in devices:
         need.whole("devices", k)
-    return [_fit(path, arguments, CARDS[card], k, unprotected) for k in devices]
+    found = [_fit(path, arguments, CARDS[card], k, unprotected) for k in devices]
+    if remedies:
+        found = [_with_remedies(one, path, arguments, unprotected) for one in found]
+    return found
 
 
-def _fit(path, arguments, card, devices, unprotected):
-    options = {"card": card.name, "total": card.total, "devices": devices}
+def _with_remedies(found, path, arguments, unprotected):
+    given, smaller = (path, arguments, found.on.card, found.devices, unprotected), {}
+    for remedy in REMEDIES if found.devices > 1 else REMEDIES[:-1]:
+        fit = _fit(*given, remedy).fit
+        if fit.peak < found.fit.peak:
+            smaller[remedy] = fit
+    ordered = sorted(smaller.items(), key=lambda item: item[1].peak)
+    return replace(found, remedies=dict(ordered))
+
+
+def _fit(path, arguments, card, devices, unprotected, remedy=None):
+    options = {"card": card.name, "total": card.total, "devices": devices, "remedy": remedy}
     environ = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(devices)))}
     watched = run(path, arguments, 1, OBSERVER, options, LIMITS, environ, unprotected=unprotected)
     if watched.trouble:

@@ -12,10 +12,12 @@ def observe(watch):
     """Put a GPU in place for the rest of this process, and follow what is on it. Options:
 
     - ``card``, ``total``: the GPU's name and its bytes;
-    - ``devices``: how many train; this process is the first.
+    - ``devices``: how many train; this process is the first;
+    - ``remedy``: which of `d2lmgpu.torch.memory.changed.CHANGES` is made before; may be missing.
     """
     # PyTorch must be there before these are imported
     from d2lmgpu.torch.memory.as_gpu import is_there
+    from d2lmgpu.torch.memory.changed import CHANGES
     from d2lmgpu.torch.memory.follow import tensors
     from d2lmgpu.torch.memory.on_gpu import on_gpu
     from d2lmgpu.torch.memory.stand_ins import stand_ins
@@ -28,8 +30,11 @@ def observe(watch):
 
     stack = ExitStack()
     stack.enter_context(on_gpu())
-    stack.enter_context(stand_ins(storages, **watch.options))
+    remedy = watch.options.pop("remedy", None)
+    mode = stack.enter_context(stand_ins(storages, **watch.options))
     stack.enter_context(storages)
+    if remedy:
+        CHANGES[remedy](mode)
     backward = torch.autograd.backward
 
     add = torch.optim.Optimizer.add_param_group

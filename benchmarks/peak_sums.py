@@ -1,0 +1,362 @@
+"""Count what can be the peak of well-known networks: ``python -m benchmarks.peak_sums``.
+
+A training step of one structure takes and gives back the same storages whatever its sizes are. So a
+few runs of ``fits``'s own count, on small numbers, say of each storage which product of the numbers
+it is, and what is in use at each moment is a sum of such products. Kept are those sums that are the
+largest for some numbers. Of language models two depths are counted, for what each layer adds.
+
+Writes ``d2lmgpu/memory/peaks.json``, and ``tests/memory/peaks.csv``: other, larger sizes with what
+``fits`` says of them.
+"""
+
+import csv
+import gc
+import json
+from collections import Counter
+from itertools import groupby, product
+from math import prod
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from benchmarks.peak_networks import (
+    KINDS,
+    OTHERS,
+    Config,
+    LanguageModel,
+    of_each_token,
+    tokens,
+    units,
+)
+from d2lmgpu.memory.peaks import NUMBERS
+from d2lmgpu.torch.memory import fits
+from d2lmgpu.torch.memory.follow import follow
+from d2lmgpu.torch.memory.group import group
+
+ROOT = Path(__file__).resolve().parents[1]
+PRECISIONS = ("float32", "amp bfloat16")
+OPTIMIZERS = {
+    "SGD": lambda ps: torch.optim.SGD(ps, lr=0.1),
+    "AdamW": lambda ps: torch.optim.AdamW(ps),
+}
+WAYS = ("DDP", "FSDP")
+# Each storage is one of these products times a number of bytes, or is cut by k, or is what FSDP
+# gathers at once: all parameters of a unit.
+WEIGHTS = ["d", "f", "V", "a g", "d d", "d f", "d a g", "V d", "T d", "1"]
+OTHER_PRODUCTS = ["n", "T", "T a", *(f"n T{rest}" for rest in ("", " d", " f", " a g", " V", " h"))]
+DEPTHS = (2, 3, 5)
+TOLERANCE = 0.002  # of a sum that is not the largest, but hardly less
+
+
+def value(name, letters):
+    return prod(letters.get(letter, 1) for letter in name.split())
+
+
+def sizes_of_runs(make, runs, setting):
+    """(events of one run, the sizes of each event in all of them).
+
+    ``make``: what ``follow`` gets of a run's letters. What is given back at once has no order.
+    """
+    columns, found = [], None
+    for letters in runs:
+        gc.collect()
+        net, batch, loss = make(letters)
+        k = letters["k"]
+        with group(k):
+            timeline, _ = follow(net, batch, loss, setting[1], letters["n"], setting[0], k)
+        numbers, events = {}, []
+        for taken, together in groupby(timeline.events, key=lambda event: event.taken):
+            several = [
+                (numbers.setdefault(e.number, len(numbers)), taken, e.size) for e in together
+            ]
+            events += several if taken else sorted(several)
+        known = [event[:2] for event in events]
+        assert found is None or known == found, "a step of another structure"
+        found = known
+        columns.append([size for *_, size in events])
+    return found, np.array(columns, float).T
+
+
+def sharded(make):
+    def made():
+        from torch.distributed.fsdp import fully_shard
+
+        net = make()
+        for unit in units(net):
+            fully_shard(unit)
+        return fully_shard(net)
+
+    return made
+
+
+def moments(make, runs, setting, candidates):
+    """What is in use after each event: {product: bytes} each."""
+    events, columns = sizes_of_runs(make, runs, setting)
+    names = list(candidates)
+    values = np.array([[sum(c * value(p, run) for p, c in candidates[name].items())
+                        for name in names] for run in runs])  # fmt: skip
+    known, total, found = {}, Counter(), []
+    for (number, taken), sizes in zip(events, columns):
+        if number not in known:
+            ratios = sizes / values.T
+            constant = np.ptp(ratios, axis=1) < 1e-9 * ratios[:, 0]
+            if sizes.any():
+                assert constant.any(), f"no product is {sizes}"
+                one = int(constant.argmax())
+                known[number] = {p: c * ratios[one, 0] for p, c in candidates[names[one]].items()}
+            else:
+                known[number] = {}
+        for p, size in known[number].items():
+            total[p] += size if taken else -size
+        found.append({p: size for p, size in total.items() if abs(size) > 1e-6})
+    return found
+
+
+def largest(sums, samples):
+    """Few of ``sums`` of which one is, nearly, the largest for each of ``samples``."""
+    products = sorted({p for one in sums for p in one})
+    values = np.array([[value(p, letters) for p in products] for letters in samples])
+    sizes = np.array([[one.get(p, 0) for p in products] for one in sums]) @ values.T
+    good = sizes >= (1 - TOLERANCE) * sizes.max(axis=0)
+    kept, unsettled = [], np.ones(len(samples), bool)
+    while unsettled.any():
+        best = int((good & unsettled).sum(axis=1).argmax())
+        kept.append(best)
+        unsettled &= ~good[best]
+    return [sums[i] for i in sorted(kept)]
+
+
+def undominated(sums, products):
+    """The rows of ``sums`` than which no other has all products as large."""
+    rows = np.unique([[one.get(p, 0) for p in products] for one in sums], axis=0)
+    return np.array([row for row in rows if ((rows >= row).all(axis=1)).sum() == 1])
+
+
+def by_depth(found):
+    """The sums of any depth L, from those of three depths: each product grows evenly with L.
+
+    The depths are such that only a moment in the same place, from the first or the last layer on,
+    is in line.
+    """
+    few, more, most = DEPTHS
+    products = sorted({p for sums in found.values() for one in sums for p in one})
+    rows = {depth: undominated(sums, products) for depth, sums in found.items()}
+    there = {tuple(row.round(3)) for row in rows[most]}
+    lines = []
+    for row in rows[few]:
+        for each in (rows[more] - row) / (more - few):
+            if (each > -1e-6).all() and tuple((row + (most - few) * each).round(3)) in there:
+                lines.append(
+                    dict(zip(products, row - few * each))
+                    | {f"L {p}": size for p, size in zip(products, each)}
+                )
+    return lines
+
+
+def pieces_of(parameters, ways):
+    """Candidates for a storage: products, cut by k or not, and all parameters of a unit."""
+    found = {name: {name: 1} for name in [*WEIGHTS, *OTHER_PRODUCTS]}
+    found |= {f"unit {i}": unit for i, unit in enumerate(parameters)}
+    if ways == "FSDP":
+        found |= {
+            f"{name} cut": {f"{p} /k": c for p, c in found[name].items()}
+            for name in [*WEIGHTS, *(f"unit {i}" for i in range(len(parameters)))]
+        }
+    return found
+
+
+LLAMA = {"d d": 2, "d a g": 2, "d f": 3, "d": 2}, {"V d": 2, "d": 1}
+GPT2 = {"d d": 2, "d a g": 2, "d f": 2, "d": 7, "a g": 2, "f": 1}, {"V d": 1, "T d": 1, "d": 2}
+BERT = GPT2[0], {"V d": 1, "T d": 1, "d": 5, "d d": 1, "V": 1}
+PARAMETERS = {"Llama": LLAMA, "GPT-2": GPT2, "BERT": BERT}  # of a block, and of the rest
+
+
+def small(kind, layers, seed, way):
+    """Numbers of a small language model; each size divides by the devices."""
+    rng = np.random.default_rng(seed)
+    h, a = int(rng.choice([4, 8])), 4 * int(rng.integers(4, 16))
+    g = int(rng.choice([2, 4])) if kind == "Llama" else h
+    return {
+        "L": layers,
+        "n": int(rng.integers(2, 12)),
+        "T": 8 * int(rng.integers(3, 40)),
+        "h": h,
+        "a": a,
+        "g": g,
+        "d": h * a,
+        "f": 16 * int(rng.integers(10, 36)),
+        "V": 8 * int(rng.integers(20, 90)),
+        "k": (2, 8)[seed] if way == "FSDP" else 1,
+    }
+
+
+def realistic(kind, way, number=4000):
+    """Numbers as people have them."""
+    rng, found = np.random.default_rng(1), []
+    for _ in range(number):
+        h, a = int(rng.choice([4, 8, 12, 16, 32, 64])), int(rng.choice([64, 128]))
+        found.append({
+            "L": int(rng.integers(2, 100)),
+            "n": int(2 ** rng.uniform(0, 9)),
+            "T": int(2 ** rng.uniform(5, 14)),
+            "h": h,
+            "a": a,
+            "g": max(1, h // int(rng.choice([1, 2, 4, 8]))) if kind == "Llama" else h,
+            "d": h * a,
+            "f": int(h * a * rng.uniform(2, 5)),
+            "V": int(2 ** rng.uniform(9, 18)),
+            "k": int(rng.choice([2, 4, 8, 16, 64, 512])) if way == "FSDP" else 1,
+        })  # fmt: skip
+    for letters in found:
+        letters["/k"] = 1 / letters["k"]
+    return found
+
+
+def with_cut(runs):
+    return [letters | {"/k": 1 / letters["k"]} for letters in runs]
+
+
+def config_of(letters):
+    return Config(*(letters[letter] for letter in "LdhgfVT"))
+
+
+def language_model(kind, precision, optimizer, way):
+    """The sums of a kind of language model, with L for what each layer adds."""
+    wrap = sharded if way == "FSDP" else lambda make: make
+
+    def make(letters):
+        config = config_of(letters)
+        return wrap(lambda: LanguageModel(config, kind)), tokens(config), of_each_token
+
+    candidates, found = pieces_of(PARAMETERS[kind], way), {}
+    for layers in DEPTHS:
+        runs = with_cut([small(kind, layers, seed, way) for seed in range(2)])
+        found[layers] = moments(make, runs, (precision, OPTIMIZERS[optimizer]), candidates)
+    sums = largest(by_depth(found), realistic(kind, way))
+    block, rest = PARAMETERS[kind]
+    return with_buckets(sums, {f"L {p}": c for p, c in block.items()} | rest, way)
+
+
+def with_buckets(sums, parameters, way):
+    """DDP's, if there is another device: letter b."""
+    if way == "DDP":
+        sums = [one | {f"b {p}": 4 * c for p, c in parameters.items()} for one in sums]
+    return sums
+
+
+def other(name, precision, optimizer, way):
+    """The sums of a network of one size: what does not depend on the batch, and what does."""
+    make, batch, loss = OTHERS[name]
+    wrap = sharded if way == "FSDP" else lambda net: net
+    runs = [{"n": 2, "k": 2}, {"n": 3, "k": 2}, {"n": 2, "k": 4}]
+    if way == "DDP":
+        runs = [{"n": 2, "k": 1}, {"n": 3, "k": 1}]
+    events, columns = sizes_of_runs(
+        lambda letters: (wrap(make), batch, loss), runs, (precision, OPTIMIZERS[optimizer])
+    )
+    signs = np.array([1 if taken else -1 for _, taken in events])[:, None]
+    totals = (signs * columns).cumsum(axis=0)
+    found = []
+    for sizes in totals:
+        each = sizes[1] - sizes[0]
+        cut = 4 * (sizes[0] - sizes[2]) if way == "FSDP" else 0
+        found.append({"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2})
+    samples = [{"n": 2**n, "/k": 1 / k} for n in np.arange(0, 12, 0.25)
+               for k in ((2, 4, 8, 16, 64) if way == "FSDP" else (1,))]  # fmt: skip
+    parameters = {"1": sum(p.numel() for p in make().parameters())}
+    return with_buckets(largest(found, samples), parameters, way)
+
+
+def rounded(sums):
+    return [{p: round(size, 6) for p, size in one.items() if abs(size) > 1e-6} for one in sums]
+
+
+def count():
+    settings = [*product(PRECISIONS, OPTIMIZERS, WAYS)]
+    sums = {}
+    gc.disable()  # what it gives back would come at moments of its own
+    for name in (*KINDS, *OTHERS):
+        counting = language_model if name in KINDS else other
+        sums[name] = {}
+        for setting in settings:
+            found = sums[name][", ".join(setting)] = rounded(counting(name, *setting))
+            print(name, *setting, len(found), "sums", flush=True)
+    gc.enable()
+    return sums
+
+
+LLAMA_8B, LLAMA_1B = (32, 4096, 32, 8, 14336, 128256), (16, 2048, 32, 8, 8192, 128256)
+SMALL_GPT2, MEDIUM_GPT2 = (12, 768, 12, 12, 3072, 50257), (24, 1024, 16, 16, 4096, 50257)
+BASE_BERT, LARGE_BERT = (12, 768, 12, 12, 3072, 30522), (24, 1024, 16, 16, 4096, 30522)
+VECTORS = [  # of sizes that are not those counted: what they are, then how they are trained
+    ("GPT-2", (*SMALL_GPT2, 1024), "float32", "AdamW", "DDP", 1, 8),
+    ("GPT-2", (*SMALL_GPT2, 1024), "amp bfloat16", "AdamW", "DDP", 4, 16),
+    ("GPT-2", (*SMALL_GPT2, 256), "float32", "SGD", "DDP", 2, 1),
+    ("GPT-2", (*MEDIUM_GPT2, 1024), "float32", "AdamW", "DDP", 1, 1),
+    ("GPT-2", (*MEDIUM_GPT2, 512), "amp bfloat16", "SGD", "FSDP", 8, 4),
+    ("GPT-2", (7, 640, 10, 10, 2000, 1000, 200), "amp bfloat16", "SGD", "DDP", 1, 3),
+    ("BERT", (*BASE_BERT, 512), "float32", "AdamW", "DDP", 1, 16),
+    ("BERT", (*BASE_BERT, 128), "amp bfloat16", "AdamW", "FSDP", 4, 64),
+    ("BERT", (*LARGE_BERT, 384), "amp bfloat16", "SGD", "DDP", 8, 8),
+    ("BERT", (4, 512, 8, 8, 2048, 30522, 128), "float32", "AdamW", "FSDP", 2, 1),
+    ("Llama", (*LLAMA_8B, 8192), "amp bfloat16", "AdamW", "FSDP", 64, 1),
+    ("Llama", (*LLAMA_8B, 2048), "float32", "SGD", "DDP", 1, 1),
+    ("Llama", (*LLAMA_1B, 4096), "amp bfloat16", "AdamW", "DDP", 2, 2),
+    ("Llama", (*LLAMA_1B, 4096), "float32", "AdamW", "FSDP", 16, 1),
+    ("Llama", (6, 1024, 16, 2, 3584, 32000, 512), "float32", "AdamW", "DDP", 1, 4),
+    ("ViT-B/16", (), "float32", "AdamW", "DDP", 1, 64),
+    ("ViT-B/16", (), "amp bfloat16", "AdamW", "FSDP", 8, 100),
+    ("ResNet-50", (), "float32", "SGD", "DDP", 1, 256),
+    ("ResNet-50", (), "amp bfloat16", "AdamW", "DDP", 8, 64),
+    ("ResNet-50", (), "float32", "AdamW", "FSDP", 4, 32),
+    ("U-Net", (), "float32", "AdamW", "DDP", 1, 4),
+    ("U-Net", (), "amp bfloat16", "SGD", "FSDP", 2, 1),
+]
+
+
+def told(kind, numbers, precision, optimizer, way, devices, batch_size):
+    """What ``fits`` says of such a training."""
+    wrap = sharded if way == "FSDP" else lambda make: make
+    if kind in OTHERS:
+        make, batch, loss = OTHERS[kind]
+    else:
+        config = Config(*numbers)
+        make, batch, loss = lambda: LanguageModel(config, kind), tokens(config), of_each_token
+    return fits(wrap(make), batch, loss, OPTIMIZERS[optimizer], batch_size, precision, devices)
+
+
+def vectors():
+    names = [*NUMBERS.values()][2:]  # of a language model
+    for vector in VECTORS:
+        kind, numbers, precision, optimizer, way, devices, batch_size = vector
+        fit = told(*vector)
+        row = {"kind": kind, "precision": precision, "optimizer": optimizer, "way": way}
+        row |= {"devices": devices, "batch_size": batch_size}
+        row |= dict(zip(names, numbers or [""] * len(names)))
+        yield row | {"peak": fit.peak, "least": fit.least, "reserved": fit.reserved}
+        print(*vector, fit, flush=True)
+
+
+def main():
+    rows = [*vectors()]
+    with open(ROOT / "tests/memory/peaks.csv", "w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    large = [row for row in rows if row["peak"] > 1e9]  # smaller ones do not fill segments
+    data = {
+        "precisions": PRECISIONS,
+        "optimizers": [*OPTIMIZERS],
+        "ways": WAYS,
+        # what the allocator needs at least, and what nine in ten hold, as multiples of the peak
+        "least": round(min(row["least"] / row["peak"] for row in large), 3),
+        "held": round(float(np.quantile([r["reserved"] / r["peak"] for r in large], 0.9)), 3),
+        "sums": count(),
+    }
+    text = json.dumps(data, separators=(",", ":")).replace("},", "},\n")
+    (ROOT / "d2lmgpu/memory/peaks.json").write_text(text + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

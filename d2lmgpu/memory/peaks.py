@@ -1,0 +1,67 @@
+"""The peak of well-known networks, at once and without PyTorch: the largest of a few sums.
+
+Each storage of a training step is a product of a few of the numbers of a network: batch, tokens,
+width ... So what is in use at a moment is a sum of such products, and the peak is the largest of
+these sums. ``peaks.json`` has those that can be the largest; ``benchmarks.peak_sums`` counts them
+with ``d2lmgpu.torch.fits``, and a test compares other sizes with it.
+"""
+
+import json
+from math import prod
+from pathlib import Path
+
+from d2lmgpu.memory import need
+from d2lmgpu.memory.cards import OnCard, on_card
+
+DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
+PRECISIONS, OPTIMIZERS, WAYS = (tuple(DATA[name]) for name in ("precisions", "optimizers", "ways"))
+# What the allocator cannot do without, and what it holds, as multiples of the peak: the least of
+# the sizes that were compared with ``fits``, and what nine in ten of them are below.
+LEAST, HELD = DATA["least"], DATA["held"]
+# What a product is made of: the numbers of a language model; an image network has the first two.
+NUMBERS = {
+    "n": "batch_size",
+    "k": "devices",
+    "L": "num_layers",
+    "d": "hidden_size",
+    "h": "num_heads",
+    "g": "num_kv_heads",
+    "f": "intermediate_size",
+    "V": "vocab_size",
+    "T": "sequence_length",
+}
+
+
+def peak(kind, precision, optimizer, way, **numbers) -> float:
+    """The bytes at the peak of a step, as ``d2lmgpu.torch.fits`` counts them.
+
+    Parameters
+    ----------
+    kind : str
+        "GPT-2", "BERT" or "Llama", a language model with any numbers, or a network of those in
+        ``peaks.json`` that have one size.
+    precision, optimizer, way : str
+        One of `PRECISIONS`, `OPTIMIZERS` and `WAYS`, each.
+    numbers : int
+        ``batch_size`` on each of ``devices``, and of a language model the rest of `NUMBERS`.
+    """
+    need.choice("kind", kind, DATA["sums"])
+    need.choice("precision", precision, PRECISIONS)
+    need.choice("optimizer", optimizer, OPTIMIZERS)
+    need.choice("way", way, WAYS)
+    for name in NUMBERS.values():
+        if name in numbers or name in ("batch_size", "devices"):
+            need.whole(name, numbers.get(name))
+    letters = {letter: numbers.get(name, 1) for letter, name in NUMBERS.items()}
+    letters |= {"1": 1, "a": letters["d"] / letters["h"], "/k": 1 / letters["k"]}
+    letters |= {"b": int(letters["k"] > 1)}  # DDP's buckets
+    sums = DATA["sums"][kind][f"{precision}, {optimizer}, {way}"]
+    return max(
+        sum(size * prod(letters[x] for x in product.split()) for product, size in one.items())
+        for one in sums
+    )
+
+
+def fit_on(size: float, card: str) -> OnCard:
+    """Whether a training with this peak, in bytes, fits on a card of ``cards.CARDS``."""
+    return on_card(size * LEAST, size * HELD, card)
