@@ -213,7 +213,8 @@ class Facts:
     def _joins(self):
         """Whether the reader's code has a line for a group, be it reached or not."""
         files = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
-        own = {file for file in files if file and self.watch.where([(file, 1)])}
+        sources = (file for file in files if file and file.endswith(".py"))
+        own = {file for file in sources if self.watch.where([(file, 1)])}
         return any("init_process_group" in source_of(file) for file in own | {self.watch.script})
 
 
