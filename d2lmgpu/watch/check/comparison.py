@@ -3,6 +3,7 @@
 import numpy as np
 
 from d2lmgpu.watch.check import rows
+from d2lmgpu.watch.check.evidence import EXACT
 
 SAME = {True: 1e-6, False: 1e-2}  # double or not: updates that are this near, relative to their way
 
@@ -30,7 +31,21 @@ class Comparison:
     def compared(self):
         """Whether it can be told if both train alike: updates that agree had the same rows."""
         differs = self.same_rows and self.difference is not None and not self.forced
-        return self.near or differs
+        return self.near or (differs and not self.fixed)
+
+    @property
+    def fixed(self):
+        """Whether the loss is divided by a number that stays, as the rows of one rank's batch.
+
+        Then that of a rank is a mean, which is right, and with all rows it is k times one.
+        """
+        wanted = ((self.many, 1), (self.one, self.many.world))
+        return self.steps > 0 and all(
+            one["scale"] is not None and abs(one["scale"] / scale - 1) < EXACT
+            for evidence, scale in wanted
+            for passes in evidence.passes(0)
+            for one in passes
+        )
 
     def _difference(self):
         apart, way = (sum(self.one.first[name][: self.steps - 1]) for name in ("apart", "way"))

@@ -53,6 +53,10 @@ NOT_TAUGHT = (
     "One process has other parameters than a rank, or nothing that it calls is an nn.Module, and "
     "rank 0's weights could not be given to it. Make the same net with every WORLD_SIZE."
 )
+FIXED = (
+    "The loss is divided by a number that does not grow with the rows, so with all rows it is {k} "
+    "times their mean. Divide it by the rows that are there, as len(X)."
+)
 TOLD = {
     "batch norm": "Batch norm normalises with the rows of each rank: one device with all rows "
     "differs, and that is no bug. SyncBatchNorm would use all rows.",
@@ -66,6 +70,8 @@ def other_rows(comparison):
     """Why a comparison tells nothing, and what would help."""
     if comparison.forced:
         return SPAWNS
+    if comparison.fixed:
+        return FIXED.format(k=comparison.many.world)
     if comparison.difference is None:
         return "No weight moves: the gradients are zero, or the rate is. Let it learn something."
     if comparison.same_rows or not comparison.total:
