@@ -15,7 +15,6 @@ returns HTML or something that shows itself as HTML, as a `charts` picture does.
 text alternative. In a built page the choices are in the address, which can be sent.
 """
 
-import json
 from html import escape
 from itertools import product
 
@@ -143,6 +142,6 @@ def _select(label, texts, start) -> str:
 def _slider(label, texts, start) -> str:
     """The same as a slider, with the text that is chosen beside the label."""
     place = f'min="0" max="{len(texts) - 1}" value="{texts.index(start)}" autocomplete="off"'
-    told = f'data-texts="{escape(json.dumps(texts))}" aria-valuetext="{escape(start)}"'
+    told = f'data-texts="{escape(embedded(texts))}" aria-valuetext="{escape(start)}"'
     field = f'<input type="range" {place} {told}>'
     return f"<label>{escape(label)} <span>{escape(start)}</span>{field}</label>"

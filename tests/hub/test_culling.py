@@ -12,8 +12,9 @@ import pathlib, time
 while not pathlib.Path("go").exists():
     time.sleep(0.1)
 """
-# These compute all the time, and give way to the tests that run beside them.
-LOOP = "nice -n 5 sh -c 'while [ ! -e go ]; do :; done'"
+# These compute a tenth of a second and more of each one, which is far above an idle kernel's share.
+COUNT = "i=0; while [ $i -lt 99999 ]; do i=$((i+1)); done"
+LOOP = f"sh -c 'while [ ! -e go ]; do {COUNT}; sleep 0.5; done'"
 IN_A_PROGRAM = f"import subprocess; subprocess.Popen({shlex.split(LOOP)})"
 IN_A_TERMINAL = "while [ ! -e go ]; do sleep 1; done"
 AS_A_JOB = "(while [ ! -e go ]; do sleep 1; done) &"
