@@ -150,7 +150,8 @@ def _with_one(run_one, evidence, many):
             return found, None if found.compared else words.other_rows(found)
 
         first = found = compared(True, None)
-        moves = first[0] is None or first[0].difference is not None
+        # Other rows help neither a net that does not move nor a loss that is divided by a number.
+        moves = first[0] is None or (first[0].difference is not None and not first[0].fixed)
         wanted = moves and rules.defect(evidence, first[0])[0] in UNSEEN
         if found[1] and draws and wanted:
             found = compared(True, _draws(evidence, first[0]))
