@@ -47,9 +47,14 @@ def cross_entropy(net, X, y):
 
 
 def measured(net, batch, loss, optimizer, batch_size, precision):
-    """The highest total that PyTorch's profiler notes in two steps, in bytes."""
+    """The highest total that PyTorch's profiler notes in two steps, in bytes.
+
+    Without oneDNN, which takes more for some convolutions on some CPUs (of ResNet-18 16 % on an
+    AMD EPYC); 16 bits would be slow without it.
+    """
     computes, _ = PRECISIONS[precision]
-    with torch.profiler.profile(profile_memory=True) as profiler, on_gpu():
+    plain = torch.backends.mkldnn.flags(enabled=bool(computes))
+    with torch.profiler.profile(profile_memory=True) as profiler, on_gpu(), plain:
         net = net()
         trainer = optimizer([p for p in net.parameters() if p.requires_grad])
         for _ in range(2):

@@ -13,7 +13,7 @@ def nobody_listens_afterwards(monkeypatch):
 
 
 def one_step():
-    steps.begin()
+    steps.begin(1)
     steps.loaded()
     steps.end()
 
