@@ -1,5 +1,7 @@
 """The peak of a training step: how much, what for, and what the allocator holds for it."""
 
+import warnings
+
 from torch import Tensor, nn
 
 from d2lmgpu.memory import need
@@ -52,6 +54,8 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
         need(right, "loss", value, "a function that returns a tensor of one number, for backward")
         return value
 
-    with group(devices):
+    with group(devices), warnings.catch_warnings():
+        # FSDP2 of a layer that returns a view, which is a matter of those who change it in place.
+        warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)
         timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision, devices)
     return Fit.of(timeline, looked)

@@ -1,6 +1,5 @@
 """What would make a training step smaller, each counted anew: none is a rule of thumb."""
 
-import warnings
 from functools import partial
 
 import torch
@@ -60,10 +59,7 @@ def remedies(
                 CHANGES[change](network)
             return network
 
-        with warnings.catch_warnings():
-            # Of a block that returns a view, which nobody here changes in its place.
-            warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)
-            return fits(made, batch, loss, batch_size=batch_size, devices=devices, **given)
+        return fits(made, batch, loss, batch_size=batch_size, devices=devices, **given)
 
     found = {"as it is": answer()}
     if precision == "float32":
