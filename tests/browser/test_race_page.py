@@ -3,6 +3,7 @@
 import re
 
 import pytest
+from contrast import FAINT
 
 from d2lmgpu.collectives.schedules import plan
 from d2lmgpu.course import explorers
@@ -114,3 +115,8 @@ def test_it_fits_and_its_letters_can_be_read(race, width):
     boxes = [svg.bounding_box() for svg in race.locator(".race-panels svg").all()]
     assert (boxes[0]["y"] == boxes[1]["y"]) == (width == 1200), "side by side where there is room"
     assert min(12 * box["width"] / 340 for box in boxes) >= 9
+
+
+def test_what_it_says_can_be_read_on_what_lies_below(race):
+    read = race.evaluate(FAINT, ".race")
+    assert read["count"] > 20 and read["faint"] == []
