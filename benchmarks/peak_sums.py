@@ -94,8 +94,12 @@ def moments(make, runs, setting, candidates):
     """What is in use after each event: {product: bytes} each."""
     events, columns = sizes_of_runs(make, runs, setting)
     names = list(candidates)
-    values = np.array([[sum(c * value(p, run) for p, c in candidates[name].items())
-                        for name in names] for run in runs])  # fmt: skip
+    values = np.array(
+        [
+            [sum(c * value(p, run) for p, c in candidates[name].items()) for name in names]
+            for run in runs
+        ]
+    )
     known, total, found = {}, Counter(), []
     for (number, taken), sizes in zip(events, columns):
         if number not in known:
@@ -196,18 +200,20 @@ def realistic(kind, way, number=4000):
     rng, found = np.random.default_rng(1), []
     for _ in range(number):
         h, a = int(rng.choice([4, 8, 12, 16, 32, 64])), int(rng.choice([64, 128]))
-        found.append({
-            "L": int(rng.integers(2, 100)),
-            "n": int(2 ** rng.uniform(0, 9)),
-            "T": int(2 ** rng.uniform(5, 14)),
-            "h": h,
-            "a": a,
-            "g": max(1, h // int(rng.choice([1, 2, 4, 8]))) if kind == "Llama" else h,
-            "d": h * a,
-            "f": int(h * a * rng.uniform(2, 5)),
-            "V": int(2 ** rng.uniform(9, 18)),
-            "k": int(rng.choice([2, 4, 8, 16, 64, 512])) if way == "FSDP" else 1,
-        })  # fmt: skip
+        found.append(
+            {
+                "L": int(rng.integers(2, 100)),
+                "n": int(2 ** rng.uniform(0, 9)),
+                "T": int(2 ** rng.uniform(5, 14)),
+                "h": h,
+                "a": a,
+                "g": max(1, h // int(rng.choice([1, 2, 4, 8]))) if kind == "Llama" else h,
+                "d": h * a,
+                "f": int(h * a * rng.uniform(2, 5)),
+                "V": int(2 ** rng.uniform(9, 18)),
+                "k": int(rng.choice([2, 4, 8, 16, 64, 512])) if way == "FSDP" else 1,
+            }
+        )
     for letters in found:
         letters["/k"] = 1 / letters["k"]
     return found
@@ -262,8 +268,11 @@ def other(name, precision, optimizer, way):
         each = sizes[1] - sizes[0]
         cut = 4 * (sizes[0] - sizes[2]) if way == "FSDP" else 0
         found.append({"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2})
-    samples = [{"n": 2**n, "/k": 1 / k} for n in np.arange(0, 12, 0.25)
-               for k in ((2, 4, 8, 16, 64) if way == "FSDP" else (1,))]  # fmt: skip
+    samples = [
+        {"n": 2**n, "/k": 1 / k}
+        for n in np.arange(0, 12, 0.25)
+        for k in ((2, 4, 8, 16, 64) if way == "FSDP" else (1,))
+    ]
     parameters = {"1": sum(p.numel() for p in make().parameters())}
     return with_buckets(largest(found, samples), parameters, way)
 

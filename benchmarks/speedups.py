@@ -24,8 +24,17 @@ from d2lmgpu.records import store
 
 PUBLISHED = Path(__file__).parents[1] / "tests" / "published"
 RECORD = store.FOLDER / "cpu-2-cores-speedups.json"
-TRAINING = ["table_id", "network", "framework", "precision", "batch_per_device", "gpu", "machine",
-            "interconnect", "unit"]  # fmt: skip
+TRAINING = [
+    "table_id",
+    "network",
+    "framework",
+    "precision",
+    "batch_per_device",
+    "gpu",
+    "machine",
+    "interconnect",
+    "unit",
+]
 COUNTED = ("images", "sequences", "sentences", "samples")  # units that a batch is counted in, too
 DOCUMENT = re.compile(r"(\S+?)(?: at (\w+), (?:(\S+)/)?.*)?$")  # repository, commit, folder; or URL
 LEVELS = (0.05, 0.5, 0.95)
@@ -134,10 +143,13 @@ class Form:
             groups[self.group(row)].append(row)
             groups[None].append(row)  # for a group that has none
         factors = {
-            name: quantile([(row.stretch - self.base(row)) / self.term(row) for row in of],
-                           [row.table for row in of], level)
+            name: quantile(
+                [(row.stretch - self.base(row)) / self.term(row) for row in of],
+                [row.table for row in of],
+                level,
+            )
             for name, of in groups.items()
-        }  # fmt: skip
+        }
 
         def stretch(row):
             factor = factors.get(self.group(row), factors[None])
@@ -179,8 +191,9 @@ def middle(errors) -> float:
 def left_out(rows, by):
     """For each table or publication: (its rows, all others)."""
     for name in dict.fromkeys(getattr(row, by) for row in rows):
-        yield tuple([row for row in rows if (getattr(row, by) == name) is own]
-                    for own in (True, False))  # fmt: skip
+        yield tuple(
+            [row for row in rows if (getattr(row, by) == name) is own] for own in (True, False)
+        )
 
 
 def error_left_out(form, rows, by) -> float:
@@ -200,11 +213,22 @@ def inside_left_out(rows, by) -> float:
 def delays(rows) -> dict[str, Range]:
     """What `d2lmgpu.costmodel.speedups` has as `DELAYS`."""
     return {
-        kind: Range(*(
-            round(quantile([(row.stretch - 1) / waits(row) for row in of],
-                           [row.table for row in of], level), 3) for level in LEVELS))
-        for kind in DELAYS for of in [[row for row in rows if row.links == kind]]
-    }  # fmt: skip
+        kind: Range(
+            *(
+                round(
+                    quantile(
+                        [(row.stretch - 1) / waits(row) for row in of],
+                        [row.table for row in of],
+                        level,
+                    ),
+                    3,
+                )
+                for level in LEVELS
+            )
+        )
+        for kind in DELAYS
+        for of in [[row for row in rows if row.links == kind]]
+    }
 
 
 def score(rows, known) -> dict[str, float]:
@@ -214,8 +238,12 @@ def score(rows, known) -> dict[str, float]:
     links and k can know: it is the error of those that were learned from these rows themselves.
     """
     own = FORMS["a constant for links and k"].learn(rows)
-    inside = [1 + known[row.links].low * waits(row) <= row.stretch
-              <= 1 + known[row.links].high * waits(row) for row in rows]  # fmt: skip
+    inside = [
+        1 + known[row.links].low * waits(row)
+        <= row.stretch
+        <= 1 + known[row.links].high * waits(row)
+        for row in rows
+    ]
     return {
         "rows": len(rows),
         "tables": len({row.table for row in rows}),
@@ -242,38 +270,47 @@ def figures() -> dict:
     learned, kept = split(rows)
     ways = ("table", "publication")
     return {
-        "publications": {half: sorted({row.publication for row in of})
-                         for half, of in (("learned", learned), ("kept", kept))},
-        "left_out": {name: {by: error_left_out(form, learned, by) for by in ways}
-                     for name, form in FORMS.items()},
+        "publications": {
+            half: sorted({row.publication for row in of})
+            for half, of in (("learned", learned), ("kept", kept))
+        },
+        "left_out": {
+            name: {by: error_left_out(form, learned, by) for by in ways}
+            for name, form in FORMS.items()
+        },
         "inside_left_out": {by: inside_left_out(learned, by) for by in ways},
         "learned": scores(learned, DELAYS),
         "kept": scores(kept, DELAYS),
         "other_way_round": scores(learned, delays(kept)),
         "rows": [[row.table, row.network, row.links, row.k, row.speedup] for row in kept],
-    }  # fmt: skip
+    }
 
 
 def worse(now: dict, recorded: dict) -> list[str]:
     """Kinds of links whose kept rows are further off, or less often inside, than recorded."""
     return [
-        name for name, before in recorded["kept"].items()
+        name
+        for name, before in recorded["kept"].items()
         if now["kept"][name]["expected"] > before["expected"] + 1e-6
         or now["kept"][name]["inside"] < before["inside"] - 1e-6
-    ]  # fmt: skip
+    ]
 
 
 def main() -> int:
     """Print the figures; with ``--record``, write them; returns how many kinds got worse."""
     now = figures()
     for name, errors in now["left_out"].items():
-        print(f"{name:36} left out: a table {errors['table']:.1%}, "
-              f"a publication {errors['publication']:.1%}")  # fmt: skip
+        print(
+            f"{name:36} left out: a table {errors['table']:.1%}, "
+            f"a publication {errors['publication']:.1%}"
+        )
     for half in ("learned", "kept", "other_way_round"):
         for name, of in now[half].items():
-            print(f"{half:15} {name:25} {of['rows']:3} rows: {of['k times one']:.1%}, with the "
-                  f"exchange {of['exchange']:.1%}, expected {of['expected']:.1%}, "
-                  f"{of['inside']:.0%} inside")  # fmt: skip
+            print(
+                f"{half:15} {name:25} {of['rows']:3} rows: {of['k times one']:.1%}, with the "
+                f"exchange {of['exchange']:.1%}, expected {of['expected']:.1%}, "
+                f"{of['inside']:.0%} inside"
+            )
     if "--record" in sys.argv:
         record = store.provenance("python -m benchmarks.speedups --record")
         print("Written to", store.write(store.FOLDER, "speedups", record | now))

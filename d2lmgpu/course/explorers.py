@@ -75,19 +75,37 @@ def cost() -> Explorer:
         inside = PRESETS[MACHINES[training[0]]].devices
         beyond = {c: speedup for c, speedup in modelled.items() if c > min(modelled)}
         expected = {c: _expected(c, speedup, c > inside) for c, speedup in beyond.items()}
-        charts = [svg.scaling(measured, modelled, expected, k, "Speedup over the number of GPUs. "
-                              "The text says its numbers.")]  # fmt: skip
+        charts = [
+            svg.scaling(
+                measured,
+                modelled,
+                expected,
+                k,
+                "Speedup over the number of GPUs. The text says its numbers.",
+            )
+        ]
         said = [*_speedup_in_words(k, modelled, measured, k > inside)]
         if sizes and k > 1:
             curve, pays = _batches(training, between, of_each, k)
             said.append(_paying_in_words(curve, pays, k))
-            charts.append(svg.paying(curve, batch, pays, "Speedup over the batch. The text says "
-                                     "from which size on more GPUs pay."))  # fmt: skip
+            charts.append(
+                svg.paying(
+                    curve,
+                    batch,
+                    pays,
+                    "Speedup over the batch. The text says from which size on more GPUs pay.",
+                )
+            )
         pair = ['<div class="explore-pair">', *charts, "</div>"]
         return "\n".join([*words, *said, *pair])
 
-    controls = {"Training": TRAININGS, "Cluster link": LINKS, "The batch is": SHARED,
-                "Batch": TIMES, "GPUs": COUNTS}  # fmt: skip
+    controls = {
+        "Training": TRAININGS,
+        "Cluster link": LINKS,
+        "The batch is": SHARED,
+        "Batch": TIMES,
+        "GPUs": COUNTS,
+    }
     start = {"Batch": "as published", "GPUs": "2"}
     absent = "<p>Nobody has published that.</p>"
     return Explorer(answer, controls, start, absent, sliders=("Batch", "GPUs"))
@@ -237,10 +255,11 @@ def allreduce() -> Race:
     sizes = {text: [plans(k, size) for k in counts] for text, size in gradients.items()}
     start = {"size": "45 MB (ResNet-18)", "devices": 4, "first": "ring", "second": "naive"}
     return Race(
-        sizes, lambda num_bytes: LINK.latency + num_bytes / LINK.bandwidth,
+        sizes,
+        lambda num_bytes: LINK.latency + num_bytes / LINK.bandwidth,
         "Modelled for links with 10 µs and 12.5 GB/s. A round takes as long as the busiest port.",
         start,
-    )  # fmt: skip
+    )
 
 
 def overlap() -> Explorer:

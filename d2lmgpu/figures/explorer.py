@@ -100,8 +100,12 @@ def _text(value) -> str:
 def _html(answer, values, absent) -> str | None:
     if answer is None and absent:
         return None
-    need(isinstance(answer, str) or hasattr(answer, "_repr_html_"),
-         f"The answer to {values}", answer, "HTML, or what shows itself as HTML")  # fmt: skip
+    need(
+        isinstance(answer, str) or hasattr(answer, "_repr_html_"),
+        f"The answer to {values}",
+        answer,
+        "HTML, or what shows itself as HTML",
+    )
     return answer if isinstance(answer, str) else answer._repr_html_()
 
 

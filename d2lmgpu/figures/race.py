@@ -36,19 +36,25 @@ class Race:
     """
 
     def __init__(self, sizes: dict, seconds, about: str, start: dict):
-        need(is_named(sizes, _are_plans) and sizes, "sizes", sizes,
-             "{text: [{algorithm: Schedule}, …]}")  # fmt: skip
+        need(
+            is_named(sizes, _are_plans) and sizes,
+            "sizes",
+            sizes,
+            "{text: [{algorithm: Schedule}, …]}",
+        )
         need(callable(seconds), "seconds", seconds, "a function of the bytes of a round")
         need(isinstance(about, str), "about", about, "a text")
         self.start = _start(sizes, start)
         data = {
             "sizes": {
-                text: {_devices(plans): {name: _told(plan, seconds) for name, plan in plans.items()}
-                       for plans in of}
+                text: {
+                    _devices(plans): {name: _told(plan, seconds) for name, plan in plans.items()}
+                    for plans in of
+                }
                 for text, of in sizes.items()
             },
             "start": self.start,
-        }  # fmt: skip
+        }
         words = [
             f"{name}: {plan['seconds'][-1] * 1000:.3g} ms in {len(plan['rounds'])} rounds"
             for name, plan in data["sizes"][start["size"]][start["devices"]].items()
@@ -102,8 +108,16 @@ def _told(plan: Schedule, seconds) -> dict:
         ends.append(now)
     k = plan.num_devices
     rounds = [
-        [[s.source, s.target, *(round(edge * k / plan.size) for edge in (s.start, s.stop)),
-          int(s.add), 4 * len(s)] for s in sends]
+        [
+            [
+                s.source,
+                s.target,
+                *(round(edge * k / plan.size) for edge in (s.start, s.stop)),
+                int(s.add),
+                4 * len(s),
+            ]
+            for s in sends
+        ]
         for sends in plan.rounds
-    ]  # fmt: skip
+    ]
     return {"seconds": ends, "rounds": rounds, "nodes": plan.num_nodes}

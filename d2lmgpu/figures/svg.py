@@ -102,10 +102,17 @@ def scaling(measured: dict, modelled: dict, expected: dict, at: int, alt: str) -
     for k, value in measured.items():
         title = f"{_gpus(k)}, measured: {number(value)}"
         lines.append(dot(place((k, value)), f'r="4" fill="{VERMILLION}"', title))
-    marked = [
-        dot(place((at, modelled[at])), f'r="5" fill="{BLUE}"',
-            f"{_gpus(at)}, modelled: {number(modelled[at])}")
-    ] if at in modelled else []  # fmt: skip
+    marked = (
+        [
+            dot(
+                place((at, modelled[at])),
+                f'r="5" fill="{BLUE}"',
+                f"{_gpus(at)}, modelled: {number(modelled[at])}",
+            )
+        ]
+        if at in modelled
+        else []
+    )
     curves = {"modelled": modelled, "measured": measured}
     values = {
         name: [_point(place((k, y)), _gpus(k), number(y)) for k, y in sorted(points.items())]
@@ -160,8 +167,9 @@ def paying(modelled: dict, at: float, pays: float | None, alt: str) -> str:
         ring = f'r="8" fill="none" stroke="{VERMILLION}" stroke-width="2"'
         lines.append(dot((x, y), ring, f"pays from {number(pays)}"))
         lines.append(text(where, float(y) - 10, f"pays from {number(pays)}", anchor))
-    marked = dot(place(at, modelled[at]), f'r="5" fill="{BLUE}"',
-                 f"{number(at)}: {number(modelled[at])}")  # fmt: skip
+    marked = dot(
+        place(at, modelled[at]), f'r="5" fill="{BLUE}"', f"{number(at)}: {number(modelled[at])}"
+    )
     values = {
         "modelled": [
             _point(place(size, y), f"batch {number(size)}", number(y))

@@ -22,8 +22,12 @@ class Table:
 
     def __init__(self, rows: list[dict]):
         good = is_list(rows) and len(rows) > 0 and all(map(_is_row, rows))
-        need(good and len({tuple(row) for row in rows}) == 1, "rows", rows,
-             "[{column: text, …}, …], one row at least, all of the same columns")  # fmt: skip
+        need(
+            good and len({tuple(row) for row in rows}) == 1,
+            "rows",
+            rows,
+            "[{column: text, …}, …], one row at least, all of the same columns",
+        )
         self.columns = tuple(rows[0])
         self.rows = [tuple(row.values()) for row in rows]
 

@@ -88,8 +88,7 @@ def recorded(record):
             need(isinstance(sharing, str | None), "sharing", sharing, "a text, or null")
             need(turn is None or is_whole(turn), "round", turn, "a whole number, or null")
             given = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
-            seen = "" if sharing == "simulated" else steady.unsteady(given["seconds"])
-            unsteady = run.get("unsteady", seen)
+            unsteady = run.get("unsteady", steady.of_epochs(given["seconds"], sharing))
             need(isinstance(unsteady, str), "unsteady", unsteady, "a text")
             trials.append(Trial(
                 run.get("train", ""), run.get("version", ""), run["num_gpus"], run["batch_size"],

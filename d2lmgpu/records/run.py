@@ -60,7 +60,7 @@ class Run:
     @property
     def unsteady(self):
         """Why its times do not tell how fast it is, by their spread (see ``steady``); or ""."""
-        return "" if self.sharing == "simulated" else steady.unsteady(self.seconds)
+        return steady.of_epochs(self.seconds, self.sharing)
 
     def __str__(self):
         devices = counted(self.num_gpus, "device")

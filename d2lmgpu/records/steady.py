@@ -54,3 +54,8 @@ def unsteady(pieces, num_gpus=1, others=None):
         times = f"{apart:.1f} times as long as others"
         return f"parts of it took up to {times}, as when other programs run"
     return ""
+
+
+def of_epochs(seconds, sharing):
+    """The same by the seconds of the epochs alone; simulated devices are no measurement."""
+    return "" if sharing == "simulated" else unsteady(seconds)

@@ -55,8 +55,7 @@ class Collective:
     @cached_property
     def _called(self):
         """The place among the frames of the function of torch.distributed that was called."""
-        places = (i for i, frame in enumerate(self._frames)
-                  if os.path.basename(frame[0]) in PUBLIC)  # fmt: skip
+        places = (i for i, frame in enumerate(self._frames) if os.path.basename(frame[0]) in PUBLIC)
         return next(places, None)
 
     @property

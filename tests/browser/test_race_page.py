@@ -60,8 +60,9 @@ def test_both_run_on_one_clock_until_the_slower_one_is_done(race):
     assert words(race).count("done after") == 2 and play.is_visible()
     links = race.locator(".race-panels p").all_text_contents()
     assert [re.search(r"(\d+) links, ([\d.]+) MB", said).groups() for said in links] == [
-        ("4", "67"), ("6", "44.7")
-    ]  # fmt: skip
+        ("4", "67"),
+        ("6", "44.7"),
+    ]
     labels = race.locator(".race-panels svg").first.locator(".race-bytes")
     assert labels.all_text_contents() == ["67 MB"] * 4
 

@@ -81,14 +81,25 @@ def beside(kept, gradient):
     return one
 
 
-@pytest.mark.parametrize("name, detail, gradient", [
-    ("mean-of-means", "rank 1's rows should weigh 75%", lambda t, own: (own[0] + 3 * own[1]) / 4),
-    ("mean-of-means", "rank 0's rows should weigh 60%", lambda t, own: own.T @ [0.6, 0.4]),
-    ("none", "", lambda t, own: 2 * own.T @ [0.6, 0.4]),  # they count twice, too: which is it?
-    ("wrong-scale", "0.5 times", lambda t, own: own.sum(0)),
-    ("none", "", lambda t, own: np.random.default_rng(t).normal(size=own[0].shape)),  # other rows
-    ("none", "", lambda t, own: own.mean(0)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, detail, gradient",
+    [
+        (
+            "mean-of-means",
+            "rank 1's rows should weigh 75%",
+            lambda t, own: (own[0] + 3 * own[1]) / 4,
+        ),
+        ("mean-of-means", "rank 0's rows should weigh 60%", lambda t, own: own.T @ [0.6, 0.4]),
+        ("none", "", lambda t, own: 2 * own.T @ [0.6, 0.4]),  # they count twice, too: which is it?
+        ("wrong-scale", "0.5 times", lambda t, own: own.sum(0)),
+        (
+            "none",
+            "",
+            lambda t, own: np.random.default_rng(t).normal(size=own[0].shape),
+        ),  # other rows
+        ("none", "", lambda t, own: own.mean(0)),
+    ],
+)
 def test_what_one_device_makes_of_the_same_rows_says_how_each_should_have_counted(
     name, detail, gradient
 ):

@@ -39,8 +39,12 @@ def test_what_is_said_was_compared(script):
         assert said["equal"] is True and said["difference"] < 1e-12 and said["reason"] is None
     elif said["outcome"] == "different":
         assert said["equal"] is False and said["difference"] > 0.01
-        assert "backward()" in (FOLDER / said["where"].split(":")[0]).read_text().splitlines()[
-            int(said["where"].split(":")[1]) - 1]  # fmt: skip
+        assert (
+            "backward()"
+            in (FOLDER / said["where"].split(":")[0])
+            .read_text()
+            .splitlines()[int(said["where"].split(":")[1]) - 1]
+        )
     else:
         assert said["equal"] is None and said["reason"] and said["where"] is None
 

@@ -135,8 +135,9 @@ def test_the_explorer_opens_where_the_second_gpu_does_not_pay():
     said = words(page.select_one("[role=status]"))
     assert number(said, r"Speedup: ([\d.]+\d)") < 1 and "2 GPUs pay at none" in said
     assert [slider["aria-valuetext"] for slider in page.select("[type=range]")] == [
-        "as published", "2"
-    ]  # fmt: skip
+        "as published",
+        "2",
+    ]
 
 
 @pytest.mark.parametrize("share", explorers.SHARED)

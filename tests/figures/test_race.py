@@ -37,13 +37,25 @@ def test_without_scripts_words_say_how_long_each_takes():
     assert repr(race) in text and "ring: 1.6e+07 ms in 4 rounds" in text and "<A>" in text
 
 
-@pytest.mark.parametrize("wrong", [
-    {"sizes": {}}, {"sizes": None}, {"sizes": {"x": PLANS}}, {"sizes": {"x": [{}]}},
-    {"sizes": {"x": [{"ring": 3}]}}, {"seconds": 3}, {"seconds": lambda b: -1.0}, {"about": None},
-    {"start": None}, {"start": {}}, {"start": START | {"size": "13 kB"}},
-    {"start": START | {"devices": 4}}, {"start": START | {"devices": "3"}},
-    {"start": START | {"second": "tree"}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"sizes": {}},
+        {"sizes": None},
+        {"sizes": {"x": PLANS}},
+        {"sizes": {"x": [{}]}},
+        {"sizes": {"x": [{"ring": 3}]}},
+        {"seconds": 3},
+        {"seconds": lambda b: -1.0},
+        {"about": None},
+        {"start": None},
+        {"start": {}},
+        {"start": START | {"size": "13 kB"}},
+        {"start": START | {"devices": 4}},
+        {"start": START | {"devices": "3"}},
+        {"start": START | {"second": "tree"}},
+    ],
+)
 def test_what_cannot_race_is_refused(wrong):
     with pytest.raises(FigureError):
         Race(**GOOD | wrong)

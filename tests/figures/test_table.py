@@ -17,10 +17,21 @@ def test_a_page_has_a_table_with_headings_and_a_terminal_the_same_in_columns():
     assert repr(Table(ROWS)) == "run    error\na <1>    +4%\nb       -12%"
 
 
-@pytest.mark.parametrize("wrong", [
-    None, [], "ab", [1], [{}], [{"a": 1}], [{1: "a"}], [{"a": "1"}, {"b": "1"}],
-    [{"a": "1", "b": "2"}, {"b": "2", "a": "1"}], {"a": "1"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        "ab",
+        [1],
+        [{}],
+        [{"a": 1}],
+        [{1: "a"}],
+        [{"a": "1"}, {"b": "1"}],
+        [{"a": "1", "b": "2"}, {"b": "2", "a": "1"}],
+        {"a": "1"},
+    ],
+)
 def test_what_is_no_table_is_refused(wrong):
     with pytest.raises(FigureError, match="same columns"):
         Table(wrong)

@@ -142,10 +142,19 @@ def test_all_who_hold_gpus_of_this_machine_are_named():
     )
 
 
-@pytest.mark.parametrize("seconds, words", [
-    (-1, "less than a minute"), (59, "less than a minute"), (60, "1 minute"), (3599, "59 minutes"),
-    (3600, "1 hour"), (86399, "23 hours"), (86400, "1 day"), (9e5, "10 days"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "seconds, words",
+    [
+        (-1, "less than a minute"),
+        (59, "less than a minute"),
+        (60, "1 minute"),
+        (3599, "59 minutes"),
+        (3600, "1 hour"),
+        (86399, "23 hours"),
+        (86400, "1 day"),
+        (9e5, "10 days"),
+    ],
+)
 def test_durations(seconds, words):
     assert gpu_slots.duration(seconds) == words
 

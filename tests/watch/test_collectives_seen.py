@@ -45,9 +45,9 @@ CALLS = {  # a line of the reader's -> (kind, bytes) of each collective that ran
 }
 NETS = {  # of PyTorch's own -> the kinds that carry gradients in a backward pass
     "net = nn.parallel.DistributedDataParallel(nn.Linear(3, 3))": "allreduce",
-    "from torch.distributed.fsdp import fully_shard; net = fully_shard(nn.Linear(3, 3))":
-        "reduce_scatter_base",
-}  # fmt: skip
+    "from torch.distributed.fsdp import fully_shard; "
+    "net = fully_shard(nn.Linear(3, 3))": "reduce_scatter_base",
+}
 
 
 @pytest.fixture
@@ -71,8 +71,9 @@ def test_what_a_script_calls_is_seen_by_its_name_and_line(seen):
     found, first = seen(CALLS), HEAD.count("\n") + 2
     expected = [
         [kind, size, f"train.py:{first + i}", True, True]
-        for i, calls in enumerate(CALLS.values()) for kind, size in calls
-    ]  # fmt: skip
+        for i, calls in enumerate(CALLS.values())
+        for kind, size in calls
+    ]
     assert found == expected
 
 

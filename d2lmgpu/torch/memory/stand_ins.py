@@ -15,55 +15,14 @@ from torch.distributed import device_mesh
 from torch.distributed.fsdp._fully_shard import _fsdp_init
 from torch.utils.data import DataLoader
 
+from d2lmgpu.machine.no_gpu import NOTHING, ZERO, Nothing
 from d2lmgpu.torch.memory.as_gpu import GPU, AsGPU, replica
 from d2lmgpu.torch.memory.group import begin, without_modes
 from d2lmgpu.torch.memory.on_gpu import also_in_backward
 
 FULLY_SHARD = importlib.import_module("torch.distributed.fsdp._fully_shard._fully_shard")
-# Functions of torch.cuda and torch.accelerator that do nothing here, and those that return 0.
-NOTHING = [
-    "set_device",
-    "set_device_index",
-    "set_device_idx",
-    "set_stream",
-    "synchronize",
-    "init",
-    "empty_cache",
-    "manual_seed",
-    "manual_seed_all",
-    "reset_peak_memory_stats",
-]
-ZERO = [
-    "current_device",
-    "current_device_index",
-    "current_device_idx",
-    "memory_allocated",
-    "memory_reserved",
-    "max_memory_allocated",
-    "max_memory_reserved",
-]
-
-
-class Clock:
-    """An event, a stream, or a device to be on: nothing takes time."""
-
-    def __init__(self, *_, **__):
-        pass
-
-    def elapsed_time(self, other):
-        return 1.0
-
-    def query(self):
-        return True
-
-    def __getattr__(self, name):
-        return lambda *_, **__: None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
+CHOOSES = ["set_device", "set_device_index", "set_device_idx"]  # there is one
+FIRST = ["current_device", "current_device_index", "current_device_idx"]
 
 
 def answers(devices, card, total):
@@ -71,8 +30,8 @@ def answers(devices, card, total):
     generation = {"major": 8, "minor": 0, "multi_processor_count": 80}
     others = {
         "current_accelerator": torch.device("cuda"),
-        "current_stream": Clock(),
-        "default_stream": Clock(),
+        "current_stream": Nothing(),
+        "default_stream": Nothing(),
         "device_count": devices,
         "get_device_capability": (8, 0),
         "get_device_name": card,
@@ -84,7 +43,7 @@ def answers(devices, card, total):
         "mem_get_info": (total, total),
         "memory_summary": "",
     }
-    return dict.fromkeys(NOTHING) | dict.fromkeys(ZERO, 0) | others
+    return dict.fromkeys(NOTHING + CHOOSES) | dict.fromkeys(ZERO + FIRST, 0) | others
 
 
 @contextmanager
@@ -120,7 +79,7 @@ def stand_ins(storages, devices, card, total):
                     function = mock.Mock(return_value=answer)
                     stack.enter_context(mock.patch.object(owner, name, function))
         for name in ("Event", "Stream", "stream", "device"):
-            stack.enter_context(mock.patch.object(torch.cuda, name, Clock))
+            stack.enter_context(mock.patch.object(torch.cuda, name, Nothing))
         for owner, name, function in (
             (nn.Module, "_apply", apply),
             (nn.Module, "to", to),

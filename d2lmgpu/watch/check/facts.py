@@ -206,9 +206,16 @@ class Facts:
 
     def report(self):
         samplers = [{k: v for k, v in one.items() if k != "kept"} for one in self.samplers.values()]
-        return {"lines": self.lines, "notes": self.notes, "samplers": samplers, "draws": self.draws,
-                "evaluations": self.evaluations, "shared": self.shared, "aliased": self.aliased,
-                "joins": self._joins()}  # fmt: skip
+        return {
+            "lines": self.lines,
+            "notes": self.notes,
+            "samplers": samplers,
+            "draws": self.draws,
+            "evaluations": self.evaluations,
+            "shared": self.shared,
+            "aliased": self.aliased,
+            "joins": self._joins(),
+        }
 
     def _joins(self):
         """Whether the reader's code has a line for a group, be it reached or not."""

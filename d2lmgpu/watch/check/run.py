@@ -133,8 +133,9 @@ def _with_one(run_one, evidence, many):
     if "kept-weights-0-0" not in files:
         return None, words.TOO_LARGE
     given = {"ranks": evidence.world, "lr": [update["lr"] for update in updates]}
-    draws, loads = (any(name.startswith(f"kept-{what}-") for name in files)
-                    for what in ("draws", "batches"))  # fmt: skip
+    draws, loads = (
+        any(name.startswith(f"kept-{what}-") for name in files) for what in ("draws", "batches")
+    )
     with tempfile.TemporaryDirectory() as folder:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)
@@ -196,5 +197,15 @@ def _verdict(evidence, one, many, reason):
         defect, detail = "unknown", "the weights differ, and no rule says why"
     elif defect == "none" and equal is False:
         reason = " ".join(drawn)
-    return Verdict(equal, float(difference), defect, where, detail, notes, evidence.steps,
-                   evidence.world, evidence.double, None if equal else reason)  # fmt: skip
+    return Verdict(
+        equal,
+        float(difference),
+        defect,
+        where,
+        detail,
+        notes,
+        evidence.steps,
+        evidence.world,
+        evidence.double,
+        None if equal else reason,
+    )

@@ -52,8 +52,13 @@ class Teacher:
                 group["lr"] = lr
 
     def report(self):
-        return {"own_lr": self.own_lr, "apart": self.apart, "way": self.way,
-                "taught": self.taught, "fits": self.fits}  # fmt: skip
+        return {
+            "own_lr": self.own_lr,
+            "apart": self.apart,
+            "way": self.way,
+            "taught": self.taught,
+            "fits": self.fits,
+        }
 
 
 def _squared(params, weights):

@@ -2,61 +2,16 @@
 
 from types import SimpleNamespace
 
+from d2lmgpu.machine.no_gpu import NOTHING, ZERO, Nothing
+
 NAME, MEMORY = "cuda, on cores of the CPU", 16 << 30
-NOTHING = [
-    "empty_cache",
-    "init",
+ONLY_DONE = [
     "ipc_collect",
-    "manual_seed",
-    "manual_seed_all",
     "reset_max_memory_allocated",
-    "reset_peak_memory_stats",
     "set_per_process_memory_fraction",
     "set_rng_state",
-    "set_stream",
-    "synchronize",
 ]
-ZERO = [
-    "max_memory_allocated",
-    "max_memory_cached",
-    "max_memory_reserved",
-    "memory_allocated",
-    "memory_cached",
-    "memory_reserved",
-    "utilization",
-]
-
-
-class Nothing:
-    """An event, a stream, or a device to be on: all is done at once."""
-
-    cuda_stream = 0
-
-    def __init__(self, *_, **__):
-        pass
-
-    def elapsed_time(self, other):
-        return 1.0
-
-    def query(self):
-        return True
-
-    def is_capturing(self):
-        return False
-
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return lambda *_, **__: None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        pass
-
-    def __call__(self, function):  # as a decorator
-        return function
+UNUSED = ["max_memory_cached", "memory_cached", "utilization"]
 
 
 def replace(torch, device, devices):
@@ -105,8 +60,8 @@ def replace(torch, device, devices):
         "set_device_idx": set_device,
         "set_device_index": set_device,
     }
-    said |= {name: lambda *_, **__: None for name in NOTHING}
-    said |= {name: lambda *_, **__: 0 for name in ZERO}
+    said |= {name: lambda *_, **__: None for name in NOTHING + ONLY_DONE}
+    said |= {name: lambda *_, **__: 0 for name in ZERO + UNUSED}
     for owner in (torch.cuda, torch.accelerator):
         for name, function in said.items():
             if hasattr(owner, name):

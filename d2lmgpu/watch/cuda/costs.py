@@ -8,7 +8,6 @@ import contextlib
 import os
 import sys
 from collections import Counter
-from functools import wraps
 
 from d2lmgpu.watch.cuda.device import replaced
 
@@ -75,7 +74,6 @@ class Costs:
         replaced(torch.Tensor, "__setitem__", self._masked)
 
     def _waiting(self, real):
-        @wraps(real)
         def waited(*args, **kwargs):
             with self.waiting():
                 return real(*args, **kwargs)
