@@ -25,6 +25,8 @@ from d2lmgpu.process.settings import settings
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 _prepared = None
+# Parts of PyTorch that take long to import: an optimiser or DDP imports the first.
+SLOW = ("torch._dynamo", "torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict")
 
 
 def launch(fn, *args, num_processes, hosts=None, num_servers=None):
@@ -75,7 +77,7 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     elif servers:
         child = start_ranks("mxnet")
     else:
-        child, _prepared = _prepared or start_ranks("torch"), None
+        child, _prepared = _prepared or start_ranks("torch", *_slow_parts()), None
     return _run(child, call, number, servers)
 
 
@@ -107,6 +109,11 @@ def _run(child, call, number, servers):
         return results(child, roles.in_words(processes), end, said.text())
     finally:
         child.close()
+
+
+def _slow_parts():
+    """Those that the caller uses: imported once, before the workers are forked, not by each."""
+    return [name for name in SLOW if name in sys.modules]
 
 
 def _check_hosts(hosts):

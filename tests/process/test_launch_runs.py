@@ -135,6 +135,19 @@ def test_what_was_prepared_is_used_once_and_in_the_settings_of_the_launch(traces
     traces.assert_none(seconds=0.1)
 
 
+def test_what_the_caller_has_imported_of_pytorch_the_workers_need_not(monkeypatch):
+    def worker():
+        import sys
+
+        return "torch._dynamo" in sys.modules
+
+    import torch._dynamo  # noqa: F401
+
+    assert launch(worker, num_processes=1) == [True]
+    monkeypatch.delitem(sys.modules, "torch._dynamo")
+    assert launch(worker, num_processes=1) == [False]
+
+
 def test_seed_folder_and_default_dtype_are_those_of_the_call(traces, monkeypatch, tmp_path):
     def worker():
         import os
