@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import gpu_stand_in
+import pytest
 
 from d2lmgpu.course import gpu_check
 
@@ -63,6 +64,7 @@ def test_an_environment_without_the_framework_is_said(monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("MXNet: No module named")
 
 
+@pytest.mark.soak
 def test_a_checked_machine_is_recorded(tmp_path, monkeypatch, capsys):
     """The whole of ``check_framework``, on stand-ins for two GPUs."""
     from d2lmgpu.records import store

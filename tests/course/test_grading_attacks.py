@@ -39,6 +39,7 @@ def test_what_a_cell_makes_of_the_checker_counts_for_nothing(made, tmp_path):
     assert points(row) == [1, 0, 0]
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("account", ONE_HERE, ids=" ".join)
 def test_folders_that_are_nested_deep_cost_nobody_a_point(made, tmp_path, account):
     """Neither who made them nor those who come after it in the same account; and they go."""

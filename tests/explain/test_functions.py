@@ -48,6 +48,7 @@ def one_device(num_gpus):
         net(torch.randn(8, 4)).sum().backward()
 
 
+@pytest.mark.soak
 def test_devices_in_threads_are_seen(monkeypatch):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
     told = explain(in_threads, num_gpus=2, batch_size=128)

@@ -195,6 +195,7 @@ def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbe
     assert refused == [] if "checkpoint" in death else ["epoch-00002"], done.stderr
 
 
+@pytest.mark.soak
 def test_the_command_for_the_night_survives_a_killed_process(data, tmp_path):
     """As the page has it, with two ranks on CPU cores and a training of two short epochs."""
     page = nbformat.read(FOLDER / "torchrun.ipynb", as_version=4)

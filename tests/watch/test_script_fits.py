@@ -111,6 +111,7 @@ def test_a_script_takes_what_its_steps_take(script, amp, precision):
     assert ".backward(" in path.read_text().splitlines()[line - 1]
 
 
+@pytest.mark.soak
 def test_remedies_of_a_script_are_those_of_its_pieces(script):
     """It has no blocks in a row to recompute, and no other device."""
     path = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="False")

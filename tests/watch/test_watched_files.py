@@ -111,6 +111,7 @@ def test_check_and_explain_leave_what_a_script_deletes_and_renames(project):
     assert "ms a step" in str(answer.explain_script("cleans.py"))
 
 
+@pytest.mark.soak
 def test_a_function_of_a_notebook_leaves_what_it_deletes_and_renames(project):
     def train():
         exec(CLEANS + TRAINS, {})
