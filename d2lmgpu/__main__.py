@@ -128,7 +128,8 @@ def of_a_script(add):
     text = "run it also where neither a view of your files nor Landlock can be had"
     add("--unprotected", action="store_true", help=text)
     add("script", help="your training script; -- before it if it has options of its own")
-    add("arguments", nargs=argparse.REMAINDER, help="those of your script")
+    text = "those of your script; {rank} and {world_size} in them are those of each process"
+    add("arguments", nargs=argparse.REMAINDER, help=text)
 
 
 def numbers(text):

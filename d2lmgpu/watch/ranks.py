@@ -1,11 +1,14 @@
 """The supervisor of a watched script: ``d2lmgpu.watch.ranks JOB EVENTS FOLDER``.
 
 It reads one job, starts a ``worker`` for each rank with the environment that torchrun gives, and
-sees to their end, see ``process.supervisor``. No framework is imported here.
+sees to their end, see ``process.supervisor``. Scripts for older launchers take their rank as an
+argument: each gets its own in place of {rank}, as an argument or as the value of one, and the world
+size in place of {world_size}. No framework is imported here.
 """
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,6 +27,7 @@ from d2lmgpu.watch.files import NONE, VIEW, protection
 COMMAND = run_module("d2lmgpu.watch.ranks")
 WORKER = run_module("d2lmgpu.watch.worker")
 VARIABLE = "D2LMGPU_WATCH"  # a worker's settings, as JSON
+PLACES = re.compile(r"(?<![^=])\{(rank|world_size)\}$")  # {rank}, and --local_rank={rank}
 GRACE = 20.0  # seconds above the limit after which everything is ended from outside
 ROOT = str(Path(__file__).parents[2])  # where this package is found
 
@@ -66,8 +70,10 @@ def start(rank, port, job, protected):
         "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
         VARIABLE: json.dumps(job["settings"]),
     }  # fmt: skip
+    given = {"rank": str(rank), "world_size": number}
+    arguments = [PLACES.sub(lambda place: given[place[1]], each) for each in job["command"]]
     worker = subprocess.Popen(
-        [*WORKER, *job["command"]],
+        [*WORKER, *arguments],
         cwd=job["cwd"],
         env=environ,
         stdin=subprocess.DEVNULL,

@@ -85,6 +85,26 @@ if __name__ == "__main__":
 }
 
 
+# As before there was torchrun: the launcher gives the rank as an argument, and the script says
+# where all meet, at an address of its author's cluster.
+SCRIPTS["launched"] = (
+    SCRIPTS["torchrun"]
+    .replace(
+        'local_rank = int(os.environ["LOCAL_RANK"])',
+        """import argparse
+parser = argparse.ArgumentParser()
+parser.add_argument("--local_rank", type=int)
+parser.add_argument("-s", type=int)
+options = parser.parse_args()
+local_rank = options.local_rank""",
+    )
+    .replace(
+        'dist.init_process_group("nccl", device_id=torch.device("cuda", local_rank))',
+        'dist.init_process_group("nccl", "tcp://10.9.8.7:23456", None, options.s, local_rank)',
+    )
+)
+
+
 def written(tmp_path, style, slip):
     (port,) = held_ports(1)
     script = tmp_path / "train.py"
@@ -103,7 +123,8 @@ def test_what_scripts_for_gpus_call_works_without_one():
 
 def test_a_right_script_is_the_same_and_what_was_on_cpu_cores_is_said(tmp_path):
     """Its SyncBatchNorm, too: with the batch norm of each rank's rows two devices differ."""
-    verdict = check(written(tmp_path, "torchrun", ""))
+    arguments = ["--local_rank={rank}", "-s", "{world_size}"]
+    verdict = check(written(tmp_path, "launched", ""), arguments)
     assert verdict.outcome == "same" and verdict.difference < 1e-6 and verdict.updates > 5
     assert any("cores of the CPU" in note and "train.py:" in note for note in verdict.notes)
 
@@ -113,7 +134,7 @@ def test_a_loss_that_is_divided_by_a_number_is_not_accused(tmp_path):
     assert verdict.outcome == "not compared" and "does not grow" in verdict.reason
 
 
-@pytest.mark.parametrize("style", sample(["torchrun"], SCRIPTS))
+@pytest.mark.parametrize("style", sample(["torchrun"], ["torchrun", "spawned"]))
 def test_a_wrong_script_is_found_wrong(tmp_path, style):
     verdict = check(written(tmp_path, style, "* dist.get_world_size()"))
     assert verdict.defect == "wrong-scale"

@@ -1,11 +1,13 @@
 """What joins processes: groups, meshes, and the networks that exchange their gradients."""
 
 import os
+from urllib.parse import urlsplit
 
 from d2lmgpu.process.roles import LOOPBACK
 from d2lmgpu.watch.cuda.device import replaced
 
 MEETING = ("MASTER_ADDR", "MASTER_PORT")
+HERE = (None, "localhost", LOOPBACK)
 
 
 def replace(torch, device, devices):
@@ -80,16 +82,21 @@ def groups(torch, device):
     from torch.distributed import device_mesh
     from torch.distributed.fsdp._fully_shard import _fsdp_init
 
-    meeting = {name: os.environ[name] for name in MEETING if name in os.environ}
+    both = all(name in os.environ for name in MEETING)
+    meeting = {name: os.environ[name] for name in MEETING} if both else {}
 
     def begin(real):
-        def begun(backend=None, *args, **kwargs):
+        def begun(backend=None, init_method=None, *args, **kwargs):
             backend = gloo(backend)
             kwargs.pop("device_id", None)
             kwargs.pop("pg_options", None)
-            if os.environ.get("MASTER_ADDR") not in (None, "localhost", LOOPBACK):
-                os.environ |= meeting  # the script's own is a machine of somebody's cluster
-            return real(backend, *args, **kwargs)
+            # the script's own is a machine of somebody's cluster
+            if os.environ.get("MASTER_ADDR") not in HERE:
+                os.environ |= meeting
+            address = urlsplit(init_method or "")
+            if address.scheme == "tcp" and address.hostname not in HERE and meeting:
+                init_method = "tcp://{MASTER_ADDR}:{MASTER_PORT}".format(**meeting)
+            return real(backend, init_method, *args, **kwargs)
 
         return begun
 

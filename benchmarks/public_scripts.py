@@ -1,0 +1,104 @@
+"""Training scripts of others, and what ``d2lmgpu check`` says of them.
+
+    python -m benchmarks.public_scripts CLONES [NAME ...]
+
+CLONES is a folder of clones, ``OWNER+NAME`` each, that nobody needs to keep; NAME chooses
+repositories. The rows of ``public_scripts.csv`` say which script of which commit, the arguments it
+is given, and what is right to say of it, as we read its code:
+
+    same                 it trains as one device does
+    different DEFECT     it does not, and why: a name of ``check.words.MENDS``
+    not compared         it cannot be known here; ``known`` says why
+
+What a script would download are random images of the same size (``in_place_of_downloads``). What
+was said goes to records/, for the page *Your Own Script*.
+"""
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+from pathlib import Path
+
+from d2lmgpu.records import store
+
+PATH = Path(store.FOLDER) / "public-scripts.json"
+IMAGES = Path(__file__).parent / "in_place_of_downloads"
+SAID = ("outcome", "defect", "where", "reason")
+LONGEST = 600  # seconds: check ends each of its runs before that by itself
+
+
+def rows() -> list[dict]:
+    with open(Path(__file__).with_suffix(".csv"), encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def is_right(row) -> bool:
+    """Whether what was said of a script is what is right to say of it."""
+    outcome, _, defect = row["right"].partition(" ")
+    return row["outcome"] == outcome and (not defect or row["defect"] == defect)
+
+
+def kind(row) -> str:
+    """Right, no answer where there is one, or which wrong one: what a reader would be told."""
+    right = row["right"].partition(" ")[0]
+    if is_right(row):
+        return "right"
+    if row["outcome"] == "not compared":
+        return "no answer"
+    if row["outcome"] == "same":
+        return "false all-clear"
+    return "false accusation" if right == "same" else "another defect"
+
+
+def said(row, clones) -> dict:
+    """The row with what ``check`` says of its script, in a copy of its repository, in seconds."""
+    clone = Path(clones, row["repository"].replace("/", "+"))
+    archive = subprocess.run(
+        ["git", "-C", clone, "archive", row["commit"]], check=True, capture_output=True
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+            files.extractall(folder, filter="data")
+        script = Path(folder, row["path"])
+        start = time.perf_counter()
+        command = ["-m", "d2lmgpu", "check", "--json", "--", script.name]
+        done = subprocess.run(
+            [sys.executable, *command, *row["arguments"].split()],
+            cwd=script.parent,
+            env={**os.environ, "PYTHONPATH": str(IMAGES)},
+            capture_output=True,
+            text=True,
+            timeout=LONGEST,
+        )
+        seconds = time.perf_counter() - start
+    answer = json.loads(done.stdout)
+    return row | {name: answer[name] for name in SAID} | {"seconds": round(seconds, 1)}
+
+
+def main(clones, *repositories) -> int:
+    """The record of all rows, those of ``repositories`` made anew; how many answers are wrong."""
+    before = json.loads(PATH.read_text(encoding="utf-8"))["rows"] if PATH.exists() else []
+    known = {(row["repository"], row["path"]): row for row in before}
+    found = []
+    for row in rows():
+        kept = known.get((row["repository"], row["path"]))
+        if kept and repositories and row["repository"] not in repositories:
+            found.append(kept | row)
+            continue
+        found.append(said(row, clones))
+        print(*(found[-1][name] for name in ("repository", "path", "seconds", *SAID)), sep="  ")
+    record = store.provenance("python -m benchmarks.public_scripts CLONES") | {"rows": found}
+    PATH.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    wrong = [row for row in found if kind(row).startswith(("false", "another"))]
+    print(sum(map(is_right, found)), "of", len(found), "right;", len(wrong), "wrong")
+    return len(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
