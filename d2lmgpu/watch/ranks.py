@@ -27,6 +27,7 @@ from d2lmgpu.watch.files import NONE, VIEW, protection
 COMMAND = run_module("d2lmgpu.watch.ranks")
 WORKER = run_module("d2lmgpu.watch.worker")
 VARIABLE = "D2LMGPU_WATCH"  # a worker's settings, as JSON
+MEETING = "D2LMGPU_MEETING"  # the address and port of MASTER_ADDR and MASTER_PORT, as they were
 PLACES = re.compile(r"(?<![^=])\{(rank|world_size)\}$")  # {rank}, and --local_rank={rank}
 GRACE = 20.0  # seconds above the limit after which everything is ended from outside
 ROOT = str(Path(__file__).parents[2])  # where this package is found
@@ -68,7 +69,7 @@ def start(rank, port, job, protected):
         "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0",
         "TORCHELASTIC_MAX_RESTARTS": "0",
         "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
-        VARIABLE: json.dumps(job["settings"]),
+        MEETING: f"{LOOPBACK}:{port}", VARIABLE: json.dumps(job["settings"]),
     }  # fmt: skip
     given = {"rank": str(rank), "world_size": number}
     arguments = [PLACES.sub(lambda place: given[place[1]], each) for each in job["command"]]

@@ -10,6 +10,7 @@ from soaking import sample
 from d2lmgpu.process.roles import LOOPBACK, held_ports
 from d2lmgpu.watch.check.run import check
 from d2lmgpu.watch.explain.answer import explain_script
+from d2lmgpu.watch.ranks import MEETING
 
 CALLS = Path(__file__).with_name("cuda_calls.py")
 
@@ -71,7 +72,6 @@ class Trainer:
                 self.optimizer.step()
 
 def main(rank, world_size):
-    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "localhost", "PORT"
     torch.cuda.set_device(rank)
     dist.init_process_group("nccl", rank=rank, world_size=world_size)
     torch.manual_seed(0)
@@ -79,6 +79,8 @@ def main(rank, world_size):
     dist.destroy_process_group()
 
 if __name__ == "__main__":
+    # a machine of somebody's cluster
+    os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = "10.9.8.7", "PORT"
     world_size = torch.cuda.device_count()
     mp.spawn(main, args=(world_size,), nprocs=world_size)
 """,
@@ -115,7 +117,8 @@ def written(tmp_path, style, slip):
 
 def test_what_scripts_for_gpus_call_works_without_one():
     (port,) = held_ports(1)
-    environ = {"MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port), "PATH": "", "HOME": "/"}
+    environ = {"MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port), MEETING: f"{LOOPBACK}:{port}"}
+    environ |= {"PATH": "", "HOME": "/"}
     command = [sys.executable, "-W", "ignore", str(CALLS)]
     ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300)
     assert ran.stdout == "" and "asked for at train.py:7" in ran.stderr

@@ -5,8 +5,8 @@ from urllib.parse import urlsplit
 
 from d2lmgpu.process.roles import LOOPBACK
 from d2lmgpu.watch.cuda.device import replaced
+from d2lmgpu.watch.ranks import MEETING
 
-MEETING = ("MASTER_ADDR", "MASTER_PORT")
 HERE = (None, "localhost", LOOPBACK)
 
 
@@ -82,8 +82,8 @@ def groups(torch, device):
     from torch.distributed import device_mesh
     from torch.distributed.fsdp._fully_shard import _fsdp_init
 
-    both = all(name in os.environ for name in MEETING)
-    meeting = {name: os.environ[name] for name in MEETING} if both else {}
+    address, _, port = os.environ.get(MEETING, "").partition(":")
+    meeting = {"MASTER_ADDR": address, "MASTER_PORT": port} if port else {}
 
     def begin(real):
         def begun(backend=None, init_method=None, *args, **kwargs):
