@@ -9,6 +9,12 @@ import importlib.util
 import sys
 
 ROWS = 2000  # of the training set; a fifth of it are in the test set
+SIZES = {  # of an image, and the number of classes
+    "MNIST": ((28, 28), 10),
+    "FashionMNIST": ((28, 28), 10),
+    "CIFAR10": ((32, 32, 3), 10),
+    "CIFAR100": ((32, 32, 3), 100),
+}
 
 
 def dataset(size, num_classes):
@@ -48,9 +54,10 @@ class Loader(importlib.abc.Loader):
 
     def exec_module(self, module):
         self.loader.exec_module(module)
-        for name in ("MNIST", "FashionMNIST"):
-            setattr(module, name, dataset((28, 28), 10))
-        module.CIFAR10, module.CIFAR100 = dataset((32, 32, 3), 10), dataset((32, 32, 3), 100)
+        for name, (size, num_classes) in SIZES.items():
+            made = dataset(size, num_classes)
+            made.__module__, made.__qualname__ = module.__name__, name  # for pickle
+            setattr(module, name, made)
 
 
 class Finder(importlib.abc.MetaPathFinder):
