@@ -1,0 +1,141 @@
+"""What a rank does, for its starter to read: see ``Log``.
+
+A file has places of a fixed size, each with one line of JSON: who the rank is and how it has ended,
+where its main thread is, and its last collectives, the newest in place of the oldest. It is mapped
+into memory: to write costs no call of the system, and what a crash leaves can be read.
+"""
+
+import json
+import mmap
+import os
+import sys
+import threading
+import time
+
+NAME = "hang-{pid}"
+LIMIT = "limit"  # how a rank has ended that was stopped from outside
+PLACE, FIRST, CALLS = 1024, 2, 512  # bytes of a place, the first of a collective, how many
+BEAT = 0.2  # seconds from one look at the main thread to the next
+DEEP = 3  # places of the reader's that are kept of a collective
+ABOVE = 80  # frames that are looked through for a line of the reader's
+PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
+HOOKS = tuple(os.path.join(PACKAGE, *path) for path in
+              (("process", "hangs", "calls.py"), ("watch", "collectives.py")))  # fmt: skip
+PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what a script calls
+BETWEEN = ("_ops.py",)  # of PyTorch, from a hook to the operator
+DISTRIBUTED = f"{os.sep}torch{os.sep}distributed{os.sep}"
+LOADER = f"{os.sep}torch{os.sep}utils{os.sep}data{os.sep}"
+LOCKS = ("threading.py", "queue.py", "synchronize.py", "connection.py", "selectors.py")
+
+
+class Log:
+    """The file of this process in ``folder``; ``own(file)`` tells the reader's files of others.
+
+    ``updates`` is how many updates of the weights were made, and is set from outside.
+    """
+
+    def __init__(self, folder, own):
+        self._folder, self._is_own, self._files = folder, own, {}
+        self._main, self._pid, self._map = threading.main_thread(), None, None
+        self._numbers, self._calls, self.updates = {}, 0, 0
+        self._head = {}
+
+    def start(self, rank, world, joined=False):
+        """This process is a rank, or will be; ``joined``: it calls, or has called, for a group."""
+        if self._pid != os.getpid():  # a fork has its parent's file
+            self._pid, self._calls, self._numbers = os.getpid(), 0, {}
+            size = PLACE * (FIRST + CALLS)
+            with open(os.path.join(self._folder, NAME.format(pid=self._pid)), "wb+") as file:
+                file.truncate(size)
+                self._map = mmap.mmap(file.fileno(), size)
+            self._main = threading.main_thread()
+            threading.Thread(target=self._beat, daemon=True, name="hang-log").start()
+        self._head = {"rank": rank, "world": world, "joined": joined, "ended": None}
+        self._write(0, self._head)
+
+    def note(self, kind, tensors, group="", peer=None):
+        """A collective begins.
+
+        kind: its name. tensors: what this rank puts in. group: a name, empty of all ranks. peer: of
+        a message to or from one rank its number.
+        """
+        if self._pid != os.getpid():
+            return
+        number = None
+        if peer is None:
+            self._numbers[group] = number = self._numbers.get(group, 0) + 1
+        places, public, backward = self._places(sys._getframe(1))
+        shapes = [[*tensor.shape] for tensor in tensors[:8]]
+        told = [number, group, kind, public, shapes, places, backward, peer, self.updates]
+        self._calls += 1
+        self._write(FIRST + self._calls % CALLS, [self._calls, *told])
+
+    def ended(self, how, text="", frames=()):
+        """The rank has ended: ``how`` in a word. ``text`` and ``frames`` [(file, line, function)]:
+        of what it raised."""
+        if self._pid != os.getpid() or self._head["ended"]:
+            return
+        own = [frame for frame in frames if self._own(frame[0])]
+        self._head |= {"ended": how, "at": time.monotonic(), "text": text[:400],
+                       "place": [*own[-1]] if own else None}  # fmt: skip
+        self._write(0, self._head)
+
+    def _write(self, place, told):
+        line = json.dumps(told).encode()[:PLACE]  # what is longer cannot be read, and is left out
+        self._map[place * PLACE : (place + 1) * PLACE] = line.ljust(PLACE)
+
+    def _own(self, file):
+        if file not in self._files:
+            self._files[file] = self._is_own(file)
+        return self._files[file]
+
+    def _places(self, frame, most=DEEP):
+        """(places of the reader's, from the inside out, PyTorch's function, in backward?)."""
+        places, public, backward = [], None, False
+        for _ in range(ABOVE):
+            if frame is None or len(places) == most:
+                break
+            code = frame.f_code
+            if self._own(code.co_filename):
+                places.append([code.co_filename, frame.f_lineno, code.co_name])
+            elif not places and code.co_name == "_engine_run_backward":
+                backward = True
+            elif not places and code.co_filename.endswith(PUBLIC):
+                public = code.co_name
+            frame = frame.f_back
+        return places, public, backward
+
+    def _beat(self):
+        """Write where the main thread is, again and again."""
+        pid = self._pid
+        while self._pid == pid and self._main.is_alive():
+            frames = sys._current_frames()
+            if frame := frames.get(self._main.ident):
+                places, public, backward = self._places(frame, 1)
+                mine = {self._main.ident, threading.get_ident()}
+                busy = any(self._places(f, 1)[0] for i, f in frames.items() if i not in mine)
+                self._write(1, {
+                    "at": time.monotonic(), "cpu": time.process_time(), "busy": busy,
+                    "place": places[0] if places else None, "public": public, "backward": backward,
+                    "doing": doing(frame), "calls": self._calls, "updates": self.updates,
+                })  # fmt: skip
+            del frame, frames
+            time.sleep(BEAT)
+
+
+def doing(frame):
+    """What a thread at ``frame`` does: "waits" for ranks, "loader", "lock" or "own"."""
+    while frame.f_code.co_filename.endswith(BETWEEN) and frame.f_back:
+        frame = frame.f_back
+    file = frame.f_code.co_filename
+    waits = file.startswith(HOOKS) or DISTRIBUTED in file
+    if waits or frame.f_code.co_name == "_engine_run_backward":
+        return "waits"
+    inner = frame
+    for _ in range(ABOVE):
+        if frame is None:
+            break
+        if LOADER in frame.f_code.co_filename:
+            return "loader"
+        frame = frame.f_back
+    return "lock" if os.path.basename(inner.f_code.co_filename) in LOCKS else "own"
