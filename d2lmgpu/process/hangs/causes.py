@@ -24,8 +24,10 @@ ALIKE = {"all_reduce", "allreduce", "broadcast", "reduce", "all_gather_into_tens
 
 @dataclass(frozen=True)
 class Hang:
-    """``cause``: a sentence. ``ranks``: a line of words for each rank."""
+    """``rule``: the name of that below which applies. ``cause``: a sentence. ``ranks``: a line of
+    words for each."""
 
+    rule: str
     cause: str
     ranks: list
 
@@ -43,7 +45,8 @@ def hang(states, folder="") -> Hang | None:
         return None
     for rule in (raised, unlike, left, message, absent, groups):
         if sentence := rule(states, waiting, folder):
-            return Hang(sentence, [rank_in_words(one, folder) for one in states])
+            ranks = [rank_in_words(one, folder) for one in states]
+            return Hang(rule.__name__, sentence, ranks)
     return None
 
 
@@ -136,7 +139,7 @@ def absent(states, waiting, folder):
     behind = [one for one in states if one.updates < most and one.backward]
     done = [one for one in states if one not in behind and not one.backward]
     if behind and done:
-        return (f"{_upper(_waiters(done, folder, _after))}, {_waiters(behind, folder)}.")
+        return f"{_upper(_waiters(done, folder, _after))}, {_waiters(behind, folder)}."
     if any(one.current is None or one.current.number is None for one in states):
         return f"{_upper(_waiters(states, folder))}."
     return None
@@ -180,9 +183,9 @@ def _waiter(one, folder):
 
 def _during(one):
     """The update in which it is, or after how many, where updates are made."""
-    if not one.updates:
-        return ""
-    return f" of its update {one.updates + 1}" if one.backward else f" after {updates_in_words(one)}"
+    if one.backward and one.updates:
+        return f" of its update {one.updates + 1}"
+    return f" after {updates_in_words(one)}" if one.updates else ""
 
 
 def rank_in_words(one, folder):

@@ -5,6 +5,7 @@ where its main thread is, and its last collectives, the newest in place of the o
 into memory: to write costs no call of the system, and what a crash leaves can be read.
 """
 
+import contextlib
 import json
 import mmap
 import os
@@ -14,7 +15,7 @@ import time
 
 NAME = "hang-{pid}"
 LIMIT = "limit"  # how a rank has ended that was stopped from outside
-PLACE, FIRST, CALLS = 1024, 2, 512  # bytes of a place, the first of a collective, how many
+PLACE, FIRST, CALLS = 1024, 2, 256  # bytes of a place, the first of a collective, how many
 BEAT = 0.2  # seconds from one look at the main thread to the next
 DEEP = 3  # places of the reader's that are kept of a collective
 ABOVE = 80  # frames that are looked through for a line of the reader's
@@ -22,6 +23,7 @@ PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
 HOOKS = tuple(os.path.join(PACKAGE, *path) for path in
               (("process", "hangs", "calls.py"), ("watch", "collectives.py")))  # fmt: skip
 PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what a script calls
+BACKWARD = "_engine_run_backward"  # PyTorch's function in which a backward pass runs
 BETWEEN = ("_ops.py",)  # of PyTorch, from a hook to the operator
 DISTRIBUTED = f"{os.sep}torch{os.sep}distributed{os.sep}"
 LOADER = f"{os.sep}torch{os.sep}utils{os.sep}data{os.sep}"
@@ -43,13 +45,13 @@ class Log:
     def start(self, rank, world, joined=False):
         """This process is a rank, or will be; ``joined``: it calls, or has called, for a group."""
         if self._pid != os.getpid():  # a fork has its parent's file
-            self._pid, self._calls, self._numbers = os.getpid(), 0, {}
-            size = PLACE * (FIRST + CALLS)
-            with open(os.path.join(self._folder, NAME.format(pid=self._pid)), "wb+") as file:
-                file.truncate(size)
-                self._map = mmap.mmap(file.fileno(), size)
-            self._main = threading.main_thread()
-            threading.Thread(target=self._beat, daemon=True, name="hang-log").start()
+            with contextlib.suppress(OSError):  # without room for it the rank trains all the same
+                self._map = _mapped(os.path.join(self._folder, NAME.format(pid=os.getpid())))
+                self._pid, self._calls, self._numbers = os.getpid(), 0, {}
+                self._main = threading.main_thread()
+                threading.Thread(target=self._beat, daemon=True, name="hang-log").start()
+        if self._pid != os.getpid():
+            return
         self._head = {"rank": rank, "world": world, "joined": joined, "ended": None}
         self._write(0, self._head)
 
@@ -77,6 +79,8 @@ class Log:
             return
         own = [frame for frame in frames if self._own(frame[0])]
         self._head |= {"ended": how, "at": time.monotonic(), "text": text[:400],
+                       "updates": self.updates,
+                       "backward": any(one[2] == BACKWARD for one in frames),
                        "place": [*own[-1]] if own else None}  # fmt: skip
         self._write(0, self._head)
 
@@ -98,7 +102,7 @@ class Log:
             code = frame.f_code
             if self._own(code.co_filename):
                 places.append([code.co_filename, frame.f_lineno, code.co_name])
-            elif not places and code.co_name == "_engine_run_backward":
+            elif not places and code.co_name == BACKWARD:
                 backward = True
             elif not places and code.co_filename.endswith(PUBLIC):
                 public = code.co_name
@@ -123,13 +127,23 @@ class Log:
             time.sleep(BEAT)
 
 
+def _mapped(path):
+    """A new file, mapped; its room is taken at once: a write to a full disk would be a crash."""
+    size = PLACE * (FIRST + CALLS)
+    with open(path, "wb+") as file:
+        file.truncate(size)
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        return mmap.mmap(file.fileno(), size)
+
+
 def doing(frame):
     """What a thread at ``frame`` does: "waits" for ranks, "loader", "lock" or "own"."""
     while frame.f_code.co_filename.endswith(BETWEEN) and frame.f_back:
         frame = frame.f_back
     file = frame.f_code.co_filename
     waits = file.startswith(HOOKS) or DISTRIBUTED in file
-    if waits or frame.f_code.co_name == "_engine_run_backward":
+    if waits or frame.f_code.co_name == BACKWARD:
         return "waits"
     inner = frame
     for _ in range(ABOVE):

@@ -100,7 +100,9 @@ class State:
     @property
     def backward(self):
         """Whether it waits in a backward pass."""
-        if self.ended == "raised" or not self._seen:
+        if self.ended:
+            return self.head["backward"]
+        if not self._seen:
             return bool(self.calls) and self.calls[-1].backward
         return bool(self.beat.get("backward"))
 
@@ -108,7 +110,7 @@ class State:
     def updates(self):
         """How many it has made."""
         newest = self.calls[-1].updates if self.calls else 0
-        return max(self.beat.get("updates", 0), newest)
+        return max(self.beat.get("updates", 0), self.head.get("updates", 0), newest)
 
     @property
     def current(self):
