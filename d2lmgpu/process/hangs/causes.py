@@ -158,7 +158,7 @@ def groups(states, waiting, folder):
 def _form(call):
     """What has to be the same of each rank's collective of one number."""
     shapes = tuple(map(tuple, call.shapes)) if call.kind in ALIKE else ()
-    return call.kind, shapes
+    return call.kind, call.public, call.backward, shapes
 
 
 def _waited(one):

@@ -17,6 +17,7 @@ NAME = "hang-{pid}"
 LIMIT = "limit"  # how a rank has ended that was stopped from outside
 PLACE, FIRST, CALLS = 1024, 2, 256  # bytes of a place, the first of a collective, how many
 BEAT = 0.2  # seconds from one look at the main thread to the next
+KEPT = 2000  # calls of different kinds, shapes or lines that are remembered in words
 DEEP = 3  # places of the reader's that are kept of a collective
 ABOVE = 80  # frames that are looked through for a line of the reader's
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
@@ -37,7 +38,7 @@ class Log:
     """
 
     def __init__(self, folder, own):
-        self._folder, self._is_own, self._files = folder, own, {}
+        self._folder, self._is_own, self._files, self._kinds, self._told = folder, own, {}, {}, {}
         self._main, self._pid, self._map = threading.main_thread(), None, None
         self._numbers, self._calls, self.updates = {}, 0, 0
         self._head = {}
@@ -67,10 +68,17 @@ class Log:
         if peer is None:
             self._numbers[group] = number = self._numbers.get(group, 0) + 1
         places, public, backward = self._places(sys._getframe(1))
-        shapes = [[*tensor.shape] for tensor in tensors[:8]]
-        told = [number, group, kind, public, shapes, places, backward, peer, self.updates]
+        shapes = tuple(tensor.shape for tensor in tensors[:8])
+        same = (group, kind, public, shapes, *places, backward, peer)
+        if (told := self._told.get(same)) is None:
+            # What is the same at each call from this line is put into words once.
+            files = [self._named(place) for place in places]
+            sizes = [[*shape] for shape in shapes]
+            told = json.dumps([group, kind, public, sizes, files, backward, peer])[1:]
+            self._told = {**self._told, same: told} if len(self._told) < KEPT else {same: told}
         self._calls += 1
-        self._write(FIRST + self._calls % CALLS, [self._calls, *told])
+        line = f"[{self._calls}, {number or 'null'}, {self.updates}, {told}"
+        self._put(FIRST + self._calls % CALLS, line)
 
     def ended(self, how, text="", frames=()):
         """The rank has ended: ``how`` in a word. ``text`` and ``frames`` [(file, line, function)]:
@@ -85,29 +93,51 @@ class Log:
         self._write(0, self._head)
 
     def _write(self, place, told):
-        line = json.dumps(told).encode()[:PLACE]  # what is longer cannot be read, and is left out
-        self._map[place * PLACE : (place + 1) * PLACE] = line.ljust(PLACE)
+        self._put(place, json.dumps(told))
+
+    def _put(self, place, line):
+        line = line.encode()[: PLACE - 1] + b"\0"  # what is longer cannot be read, and is left out
+        at = place * PLACE
+        self._map[at : at + len(line)] = line
 
     def _own(self, file):
         if file not in self._files:
             self._files[file] = self._is_own(file)
         return self._files[file]
 
+    def _kind(self, code):
+        """Of a function whether it is the reader's, the backward pass's, or a public one."""
+        if self._own(code.co_filename):
+            return "own"
+        if code.co_name == BACKWARD:
+            return "backward"
+        return "public" if code.co_filename.endswith(PUBLIC) else ""
+
     def _places(self, frame, most=DEEP):
-        """(places of the reader's, from the inside out, PyTorch's function, in backward?)."""
-        places, public, backward = [], None, False
+        """([place] of the reader's, from the inside out, PyTorch's function, in backward?).
+
+        A place is (id of the code, line): code is compared by all that is in it, which takes long.
+        """
+        places, public, backward, kinds = [], None, False, self._kinds
         for _ in range(ABOVE):
             if frame is None or len(places) == most:
                 break
             code = frame.f_code
-            if self._own(code.co_filename):
-                places.append([code.co_filename, frame.f_lineno, code.co_name])
-            elif not places and code.co_name == BACKWARD:
+            if (known := kinds.get(id(code))) is None:
+                known = kinds[id(code)] = self._kind(code), code  # so that its id stays its own
+            kind = known[0]
+            if kind == "own":
+                places.append((id(code), frame.f_lineno))
+            elif not places and kind == "backward":
                 backward = True
-            elif not places and code.co_filename.endswith(PUBLIC):
+            elif not places and kind == "public":
                 public = code.co_name
             frame = frame.f_back
         return places, public, backward
+
+    def _named(self, place):
+        code, line = self._kinds[place[0]][1], place[1]
+        return [code.co_filename, line, code.co_name]
 
     def _beat(self):
         """Write where the main thread is, again and again."""
@@ -116,11 +146,12 @@ class Log:
             frames = sys._current_frames()
             if frame := frames.get(self._main.ident):
                 places, public, backward = self._places(frame, 1)
+                place = self._named(places[0]) if places else None
                 mine = {self._main.ident, threading.get_ident()}
                 busy = any(self._places(f, 1)[0] for i, f in frames.items() if i not in mine)
                 self._write(1, {
                     "at": time.monotonic(), "cpu": time.process_time(), "busy": busy,
-                    "place": places[0] if places else None, "public": public, "backward": backward,
+                    "place": place, "public": public, "backward": backward,
                     "doing": doing(frame), "calls": self._calls, "updates": self.updates,
                 })  # fmt: skip
             del frame, frames

@@ -23,6 +23,7 @@ class Call:
 
     count: int
     number: int | None
+    updates: int
     group: str
     kind: str
     public: str | None  # PyTorch's function that the reader has called
@@ -30,7 +31,6 @@ class Call:
     places: list  # of the reader's, from the inside out: file, line, function
     backward: bool
     peer: int | None
-    updates: int
 
     @property
     def place(self):
@@ -150,7 +150,7 @@ def _lines(path, first, number):
         data = file.read(number * PLACE)
     found = []
     for place in range(number):
-        line = data[place * PLACE : (place + 1) * PLACE].strip(b"\0 ")
+        line = data[place * PLACE : (place + 1) * PLACE].partition(b"\0")[0]
         found.append(None)
         with contextlib.suppress(ValueError):  # it is being written
             found[-1] = json.loads(line) if line else None
