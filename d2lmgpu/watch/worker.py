@@ -194,9 +194,8 @@ class Watch:
 
         @wraps(real)
         def noted(*args, **kwargs):
-            given = {name: kwargs.get(name, -1) for name in ("rank", "world_size")}
-            rank, world = (mine if one == -1 else one for one, mine in
-                           zip(given.values(), (self.rank, self.world)))  # fmt: skip
+            rank, world = (kwargs.get(name, -1) for name in ("rank", "world_size"))
+            rank, world = self.rank if rank == -1 else rank, self.world if world == -1 else world
             self._log.start(rank, world, joined=True)
             real(*args, **kwargs)
             self.distributed = True
@@ -204,7 +203,6 @@ class Watch:
             self._log.start(self.rank, self.world, joined=True)
 
         dist.init_process_group = dist.distributed_c10d.init_process_group = noted
-
 
     def _note_collective(self, operator, arguments, waiting):
         if not waiting:

@@ -22,39 +22,61 @@ DDP_LINE = "net(torch.randn(8, 4)).square().mean().backward()  # LOSS"
 
 # name -> (source, the rule that names it)
 SCRIPTS = {
-    "barrier under an if": (TRAINS + """
+    "barrier under an if": (
+        TRAINS
+        + """
 for _ in range(3):
     step()
 if rank == 0:
     dist.barrier()  # rank 0
 dist.all_reduce(torch.ones(3))  # rank 1
-""", "unlike"),
-    "all_reduce under an if": (TRAINS.replace("# LOSS", "# rank 1") + """
+""",
+        "unlike",
+    ),
+    "all_reduce under an if": (
+        TRAINS.replace("# LOSS", "# rank 1")
+        + """
 for i in range(5):
     step()
     if rank == 0 and i == 3:
         dist.all_reduce(torch.ones(1))  # rank 0
-""", "unlike"),
-    "more steps": (TRAINS.replace("# LOSS", "# rank 1") + """
+""",
+        "unlike",
+    ),
+    "more steps": (
+        TRAINS.replace("# LOSS", "# rank 1")
+        + """
 for _ in range(3 if rank == 0 else 5):
     step()
-""", "left"),
-    "unequal loaders": (TRAINS.replace("# LOSS", "# rank 1") + """
+""",
+        "left",
+    ),
+    "unequal loaders": (
+        TRAINS.replace("# LOSS", "# rank 1")
+        + """
 rows = torch.utils.data.TensorDataset(torch.randn(40 + 8 * rank, 4))
 for X, in torch.utils.data.DataLoader(rows, batch_size=8):
     step()
 dist.barrier()  # rank 0
 dist.destroy_process_group()
-""", "unlike"),
-    "early stop": (TRAINS.replace("# LOSS", "# rank 0") + """
+""",
+        "unlike",
+    ),
+    "early stop": (
+        TRAINS.replace("# LOSS", "# rank 0")
+        + """
 best = 5 - 2 * rank
 for epoch in range(9):
     step()
     if epoch >= best:
         break
 dist.all_reduce(torch.ones(5))  # rank 1
-""", "unlike"),
-    "other order": (TRAINS + """
+""",
+        "unlike",
+    ),
+    "other order": (
+        TRAINS
+        + """
 def losses():
     dist.all_reduce(torch.ones(2))  # rank 0
 def rates():
@@ -63,18 +85,30 @@ for i in range(3):
     step()
     for told in (losses, rates) if rank == 0 or i < 2 else (rates, losses):
         told()
-""", "unlike"),
-    "other shape": (TRAINS + """
+""",
+        "unlike",
+    ),
+    "other shape": (
+        TRAINS
+        + """
 step()
 dist.all_reduce(torch.ones(4 + 2 * rank))  # rank 0 # rank 1
-""", "unlike"),
-    "one rank raises": (TRAINS.replace("# LOSS", "# rank 0") + """
+""",
+        "unlike",
+    ),
+    "one rank raises": (
+        TRAINS.replace("# LOSS", "# rank 0")
+        + """
 for i in range(5):
     if rank == 1 and i == 3:
         raise ValueError("a bad row")  # rank 1
     step()
-""", "raised"),
-    "a swallowed exception": (TRAINS.replace("# LOSS", "# rank 0") + """
+""",
+        "raised",
+    ),
+    "a swallowed exception": (
+        TRAINS.replace("# LOSS", "# rank 0")
+        + """
 for i in range(6):
     try:
         if rank == 1 and i == 2:
@@ -82,8 +116,11 @@ for i in range(6):
         step()
     except ValueError:
         continue
-""", "left"),
-    "if world > 1, a class, cuda": ("""
+""",
+        "left",
+    ),
+    "if world > 1, a class, cuda": (
+        """
 class Trainer:
     def __init__(self):
         self.world = int(os.environ.get("WORLD_SIZE", 1))
@@ -109,8 +146,11 @@ class Trainer:
             dist.barrier()  # rank 1
 
 Trainer().fit()
-""", "unlike"),
-    "mp.spawn": ("""
+""",
+        "unlike",
+    ),
+    "mp.spawn": (
+        """
 def train(rank, world):
     os.environ.update(MASTER_ADDR="localhost", MASTER_PORT=sys.argv[1])
     dist.init_process_group("gloo", rank=rank, world_size=world)
@@ -125,35 +165,51 @@ def train(rank, world):
 
 if __name__ == "__main__":
     torch.multiprocessing.spawn(train, args=(2,), nprocs=2)
-""", "unlike"),
-    "recv without send": (TRAINS + """
+""",
+        "unlike",
+    ),
+    "recv without send": (
+        TRAINS
+        + """
 step()
 if rank == 1:
     dist.recv(torch.ones(2), src=0)  # rank 1
 dist.barrier()  # rank 0
-""", "message"),
-    "broadcast_object": (TRAINS + """
+""",
+        "message",
+    ),
+    "broadcast_object": (
+        TRAINS
+        + """
 step()
 best = [1.0] if rank == 0 else [None]
 if rank == 0:
     dist.broadcast_object_list(best, src=0)  # rank 0
 else:
     dist.barrier()  # rank 1
-""", "unlike"),
-    "two groups": (TRAINS + """
+""",
+        "unlike",
+    ),
+    "two groups": (
+        TRAINS
+        + """
 data, model = dist.new_group(group_desc="data"), dist.new_group(group_desc="model")
 for i in range(3):
     step()
     for group in (data, model) if rank == 0 or i < 2 else (model, data):
         dist.all_reduce(torch.ones(2), group=group)  # rank 0 # rank 1
-""", "groups"),
-}  # fmt: skip
+""",
+        "groups",
+    ),
+}
 SLOW = {
     "sleeps": "time.sleep(6)",
     "computes": "until = time.time() + 6\n        while time.time() < until:\n            pass",
     "loads": "next(iter(torch.utils.data.DataLoader(Slow())))",
 }
-SLOW_SCRIPT = TRAINS + """
+SLOW_SCRIPT = (
+    TRAINS
+    + """
 class Slow(torch.utils.data.Dataset):
     def __len__(self):
         return 1
@@ -166,3 +222,4 @@ for i in range(4):
     if rank == 0 and i == 2:
         {deed}
 """
+)

@@ -57,8 +57,10 @@ def test_check_says_that_a_script_hangs(tmp_path):
     (tmp_path / "script.py").write_text(HEAD + source.replace("raise ValueError", "sys.exit"))
     done = subprocess.run(
         [sys.executable, "-m", "d2lmgpu", "check", "script.py", "--json"],
-        cwd=tmp_path, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
     told = json.loads(done.stdout)
     assert done.returncode == 2 and told["outcome"] == "not compared"
     for rank in (0, 1):

@@ -12,12 +12,27 @@ from functools import wraps
 ANY = -1  # a message from any rank
 PEER = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
 NAMES = (
-    "all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor",
-    "all_gather_coalesced", "all_gather_object", "reduce", "reduce_scatter",
-    "reduce_scatter_tensor", "broadcast", "broadcast_object_list", "gather", "gather_object",
-    "scatter", "scatter_object_list", "all_to_all", "all_to_all_single", "barrier",
-    "monitored_barrier", *PEER,
-)  # fmt: skip
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_coalesced",
+    "all_gather_object",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "broadcast",
+    "broadcast_object_list",
+    "gather",
+    "gather_object",
+    "scatter",
+    "scatter_object_list",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "monitored_barrier",
+    *PEER,
+)
 
 
 def note_calls(log, torch):

@@ -18,8 +18,16 @@ from d2lmgpu.process.hangs.words import (
 )
 
 # Of these every rank gives a tensor of the same shape.
-ALIKE = {"all_reduce", "allreduce", "broadcast", "reduce", "all_gather_into_tensor",
-         "allgather_base", "reduce_scatter_tensor", "reduce_scatter_base"}  # fmt: skip
+ALIKE = {
+    "all_reduce",
+    "allreduce",
+    "broadcast",
+    "reduce",
+    "all_gather_into_tensor",
+    "allgather_base",
+    "reduce_scatter_tensor",
+    "reduce_scatter_base",
+}
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,10 @@ def raised(states, waiting, folder):
     if not found:
         return None
     first = min(found, key=lambda one: one.head["at"])
-    return (f"Rank {first.rank} raised {first.head['text']}{_in(first)}{at(first.place, folder)}; "
-            f"{_waiters(waiting, folder)}.")  # fmt: skip
+    return (
+        f"Rank {first.rank} raised {first.head['text']}{_in(first)}{at(first.place, folder)}; "
+        f"{_waiters(waiting, folder)}."
+    )
 
 
 def _in(one):
@@ -69,9 +79,12 @@ def unlike(states, waiting, folder):
     groups = {call.group for one in states for call in one.calls if call.number}
     found = []
     for group in groups:
-        told = {one.rank: {call.number: call for call in one.calls
-                           if call.number and call.group == group}
-                for one in states}  # fmt: skip
+        told = {
+            one.rank: {
+                call.number: call for call in one.calls if call.number and call.group == group
+            }
+            for one in states
+        }
         told = {rank: calls for rank, calls in told.items() if calls}
         for number in sorted({number for calls in told.values() for number in calls}):
             calls = {rank: calls[number] for rank, calls in told.items() if number in calls}
@@ -86,25 +99,34 @@ def unlike(states, waiting, folder):
         forms.setdefault(_form(call), []).append(rank)
     parts = sorted(forms.values(), key=lambda ranks: (len(ranks), ranks))
     few, many = calls[parts[0][0]], calls[parts[-1][0]]
-    told = and_list(f"{call_in_words(calls[ranks[0]])} on {ranks_in_words(ranks)}"
-                    f"{at(calls[ranks[0]].place, folder)}" for ranks in parts)  # fmt: skip
+    told = and_list(
+        f"{call_in_words(calls[ranks[0]])} on {ranks_in_words(ranks)}"
+        f"{at(calls[ranks[0]].place, folder)}"
+        for ranks in parts
+    )
     if few.kind == many.kind and few.place == many.place:
         return f"Collective {number} has another shape on each side: {told}."
     under = [condition(call.places) for call in (few, many)]
     if len(parts) == 2 and (under[0] is None) != (under[1] is None):
         only = 0 if under[0] else 1
         ranks, call = (parts[0], few) if only == 0 else (parts[-1], many)
-        return (f"Only {ranks_in_words(ranks)} called {call.name}{at(call.place, folder)}, under "
-                f"{under[only]}; collectives are matched by their number, and number {number} "
-                f"is {told}.")  # fmt: skip
+        return (
+            f"Only {ranks_in_words(ranks)} called {call.name}{at(call.place, folder)}, under "
+            f"{under[only]}; collectives are matched by their number, and number {number} "
+            f"is {told}."
+        )
     if few.backward != many.backward:
         done, within = (many, few) if few.backward else (few, many)
-        gone, rest = ([rank for rank in calls if calls[rank].backward == other.backward]
-                      for other in (done, within))  # fmt: skip
-        return (f"{_upper(ranks_in_words(gone))} left the loop after {updates_in_words(done)} and "
-                f"came to {call_in_words(done)}{at(done.place, folder)}, {ranks_in_words(rest)} "
-                f"to loss.backward() of update {within.updates + 1}"
-                f"{at(within.place, folder)}: these wait for each other.")  # fmt: skip
+        gone, rest = (
+            [rank for rank in calls if calls[rank].backward == other.backward]
+            for other in (done, within)
+        )
+        return (
+            f"{_upper(ranks_in_words(gone))} left the loop after {updates_in_words(done)} and "
+            f"came to {call_in_words(done)}{at(done.place, folder)}, {ranks_in_words(rest)} "
+            f"to loss.backward() of update {within.updates + 1}"
+            f"{at(within.place, folder)}: these wait for each other."
+        )
     return f"The ranks call their collectives in another order: number {number} is {told}."
 
 
@@ -126,8 +148,10 @@ def message(states, waiting, folder):
             peer = next((o for o in waiting if o.rank == call.peer and o is not one), None)
             rest = f"; {_waiter(peer, folder)}" if peer else ""
             deed = "a message from" if "recv" in call.name else "a message to be taken by"
-            return (f"Rank {one.rank} waits for {deed} {other}"
-                    f"{at(one.place, folder)}{_during(one)}{rest}.")  # fmt: skip
+            return (
+                f"Rank {one.rank} waits for {deed} {other}"
+                f"{at(one.place, folder)}{_during(one)}{rest}."
+            )
     return None
 
 
@@ -177,8 +201,7 @@ def _after(one):
 
 def _waiter(one, folder):
     verb = "waited" if one.ended else "waits"
-    return (f"rank {one.rank} {verb} in {waiting_in_words(one)}{_during(one)}"
-            f"{at(one.place, folder)}")  # fmt: skip
+    return f"rank {one.rank} {verb} in {waiting_in_words(one)}{_during(one)}{at(one.place, folder)}"
 
 
 def _during(one):
@@ -194,8 +217,10 @@ def rank_in_words(one, folder):
     parts = [updates_in_words(one)]
     if called:
         last, waits = called[-1], one.waits and not one.ended and called[-1] is current
-        parts.append(f"collective {last.number}: {call_in_words(last)}"
-                     f"{'' if waits else at(last.place, folder)}")  # fmt: skip
+        parts.append(
+            f"collective {last.number}: {call_in_words(last)}"
+            f"{'' if waits else at(last.place, folder)}"
+        )
     if one.lost:
         parts.append(f"waited when its peer went away{at(one.place, folder, code=True)}")
     elif one.ended:
@@ -209,8 +234,7 @@ def rank_in_words(one, folder):
     return f"rank {one.rank}: " + ", ".join(parts)
 
 
-IS = {"loader": "is in next(loader)", "lock": "waits for a lock or a queue",
-      "own": "was last seen"}  # fmt: skip
+IS = {"loader": "is in next(loader)", "lock": "waits for a lock or a queue", "own": "was last seen"}
 
 
 def _upper(text):

@@ -21,8 +21,10 @@ KEPT = 2000  # calls of different kinds, shapes or lines that are remembered in 
 DEEP = 3  # places of the reader's that are kept of a collective
 ABOVE = 80  # frames that are looked through for a line of the reader's
 PACKAGE = os.path.dirname(os.path.dirname(os.path.dirname(__file__)))
-HOOKS = tuple(os.path.join(PACKAGE, *path) for path in
-              (("process", "hangs", "calls.py"), ("watch", "collectives.py")))  # fmt: skip
+HOOKS = tuple(
+    os.path.join(PACKAGE, *path)
+    for path in (("process", "hangs", "calls.py"), ("watch", "collectives.py"))
+)
 PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what a script calls
 BACKWARD = "_engine_run_backward"  # PyTorch's function in which a backward pass runs
 BETWEEN = ("_ops.py",)  # of PyTorch, from a hook to the operator
@@ -86,10 +88,14 @@ class Log:
         if self._pid != os.getpid() or self._head["ended"]:
             return
         own = [frame for frame in frames if self._own(frame[0])]
-        self._head |= {"ended": how, "at": time.monotonic(), "text": text[:400],
-                       "updates": self.updates,
-                       "backward": any(one[2] == BACKWARD for one in frames),
-                       "place": [*own[-1]] if own else None}  # fmt: skip
+        self._head |= {
+            "ended": how,
+            "at": time.monotonic(),
+            "text": text[:400],
+            "updates": self.updates,
+            "backward": any(one[2] == BACKWARD for one in frames),
+            "place": [*own[-1]] if own else None,
+        }
         self._write(0, self._head)
 
     def _write(self, place, told):
@@ -149,11 +155,20 @@ class Log:
                 place = self._named(places[0]) if places else None
                 mine = {self._main.ident, threading.get_ident()}
                 busy = any(self._places(f, 1)[0] for i, f in frames.items() if i not in mine)
-                self._write(1, {
-                    "at": time.monotonic(), "cpu": time.process_time(), "busy": busy,
-                    "place": place, "public": public, "backward": backward,
-                    "doing": doing(frame), "calls": self._calls, "updates": self.updates,
-                })  # fmt: skip
+                self._write(
+                    1,
+                    {
+                        "at": time.monotonic(),
+                        "cpu": time.process_time(),
+                        "busy": busy,
+                        "place": place,
+                        "public": public,
+                        "backward": backward,
+                        "doing": doing(frame),
+                        "calls": self._calls,
+                        "updates": self.updates,
+                    },
+                )
             del frame, frames
             time.sleep(BEAT)
 

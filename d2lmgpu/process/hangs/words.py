@@ -71,9 +71,13 @@ def condition(places):
             tree = ast.parse("".join(linecache.getlines(file)))
         except (SyntaxError, ValueError):
             continue
-        around = [node for node in ast.walk(tree) if isinstance(node, ast.If)
-                  and node.lineno <= line <= node.end_lineno
-                  and NUMBER.search(ast.unparse(node.test))]  # fmt: skip
+        around = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If)
+            and node.lineno <= line <= node.end_lineno
+            and NUMBER.search(ast.unparse(node.test))
+        ]
         if around:
             inner = max(around, key=lambda node: node.lineno)
             return f"`if {ast.unparse(inner.test)}:` of line {inner.lineno}"
