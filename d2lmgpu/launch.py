@@ -16,6 +16,7 @@ from d2lmgpu.process import roles
 from d2lmgpu.process.child import check_forks, start_ranks
 from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
+from d2lmgpu.process.hangs.watcher import Watcher
 from d2lmgpu.process.hosts.group import Hosts
 from d2lmgpu.process.hosts.slurm import Slurm
 from d2lmgpu.process.hosts.ssh import Ssh
@@ -53,7 +54,9 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     are none or named twice, on Windows, and where no process can be started, TypeError for what
     cannot be sent to another process, and LaunchError if a worker or what serves it raises, is
     killed or ends without a result, a host does not answer or is lost, or Slurm refuses the nodes
-    or takes them away. However it ends, no process, port or file is left behind.
+    or takes them away. It is raised, too, once all workers of this host wait for each other without
+    end; then it says in which collective and line each of them is. However it ends, no process,
+    port or file is left behind.
     """
     global _prepared
     check_forks()
@@ -93,11 +96,14 @@ def _run(child, call, number, servers):
         said.add(data)
         errors(data)
 
+    hangs = None if isinstance(child, Hosts) or servers else Watcher(child.folder, child.kill)
     try:
         job = {"call": call, "num_processes": number, "num_servers": servers, "processes": names,
                "world_size": number * num_hosts, "address": roles.LOOPBACK,
                "store": None, **settings(os.environ | child.environ)}  # fmt: skip
         child.send(pickle.dumps(job))
+        if hangs:
+            hangs.start()
         end = child.read(
             on_event=lambda event: child.finish() if event["event"] == "done" else pass_on(event),
             on_output=shown,
@@ -106,8 +112,13 @@ def _run(child, call, number, servers):
         shown.close()
         errors.close()
         processes = child.processes if isinstance(child, Hosts) else {None: names}
-        return results(child, roles.in_words(processes), end, said.text())
+        if hangs and hangs.found:
+            raise LaunchError(f"The workers wait for each other without end. {hangs.found}")
+        why = hangs.at_the_end if hangs else lambda: None
+        return results(child, roles.in_words(processes), end, said.text(), why)
     finally:
+        if hangs:
+            hangs.close()
         child.close()
 
 

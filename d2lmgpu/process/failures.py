@@ -15,13 +15,14 @@ class LaunchError(RuntimeError):
     """A worker process failed, or a host; the message names it and shows the end of its output."""
 
 
-def results(child, processes, end, said):
+def results(child, processes, end, said, why_waiting):
     """What the workers of ``child`` (which has ``left`` and ``log``) returned, by rank.
 
     ``processes`` has words for all processes by their names, in the order of their codes in
     ``end``, the last event; a worker's name is its rank. ``said`` is the end of what rank 0 wrote
-    to standard error. Raises LaunchError if a worker left nothing, or what cannot be used here, or
-    if something that served them failed.
+    to standard error; ``why_waiting()`` is the ``Hang`` of the ranks, None without one. Raises
+    LaunchError if a worker left nothing, or what cannot be used here, or if something that served
+    them failed.
     """
     codes = end["codes"] and dict(zip(processes, end["codes"], strict=True))
     found = {name: child.left(f"result-{name}") for name in processes if name.isdigit()}
@@ -29,7 +30,9 @@ def results(child, processes, end, said):
     if codes and not failed:
         return [_unpickled(rank, result) for rank, result in found.items()]
     returned = [name for name, result in found.items() if result is not None]
-    raise LaunchError(_what_happened(child, processes, codes and failed, returned, end, said))
+    what = _what_happened(child, processes, codes and failed, returned, end, said)
+    hang = why_waiting()
+    raise LaunchError(f"{what}\n\n{hang}" if hang and hang.rule != "raised" else what)
 
 
 def _failed(name, code, found):

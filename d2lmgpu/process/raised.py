@@ -65,10 +65,15 @@ def _peer_lost(error):
     return None
 
 
+def is_own(file):
+    """Whether a file is the reader's."""
+    return not file.startswith((*LIBRARIES, PACKAGE, "<frozen"))
+
+
 def _place(frames):
     """The last line of the reader's own code, in words; a notebook's cell has no file to name."""
     lines = traceback.extract_tb(frames)
-    own = [one for one in lines if not one.filename.startswith((*LIBRARIES, PACKAGE))]
+    own = [one for one in lines if is_own(one.filename)]
     if not own:
         return ""
     # What a library has made of a text, as NumPy does, is in no file, and has no line to show.

@@ -6,6 +6,7 @@ computes, and it has no other thread, when it forks. Nothing listens but these p
 the loopback interface. They leave in the folder
 
     result-R, error-R       what worker R returned, pickled below its type, or raised, as JSON
+    hang-PID                what each worker does and waits for, see ``hangs``
     log-R                   the output of worker R; that of worker 0 is shown
     error-…, log-…          the same of server-0, server-1, …, scheduler
     log                     that of the supervisor
@@ -21,6 +22,7 @@ import os
 import pickle
 import signal
 import sys
+import traceback
 from json import dumps
 from os import _exit, write  # of these, as a function may replace those of their modules
 from pathlib import Path
@@ -30,9 +32,11 @@ from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
 from d2lmgpu.process import roles
 from d2lmgpu.process.events import VARIABLE
+from d2lmgpu.process.hangs.calls import note_calls
+from d2lmgpu.process.hangs.log import Log
 from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.output import cut
-from d2lmgpu.process.raised import told
+from d2lmgpu.process.raised import is_own, told
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import (
     end,
@@ -238,12 +242,31 @@ def run(job):
         device_id=torch.device("cuda", number) if nccl else None,
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
-    fn, arguments = received(job["call"])
-    result = fn(*arguments.values())
+    with contextlib.nullcontext() if nccl or job["store"] else logged_for_hangs(job):
+        fn, arguments = received(job["call"])
+        result = fn(*arguments.values())
     # A group of gloo may be freed last by a thread of its own, which aborts the process.
     if nccl and dist.is_initialized():
         dist.destroy_process_group()
     return sendable(result)
+
+
+@contextlib.contextmanager
+def logged_for_hangs(job):
+    """Let the caller see in the job's folder what this rank does and waits for."""
+    import torch
+
+    log = Log(job["files"], is_own)
+    log.start(int(os.environ["RANK"]), job["world_size"], joined=True)
+    note_calls(log, torch)
+    try:
+        yield
+    except BaseException as error:
+        lines = traceback.extract_tb(error.__traceback__)
+        text = "".join(traceback.format_exception_only(error)).strip()
+        log.ended("raised", text, [(one.filename, one.lineno, one.name) for one in lines])
+        raise
+    log.ended("returned")
 
 
 def run_mxnet(job):

@@ -10,8 +10,12 @@ import sys
 from functools import cached_property, wraps
 from itertools import chain
 
+from d2lmgpu.process.hangs.calls import ANY, group_in_words
+
 LIBRARIES = ("c10d", "_c10d_functional")
 PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what a script calls
+PEER = ("send", "recv", "recv_any_source")  # messages from one rank to another
+_listeners = []
 _kept = []  # a library takes its kernels with it
 
 
@@ -74,10 +78,41 @@ class Collective:
         return self._frames[self._called][2] if self.by_hand else self.operator
 
 
+def facts(torch, operator, arguments):
+    """(name, tensors that this rank puts in, group, peer) of a call: see ``hangs.log.Log.note``."""
+    name, dist = operator.strip("_"), torch.distributed
+    group = next((dist.ProcessGroup.unbox(a) for a in arguments if _is_group(a)), None)
+    flat = (a if isinstance(a, (list, tuple)) else [a] for a in arguments)
+    tensors = next((a for a in flat if a and all(hasattr(t, "shape") for t in a)), [])
+    peer = None
+    if name in PEER:
+        peer = arguments[2] if name != "recv_any_source" else ANY
+    return name, tensors, group_in_words(dist, group), peer
+
+
+def _is_group(value):
+    name = "torch.classes.c10d.ProcessGroup"
+    return type(value).__name__ == "ScriptObject" and value._type().qualified_name().endswith(name)
+
+
 def watch_collectives(watch, around):
     """From now on each ``Collective`` takes place within the context ``around(collective)``."""
-    torch = watch.torch
-    if not torch.distributed.is_available():
+
+    def begun(operator, arguments, waiting):
+        context = around(Collective(watch, operator, arguments, waiting))
+        context.__enter__()
+        return lambda: context.__exit__(None, None, None)
+
+    listen(watch.torch, begun)
+
+
+def listen(torch, begun):
+    """From now on call ``begun(operator, arguments, waiting)`` as each collective begins.
+
+    What it returns, if anything, is called when that returns.
+    """
+    _listeners.append(begun)
+    if len(_listeners) > 1 or not torch.distributed.is_available():
         return
     schemas = {schema.name for schema in torch._C._jit_get_all_schemas()}
     for namespace in LIBRARIES:
@@ -85,30 +120,41 @@ def watch_collectives(watch, around):
         _kept.append(library)
         for name in sorted(schemas):
             if name.startswith(namespace + "::"):
-                _see(watch, around, library, namespace, name.split("::")[1])
+                _see(torch, library, namespace, name.split("::")[1])
     work = torch.distributed.Work
-    work.wait = _waited(watch, around, work.wait)
+    work.wait = _waited(work.wait)
 
 
-def _see(watch, around, library, namespace, name):
-    packet = getattr(getattr(watch.torch.ops, namespace), name)
+def _see(torch, library, namespace, name):
+    packet = getattr(getattr(torch.ops, namespace), name)
     operator = getattr(packet, packet.overloads()[0])
 
-    def seen(*args):
-        collective = Collective(watch, name, args, waiting=name == "wait_tensor")
-        with around(collective), watch.torch._C._AutoDispatchBelowAutograd():
+    def below(*args):
+        with torch._C._AutoDispatchBelowAutograd():
             return operator(*args)
+
+    def seen(*args):
+        return _told((name, args, name == "wait_tensor"), below, args, {})
 
     library.impl(name, seen, "AutogradCPU")
 
 
-def _waited(watch, around, real):
+def _waited(real):
     @wraps(real)
     def wait(*args, **kwargs):
-        with around(Collective(watch, "wait", waiting=True)):
-            return real(*args, **kwargs)
+        return _told(("wait", (), True), real, args, kwargs)
 
     return wait
+
+
+def _told(call, real, args, kwargs):
+    """Do it, told to all listeners."""
+    after = [*filter(None, [begun(*call) for begun in _listeners])]
+    try:
+        return real(*args, **kwargs)
+    finally:
+        for ended in reversed(after):
+            ended()
 
 
 def _tensors(value):

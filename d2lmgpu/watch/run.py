@@ -30,6 +30,8 @@ from pathlib import Path
 from d2lmgpu.machine.checks import Need
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.child import Child, end_in_words
+from d2lmgpu.process.hangs.causes import Hang
+from d2lmgpu.process.hangs.watcher import Watcher
 from d2lmgpu.process.output import TAIL, Bounded, cut
 from d2lmgpu.process.settings import TITLES, version_of
 from d2lmgpu.watch import WatchError, ranks
@@ -75,10 +77,13 @@ class Watched:
     codes: list | None  # exit codes of the workers; None for one that was ended
     files: dict[str, bytes] = field(repr=False)  # what observers kept, by name
     note: str | None = None  # what was otherwise than without a watch, if anything: files, GPUs
+    hang: Hang | None = None  # why its ranks waited for each other, if they did
 
     @property
     def trouble(self) -> str | None:
         """Why the script did not train to its end or to a limit, in a sentence; None if it did."""
+        if self.hang:
+            return f"It hangs. {self.hang}"
         for report in self.reports:
             if report["end"] == "raised":
                 text = report["error"]["text"]
@@ -107,6 +112,8 @@ class Watched:
 
     @property
     def _told(self):
+        if self.hang:
+            return self.trouble
         raised = [report["error"]["where"] for report in self.reports if "error" in report]
         if raised:
             return f"{self.trouble} (at {raised[0]})" if raised[0] else self.trouble
@@ -177,16 +184,20 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     protected = {}
     most = limits.wall + ranks.GRACE
     over = threading.Timer(most, child.kill)
+    hangs = Watcher(child.folder, child.kill, os.path.dirname(own or script))
     number = "1 process" if processes == 1 else f"{processes} processes"
     _on_a_terminal(f"{Path(own or script).name} runs in {number}, for {most:.0f} s at most …")
     try:
         over.start()
+        hangs.start()
         child.send(json.dumps(job).encode())
         end = child.read(on_event=protected.update, on_output=output.add)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
+        hang = hangs.at_the_end()
     finally:
         over.cancel()
+        hangs.close()
         child.close()
         _on_a_terminal("")
     kind = protected.get("kind")
@@ -198,7 +209,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     ranks_raised = [r for r in reports if processes > 1 and r["end"] == "raised"]
     trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
-    return Watched(reports, output.text(), end["codes"], files, " ".join(notes) or None)
+    return Watched(reports, output.text(), end["codes"], files, " ".join(notes) or None, hang)
 
 
 def _on_a_terminal(words):

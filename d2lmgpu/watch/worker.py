@@ -24,8 +24,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from d2lmgpu.machine.saving import save
+from d2lmgpu.process.hangs.log import LIMIT, Log
 from d2lmgpu.process.output import cut
-from d2lmgpu.watch import ranks
+from d2lmgpu.watch import collectives, ranks
 from d2lmgpu.watch.files.diverted import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.late import once_imported
@@ -33,6 +34,7 @@ from d2lmgpu.watch.steps import Steps, Told
 
 WORDS = 1000  # bytes of the beginning, and of the end, of what was raised
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
+ENDS = ("finished", "exit", "raised")  # what a script does by itself
 POLL = 0.02  # seconds from one look to the next
 
 
@@ -51,6 +53,9 @@ class Watch:
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
                                  (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
         self.distributed, self.records = False, 0
+        self._log = Log(self.folder, self.is_own)
+        if not spawned:
+            self._log.start(self.rank, self.world)
         self._at_end, self._ending, self._start = [], threading.Lock(), time.monotonic()
         self.set = {}  # what the script sets of its process -> the line that does
         self.note_line(os, "sched_setaffinity", lambda *_: "cores")
@@ -73,6 +78,8 @@ class Watch:
             if self._diverted:
                 divert_torch(framework, self._diverted)
             self._note_the_group()
+            collectives.listen(framework, self._note_collective)
+            self.steps.after.append(self._note_update)
         self.steps.after.append(self._look)
 
     def note_line(self, owner, name, what):
@@ -119,17 +126,27 @@ class Watch:
         if frames is None:
             frames = [(f.f_code.co_filename, line) for f, line in
                       traceback.walk_stack(sys._getframe(1))][::-1]  # fmt: skip
-        folder = os.path.join(os.path.dirname(self.own) or self.own, "")
         for file, line in reversed(frames):
-            own = file == self.own or (file.startswith(folder) and "site-packages" not in file)
-            if own and not file.startswith(ranks.ROOT + os.sep + "d2lmgpu" + os.sep):
+            if self.is_own(file):
+                folder = os.path.dirname(self.own) or self.own
                 return f"{os.path.relpath(file, folder)}:{line}"
         return None
 
-    def end(self, how, **fields):
-        """Write the report and end this process; a second call, from any thread, never returns."""
+    def is_own(self, file):
+        """Whether a file is the reader's."""
+        folder = os.path.join(os.path.dirname(self.own) or self.own, "")
+        own = file == self.own or (file.startswith(folder) and "site-packages" not in file)
+        return own and not file.startswith(ranks.ROOT + os.sep + "d2lmgpu" + os.sep)
+
+    def end(self, how, frames=(), **fields):
+        """Write the report and end this process; a second call, from any thread, never returns.
+
+        frames: of what was raised, (file, line, function) each.
+        """
         if not self._ending.acquire(blocking=False):
             threading.Event().wait()
+        text = fields["error"]["text"] if how == "raised" else f"exit code {fields.get('code')}"
+        self._log.ended(how if how in ENDS else LIMIT, text, frames)
         report = {"rank": self.rank, "world": self.world, "end": how,
                   "steps": self.steps.number if self.steps else 0,
                   "backwards": self.steps.backwards if self.steps else 0,
@@ -177,11 +194,22 @@ class Watch:
 
         @wraps(real)
         def noted(*args, **kwargs):
+            rank, world = (kwargs.get(name, -1) for name in ("rank", "world_size"))
+            rank, world = self.rank if rank == -1 else rank, self.world if world == -1 else world
+            self._log.start(rank, world, joined=True)
             real(*args, **kwargs)
             self.distributed = True
             self.rank, self.world = dist.get_rank(), dist.get_world_size()
+            self._log.start(self.rank, self.world, joined=True)
 
         dist.init_process_group = dist.distributed_c10d.init_process_group = noted
+
+    def _note_collective(self, operator, arguments, waiting):
+        if not waiting:
+            self._log.note(*collectives.facts(self.torch, operator, arguments))
+
+    def _note_update(self, optimizer):
+        self._log.updates = self.steps.number
 
 
 def _plain(value):
@@ -243,9 +271,11 @@ def main(script, *arguments):
         here.end("exit", code=code)
     except BaseException as error:
         traceback.print_exc()
-        frames = [(f.filename, f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        stack = traceback.extract_tb(error.__traceback__)
+        frames = [(f.filename, f.lineno, f.name) for f in stack]
         text = "".join(traceback.format_exception_only(error)).strip()
-        here.end("raised", error={"text": cut(text, WORDS, WORDS), "where": here.where(frames)})
+        where = here.where([frame[:2] for frame in frames])
+        here.end("raised", frames, error={"text": cut(text, WORDS, WORDS), "where": where})
     here.end("finished")
 
 

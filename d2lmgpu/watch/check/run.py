@@ -98,6 +98,10 @@ def _run_many(runs, processes, options):
     while True:
         many = runs(processes, options)
         raised = [r["error"]["text"] for r in many.reports if r["end"] == "raised"]
+        if many.hang and many.hang.rule == "raised":
+            raised.append(many.hang.cause)
+        elif many.hang:
+            return many
         if options["short"] and any("StopIteration" in text for text in raised):
             options["short"] = False  # the script counts its batches by itself
         elif options["double"] and raised:

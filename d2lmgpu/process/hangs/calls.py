@@ -1,0 +1,105 @@
+"""Collectives of a worker of ``launch``, noted as they are called.
+
+The functions of torch.distributed are replaced: a kernel of torch.library, as a watched script has
+it, would see more and take some 50 microseconds of each call. What DDP exchanges is not noted:
+where its ranks wait, their stacks tell.
+"""
+
+import inspect
+import threading
+from functools import wraps
+
+ANY = -1  # a message from any rank
+PEER = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
+NAMES = (
+    "all_reduce",
+    "all_reduce_coalesced",
+    "all_gather",
+    "all_gather_into_tensor",
+    "all_gather_coalesced",
+    "all_gather_object",
+    "reduce",
+    "reduce_scatter",
+    "reduce_scatter_tensor",
+    "broadcast",
+    "broadcast_object_list",
+    "gather",
+    "gather_object",
+    "scatter",
+    "scatter_object_list",
+    "all_to_all",
+    "all_to_all_single",
+    "barrier",
+    "monitored_barrier",
+    *PEER,
+)
+
+
+def note_calls(log, torch):
+    """From now on tell ``log`` of each collective and each update of this process."""
+    dist, inside = torch.distributed, threading.local()
+    for name in NAMES:
+        if (real := getattr(dist, name, None)) is not None:
+            noted = _noted(log, torch, name, real, inside)
+            for module in (dist, dist.distributed_c10d):
+                setattr(module, name, noted)
+    dist.Work.wait = _waits(dist.Work.wait)
+    _count_updates(log)
+
+
+def _noted(log, torch, name, real, inside):
+    """``real`` that is noted, unless it is called ``inside`` of another one."""
+    parameters = [*inspect.signature(real).parameters]
+    dist = torch.distributed
+
+    def given(role, args, kwargs):
+        place = parameters.index(role) if role in parameters else len(args)
+        return args[place] if place < len(args) else kwargs.get(role)
+
+    @wraps(real)
+    def noted(*args, **kwargs):
+        if getattr(inside, "name", None) or torch.compiler.is_compiling():
+            return real(*args, **kwargs)
+        inside.name = name
+        try:
+            group, peer = given("group", args, kwargs), None
+            if name in PEER:
+                peer = given(PEER[name], args, kwargs)
+                peer = ANY if peer is None else peer
+            first = args[0] if args else next(iter(kwargs.values()), None)
+            tensors = [first] if isinstance(first, torch.Tensor) else []
+            log.note(name, tensors, group_in_words(dist, group), peer)
+            return real(*args, **kwargs)
+        finally:
+            inside.name = None
+
+    return noted
+
+
+def group_in_words(dist, group):
+    """The name of a group, as its maker has called it; empty of the one of all ranks."""
+    if group is None or group is dist.group.WORLD:
+        return ""
+    described = group.group_desc not in ("", "undefined")
+    return group.group_desc if described else group.group_name
+
+
+def _waits(real):
+    @wraps(real)
+    def wait(*args, **kwargs):  # so that a stack shows it
+        return real(*args, **kwargs)
+
+    return wait
+
+
+def _count_updates(log):
+    from torch.optim.optimizer import register_optimizer_step_post_hook
+
+    leading = []
+
+    def stepped(optimizer, *_):
+        if not leading:
+            leading.append(optimizer)
+        log.updates += optimizer is leading[0]
+
+    register_optimizer_step_post_hook(stepped)

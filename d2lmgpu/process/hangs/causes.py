@@ -1,0 +1,241 @@
+"""Names why ranks wait without end: the first rule that applies, causes before effects.
+
+A rule takes the ``State`` of each rank and returns a sentence, or None.
+"""
+
+from dataclasses import dataclass
+
+from d2lmgpu.process.hangs.log import LIMIT
+from d2lmgpu.process.hangs.words import (
+    and_list,
+    at,
+    call_in_words,
+    condition,
+    end_in_words,
+    ranks_in_words,
+    updates_in_words,
+    waiting_in_words,
+)
+
+# Of these every rank gives a tensor of the same shape.
+ALIKE = {
+    "all_reduce",
+    "allreduce",
+    "broadcast",
+    "reduce",
+    "all_gather_into_tensor",
+    "allgather_base",
+    "reduce_scatter_tensor",
+    "reduce_scatter_base",
+}
+
+
+@dataclass(frozen=True)
+class Hang:
+    """``rule``: the name of that below which applies. ``cause``: a sentence. ``ranks``: a line of
+    words for each."""
+
+    rule: str
+    cause: str
+    ranks: list
+
+    def __str__(self):
+        return "\n".join([self.cause, *(f"  {line}" for line in self.ranks)])
+
+
+def hang(states, folder="") -> Hang | None:
+    """Why these ranks wait for each other; None if they do not, or nothing says why.
+
+    folder: files in it are named from there on.
+    """
+    waiting = [one for one in states if one.waits]
+    if not waiting or len(states) < 2 or any(one.ended == LIMIT for one in states):
+        return None
+    for rule in (raised, unlike, left, message, absent, groups):
+        if sentence := rule(states, waiting, folder):
+            ranks = [rank_in_words(one, folder) for one in states]
+            return Hang(rule.__name__, sentence, ranks)
+    return None
+
+
+def raised(states, waiting, folder):
+    """A rank has raised for a reason of its own, and the others wait for it."""
+    found = [one for one in states if one.raised]
+    if not found:
+        return None
+    first = min(found, key=lambda one: one.head["at"])
+    return (
+        f"Rank {first.rank} raised {first.head['text']}{_in(first)}{at(first.place, folder)}; "
+        f"{_waiters(waiting, folder)}."
+    )
+
+
+def _in(one):
+    return f" in its update {one.updates + 1}" if one.updates else ""
+
+
+def unlike(states, waiting, folder):
+    """The ranks have called different collectives at one number, by which they are matched."""
+    groups = {call.group for one in states for call in one.calls if call.number}
+    found = []
+    for group in groups:
+        told = {
+            one.rank: {
+                call.number: call for call in one.calls if call.number and call.group == group
+            }
+            for one in states
+        }
+        told = {rank: calls for rank, calls in told.items() if calls}
+        for number in sorted({number for calls in told.values() for number in calls}):
+            calls = {rank: calls[number] for rank, calls in told.items() if number in calls}
+            if len({_form(call) for call in calls.values()}) > 1:
+                found.append((number, calls))
+                break
+    if not found:
+        return None
+    number, calls = min(found, key=lambda one: one[0])
+    forms = {}
+    for rank, call in calls.items():
+        forms.setdefault(_form(call), []).append(rank)
+    parts = sorted(forms.values(), key=lambda ranks: (len(ranks), ranks))
+    few, many = calls[parts[0][0]], calls[parts[-1][0]]
+    told = and_list(
+        f"{call_in_words(calls[ranks[0]])} on {ranks_in_words(ranks)}"
+        f"{at(calls[ranks[0]].place, folder)}"
+        for ranks in parts
+    )
+    if few.kind == many.kind and few.place == many.place:
+        return f"Collective {number} has another shape on each side: {told}."
+    under = [condition(call.places) for call in (few, many)]
+    if len(parts) == 2 and (under[0] is None) != (under[1] is None):
+        only = 0 if under[0] else 1
+        ranks, call = (parts[0], few) if only == 0 else (parts[-1], many)
+        return (
+            f"Only {ranks_in_words(ranks)} called {call.name}{at(call.place, folder)}, under "
+            f"{under[only]}; collectives are matched by their number, and number {number} "
+            f"is {told}."
+        )
+    if few.backward != many.backward:
+        done, within = (many, few) if few.backward else (few, many)
+        gone, rest = (
+            [rank for rank in calls if calls[rank].backward == other.backward]
+            for other in (done, within)
+        )
+        return (
+            f"{_upper(ranks_in_words(gone))} left the loop after {updates_in_words(done)} and "
+            f"came to {call_in_words(done)}{at(done.place, folder)}, {ranks_in_words(rest)} "
+            f"to loss.backward() of update {within.updates + 1}"
+            f"{at(within.place, folder)}: these wait for each other."
+        )
+    return f"The ranks call their collectives in another order: number {number} is {told}."
+
+
+def left(states, waiting, folder):
+    """A rank has ended, without an error of its own, while others wait."""
+    found = [one for one in states if one.ended and one.ended != "raised"]
+    if not found:
+        return None
+    gone = and_list(f"rank {one.rank} {end_in_words(one)}" for one in found)
+    return f"{_upper(gone)}, {_waiters(waiting, folder)}."
+
+
+def message(states, waiting, folder):
+    """A rank waits for a message of one that waits for something else, or to send it one."""
+    for one in waiting:
+        call = one.current
+        if call is not None and call.peer is not None and not one.ended:
+            other = "another rank" if call.peer < 0 else f"rank {call.peer}"
+            peer = next((o for o in waiting if o.rank == call.peer and o is not one), None)
+            rest = f"; {_waiter(peer, folder)}" if peer else ""
+            deed = "a message from" if "recv" in call.name else "a message to be taken by"
+            return (
+                f"Rank {one.rank} waits for {deed} {other}"
+                f"{at(one.place, folder)}{_during(one)}{rest}."
+            )
+    return None
+
+
+def absent(states, waiting, folder):
+    """A rank waits in an earlier place than the others, which wait for it: none can go on."""
+    if len(waiting) < len(states) or len({_waited(one) for one in states}) == 1:
+        return None
+    most = max(one.updates for one in states)
+    behind = [one for one in states if one.updates < most and one.backward]
+    done = [one for one in states if one not in behind and not one.backward]
+    if behind and done:
+        return f"{_upper(_waiters(done, folder, _after))}, {_waiters(behind, folder)}."
+    if any(one.current is None or one.current.number is None for one in states):
+        return f"{_upper(_waiters(states, folder))}."
+    return None
+
+
+def groups(states, waiting, folder):
+    """Each waits in another group: these are used in another order."""
+    calls = {one.rank: one.current for one in states if one in waiting}
+    if len(calls) < len(states) or not all(calls.values()):
+        return None
+    if len({call.group for call in calls.values()}) < 2:
+        return None
+    return f"The ranks use their groups in another order: {_waiters(states, folder)}."
+
+
+def _form(call):
+    """What has to be the same of each rank's collective of one number."""
+    shapes = tuple(map(tuple, call.shapes)) if call.kind in ALIKE else ()
+    return call.kind, call.public, call.backward, shapes
+
+
+def _waited(one):
+    """Where it waits, but for the place."""
+    call = one.current
+    return one.backward, one.beat.get("public"), call and (call.group, call.number, call.kind)
+
+
+def _waiters(waiting, folder, more=lambda one: ""):
+    return and_list(f"{_waiter(one, folder)}{more(one)}" for one in waiting)
+
+
+def _after(one):
+    return f" after {updates_in_words(one)}" if one.updates else ""
+
+
+def _waiter(one, folder):
+    verb = "waited" if one.ended else "waits"
+    return f"rank {one.rank} {verb} in {waiting_in_words(one)}{_during(one)}{at(one.place, folder)}"
+
+
+def _during(one):
+    """The update in which it is, or after how many, where updates are made."""
+    if one.backward and one.updates:
+        return f" of its update {one.updates + 1}"
+    return f" after {updates_in_words(one)}" if one.updates else ""
+
+
+def rank_in_words(one, folder):
+    """What a rank does, in a line."""
+    called, current = [call for call in one.calls if call.number], one.current
+    parts = [updates_in_words(one)]
+    if called:
+        last, waits = called[-1], one.waits and not one.ended and called[-1] is current
+        parts.append(
+            f"collective {last.number}: {call_in_words(last)}"
+            f"{'' if waits else at(last.place, folder)}"
+        )
+    if one.lost:
+        parts.append(f"waited when its peer went away{at(one.place, folder, code=True)}")
+    elif one.ended:
+        parts.append(end_in_words(one) + at(one.head.get("place"), folder, code=True))
+    elif one.waits:
+        same = called and called[-1] is current and not one.backward
+        what = "" if same else f" in {waiting_in_words(one)}"
+        parts.append(f"waits{what}{at(one.place, folder, code=True)}")
+    else:
+        parts.append(f"{IS[one.beat.get('doing', 'own')]}{at(one.place, folder, code=True)}")
+    return f"rank {one.rank}: " + ", ".join(parts)
+
+
+IS = {"loader": "is in next(loader)", "lock": "waits for a lock or a queue", "own": "was last seen"}
+
+
+def _upper(text):
+    return text[:1].upper() + text[1:]

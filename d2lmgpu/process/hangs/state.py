@@ -1,0 +1,157 @@
+"""What a rank was doing, as its file says: see ``log``."""
+
+import contextlib
+import json
+import re
+import time
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from d2lmgpu.process.hangs.log import CALLS, FIRST, PLACE
+from d2lmgpu.process.raised import PEER_LOST
+
+FRESH = 2.0  # seconds: a thread that looks five times a second has looked
+# gloo's words where a process has waited, or its peer had another collective or has gone.
+CONSEQUENCE = re.compile(f"{PEER_LOST.pattern}|[Tt]imed out|op.preamble|already (closed|aborted)")
+
+
+@dataclass(frozen=True)
+class Call:
+    """The ``count``-th call of a rank: of a collective, which has a ``number`` from 1 on in its
+    ``group``, or None for a message to or from ``peer``."""
+
+    count: int
+    number: int | None
+    updates: int
+    group: str
+    kind: str
+    public: str | None  # PyTorch's function that the reader has called
+    shapes: list
+    places: list  # of the reader's, from the inside out: file, line, function
+    backward: bool
+    peer: int | None
+
+    @property
+    def place(self):
+        return self.places[0] if self.places else None
+
+    @property
+    def name(self):
+        """The function that was called, else PyTorch's operator."""
+        return self.public or self.kind
+
+
+@dataclass(frozen=True)
+class State:
+    """A rank, by its file: ``head`` and ``beat`` are the first two of a ``Log``."""
+
+    path: Path
+    head: dict
+    beat: dict
+
+    @cached_property
+    def calls(self):
+        """Its last collectives, the newest one last."""
+        told = filter(None, _lines(self.path, FIRST, CALLS))
+        return sorted((Call(*one) for one in told), key=lambda call: call.count)
+
+    @property
+    def rank(self):
+        return self.head["rank"]
+
+    @property
+    def ended(self):
+        return self.head["ended"]
+
+    @property
+    def lost(self):
+        """Whether it raised because another rank was not there."""
+        return self.ended == "raised" and bool(CONSEQUENCE.search(self.head["text"]))
+
+    @property
+    def raised(self):
+        """Whether it raised for a reason of its own."""
+        return self.ended == "raised" and not self.lost
+
+    @property
+    def fresh(self):
+        return time.monotonic() - self.beat.get("at", 0) < FRESH
+
+    @property
+    def waits(self):
+        """Whether it waits for others, or has when it ended."""
+        if self.ended:
+            return self.lost
+        return self.beat.get("doing") == "waits"
+
+    @property
+    def _seen(self):
+        """Whether its thread was looked at since its last collective began: a crash is sudden."""
+        return not self.calls or self.beat.get("calls") == self.calls[-1].count
+
+    @property
+    def place(self):
+        """(file, line, function) of the reader's where it is, or was at its end."""
+        place = self.head.get("place") if self.ended == "raised" else None
+        place = place or (self.beat.get("place") if self._seen else None)
+        return place or (self.calls[-1].place if self.calls else None)
+
+    @property
+    def backward(self):
+        """Whether it waits in a backward pass."""
+        if self.ended:
+            return self.head["backward"]
+        if not self._seen:
+            return bool(self.calls) and self.calls[-1].backward
+        return bool(self.beat.get("backward"))
+
+    @property
+    def updates(self):
+        """How many it has made."""
+        newest = self.calls[-1].updates if self.calls else 0
+        return max(self.beat.get("updates", 0), self.head.get("updates", 0), newest)
+
+    @property
+    def current(self):
+        """The collective in which it is: the last that it called, if it has not left its line."""
+        last = self.calls[-1] if self.calls else None
+        return last if last and (self.backward or last.place == self.place) else None
+
+    @property
+    def progress(self):
+        """What changes as long as it goes on."""
+        beat = self.beat
+        return self.path, self.ended, beat.get("calls"), beat.get("updates"), beat.get("place")
+
+
+def read(folder):
+    """The ``State`` of each rank whose file is in ``folder``, by rank.
+
+    A process that starts those of the training is none.
+    """
+    found = [*filter(None, map(_state, Path(folder).glob("hang-*")))]
+    joined = {one.rank: one for one in found if one.head["joined"]}
+    worlds = {one.head["world"] for one in joined.values()}
+    early = {one.rank: one for one in found if not joined or one.head["world"] in worlds}
+    return [one for _, one in sorted((early | joined).items())]
+
+
+def _state(path):
+    head, beat = _lines(path, 0, FIRST)
+    return head and State(path, head, beat or {})
+
+
+def _lines(path, first, number):
+    """So many lines of a file, from the ``first`` on; None for one that is not written yet."""
+    data = b""
+    with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
+        file.seek(first * PLACE)
+        data = file.read(number * PLACE)
+    found = []
+    for place in range(number):
+        line = data[place * PLACE : (place + 1) * PLACE].partition(b"\0")[0]
+        found.append(None)
+        with contextlib.suppress(ValueError):  # it is being written
+            found[-1] = json.loads(line) if line else None
+    return found

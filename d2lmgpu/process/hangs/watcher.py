@@ -1,0 +1,58 @@
+"""Looks at the ranks from outside while they run, and says when they wait without end."""
+
+import threading
+import time
+
+from d2lmgpu.process.hangs.causes import hang
+from d2lmgpu.process.hangs.state import read
+
+LOOK = 0.5  # seconds from one look to the next
+QUIET = 3.0  # seconds without any progress from which on ranks that wait are judged
+STILL = 0.2  # of a core: a process that uses less computes nothing
+
+
+class Watcher(threading.Thread):
+    """Reads the logs in ``folder`` and, once its ranks hang, calls ``then()``; ``found`` says why.
+
+    A rank that computes or sleeps is waited for: each of them must wait for the others or have
+    ended, use no core, and run no other thread of the reader's; and a cause must be there.
+    ``within``: the folder of the reader's files.
+    """
+
+    def __init__(self, folder, then, within=""):
+        super().__init__(daemon=True, name="hang-watcher")
+        self.folder, self.then, self.within = folder, then, within
+        self.found, self._over = None, threading.Event()
+
+    def run(self):
+        before, since, used = None, time.monotonic(), {}
+        while not self._over.wait(LOOK):
+            states, now = read(self.folder), time.monotonic()
+            progress = [one.progress for one in states]
+            if progress != before:
+                before, since = progress, now
+                used = {one.path: one.beat.get("cpu", 0) for one in states}
+            elif now - since >= QUIET and all(
+                _idle(one, used[one.path], now - since) for one in states
+            ):
+                self.found = hang(states, self.within)
+                if self.found:
+                    self.then()
+                    return
+
+    def close(self):
+        """Look no more."""
+        self._over.set()
+        if self.is_alive():
+            self.join()
+
+    def at_the_end(self):
+        """The ``Hang`` that was found or, as far as the ranks waited when they ended, why."""
+        return self.found or hang(read(self.folder), self.within)
+
+
+def _idle(one, used, seconds):
+    if one.ended:
+        return True
+    still = one.beat.get("cpu", 0) - used < STILL * seconds
+    return one.waits and one.fresh and still and not one.beat["busy"]

@@ -1,0 +1,84 @@
+"""Ranks, places and collectives in words."""
+
+import ast
+import linecache
+import os
+import re
+
+NUMBER = re.compile("rank|RANK|main_process|master|leader|is_main")  # what tells ranks apart
+LONG = 100  # characters of a line of code
+
+
+def and_list(parts):
+    """ "a, b and c"."""
+    *most, last = parts
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def ranks_in_words(ranks):
+    """ "rank 0", "ranks 0 and 2"."""
+    return f"rank{'s' * (len(ranks) > 1)} {and_list(map(str, ranks))}"
+
+
+def updates_in_words(one):
+    """ "1 update", of a rank or of a call."""
+    return f"{one.updates} update{'s' * (one.updates != 1)}"
+
+
+def at(place, folder, code=False):
+    """ " (train.py:29)" of a (file, line, function); with its ``code``. Empty without a place."""
+    if not place:
+        return ""
+    file, line, function = place
+    name = os.path.basename(file)
+    if folder and file.startswith(os.path.join(folder, "")):
+        name = os.path.relpath(file, folder)
+    where = f"{name}:{line}" if os.path.exists(file) else f"line {line} of {function}"
+    text = linecache.getline(file, line).strip() if code else ""
+    return f" ({where}{': ' * bool(text)}{text[:LONG]})"
+
+
+def call_in_words(call):
+    """ "all_reduce [63]", with its group."""
+    shapes = " ".join(map(str, call.shapes)) if "barrier" not in call.name else ""
+    group = f" in group {call.group}" if call.group else ""
+    backward = " in backward" if call.backward else ""
+    return f"{call.name}{' ' * bool(shapes)}{shapes}{group}{backward}"
+
+
+def waiting_in_words(one):
+    """What a rank waits in."""
+    if one.backward:
+        return "loss.backward()" if one.current is None or one.current.backward else "backward()"
+    call = one.current
+    return call_in_words(call) if call else one.beat.get("public") or "torch.distributed"
+
+
+def end_in_words(one):
+    """How a rank has ended."""
+    if one.ended == "raised":
+        return f"raised {one.head['text']}"
+    after = f" after {updates_in_words(one)}" if one.updates else ""
+    if one.ended == "exit":
+        return f"ended itself ({one.head['text']}){after}"
+    return f"left its loop{after} and has ended" if after else "has ended"
+
+
+def condition(places):
+    """The innermost ``if`` around these places that tells ranks apart: "`if …:` of line 10"."""
+    for file, line, _ in places:
+        try:
+            tree = ast.parse("".join(linecache.getlines(file)))
+        except (SyntaxError, ValueError):
+            continue
+        around = [
+            node
+            for node in ast.walk(tree)
+            if isinstance(node, ast.If)
+            and node.lineno <= line <= node.end_lineno
+            and NUMBER.search(ast.unparse(node.test))
+        ]
+        if around:
+            inner = max(around, key=lambda node: node.lineno)
+            return f"`if {ast.unparse(inner.test)}:` of line {inner.lineno}"
+    return None

@@ -1,0 +1,83 @@
+"""Workers of ``launch`` that wait for each other without end are ended, and told why."""
+
+import inspect
+import time
+
+import pytest
+from soaking import sample
+
+from d2lmgpu.launch import LaunchError, launch
+
+
+def train(steps):
+    import torch
+    from torch import nn
+    from torch.nn.parallel import DistributedDataParallel
+
+    net = DistributedDataParallel(nn.Linear(4, 1))
+    opt = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(steps):
+        opt.zero_grad()
+        net(torch.randn(8, 4)).sum().backward()  # trains
+        opt.step()
+
+
+def barrier_on_one():
+    import torch
+    from torch import distributed as dist
+
+    if dist.get_rank() == 0:
+        dist.barrier()  # rank 0
+    dist.all_reduce(torch.ones(3))  # rank 1
+
+
+def other_shape():
+    import torch
+    from torch import distributed as dist
+
+    dist.all_reduce(torch.ones(4 + 2 * dist.get_rank()))  # rank 0 # rank 1
+
+
+def message_that_nobody_sends():
+    import torch
+    from torch import distributed as dist
+
+    if dist.get_rank() == 1:
+        dist.recv(torch.ones(2), src=0)  # rank 1
+    dist.barrier()  # rank 0
+
+
+def fewer_steps():
+    from torch import distributed as dist
+
+    train(3 + dist.get_rank())
+
+
+HANGS = [barrier_on_one, other_shape, message_that_nobody_sends, fewer_steps]
+
+
+@pytest.mark.parametrize("function", sample([barrier_on_one], HANGS))
+def test_the_error_names_the_line_of_each_rank(traces, function):
+    with pytest.raises(LaunchError) as caught:
+        launch(function, num_processes=2)
+    lines, first = inspect.getsourcelines(train if function is fewer_steps else function)
+    ranks = [line.strip() for line in str(caught.value).splitlines() if "  rank " in line]
+    for rank in (0, 1):
+        mark = "# trains" if (function, rank) == (fewer_steps, 1) else f"# rank {rank}"
+        for number, line in enumerate(lines, first):
+            if mark in line:
+                assert f"(test_launch_hangs.py:{number}" in ranks[rank]
+    traces.assert_none()
+
+
+def test_a_rank_that_sleeps_is_waited_for(traces):
+    def late():
+        from torch import distributed as dist
+
+        if dist.get_rank() == 0:
+            time.sleep(6)
+        dist.barrier()
+        return dist.get_rank()
+
+    assert launch(late, num_processes=2) == [0, 1]
+    traces.assert_none()

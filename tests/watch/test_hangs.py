@@ -1,0 +1,67 @@
+"""Hangs are named with the line of each rank; a rank that is slow is none."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import pytest
+from planted_hangs import HEAD, SCRIPTS, SLOW, SLOW_SCRIPT
+from soaking import sample
+
+from d2lmgpu.process.roles import held_ports
+from d2lmgpu.watch.check.run import LIMITS, OBSERVER
+from d2lmgpu.watch.run import run
+
+PATIENT = replace(LIMITS, wall=300.0)  # a machine that is busy takes a minute to import PyTorch
+OPTIONS = {"double": False, "short": False, "devices": 2}
+
+
+def watched(folder, source):
+    script = folder / "script.py"
+    script.write_text(HEAD + source)
+    spawns = "spawn" in source
+    (port,) = held_ports(1)
+    return run(script, [str(port)], 1 if spawns else 2, OBSERVER, OPTIONS, PATIENT)
+
+
+def line_of(rank, source):
+    lines = (HEAD + source).splitlines()
+    return next(n for n, line in enumerate(lines, 1) if f"# rank {rank}" in line)
+
+
+@pytest.mark.parametrize("name", sample(["if world > 1, a class, cuda"], SCRIPTS))
+def test_a_hang_is_named_with_the_line_of_each_rank(tmp_path, name):
+    source, rule = SCRIPTS[name]
+    found = watched(tmp_path, source)
+    assert found.hang is not None, (found.trouble, found.output)
+    assert found.hang.rule == rule
+    lines = dict(enumerate(found.hang.ranks))
+    for rank in (0, 1):
+        if f"# rank {rank}" in source:
+            where = f"(script.py:{line_of(rank, source)}"
+            assert where in lines[rank]
+            assert where in found.hang.cause
+    assert "by peer" not in str(found.trouble)
+
+
+@pytest.mark.parametrize("name", sample(["sleeps"], SLOW))
+def test_a_slow_rank_is_no_hang(tmp_path, name):
+    found = watched(tmp_path, SLOW_SCRIPT.format(deed=SLOW[name]))
+    assert found.hang is None and found.trouble is None
+    assert [report["steps"] for report in found.reports] == [4, 4]
+
+
+def test_check_says_that_a_script_hangs(tmp_path):
+    source = SCRIPTS["one rank raises"][0]
+    (tmp_path / "script.py").write_text(HEAD + source.replace("raise ValueError", "sys.exit"))
+    done = subprocess.run(
+        [sys.executable, "-m", "d2lmgpu", "check", "script.py", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    told = json.loads(done.stdout)
+    assert done.returncode == 2 and told["outcome"] == "not compared"
+    for rank in (0, 1):
+        assert f"script.py:{line_of(rank, source)}" in told["reason"]
