@@ -27,6 +27,7 @@ class Facts:
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
         self.on_forward = []  # called with (module, args, kwargs) of each pass that trains
+        self.on_exchange = []  # called with each collective by hand that carries something
         watch_collectives(watch, self._exchanging)
         self._watch_modules()
         self._watch_samplers()
@@ -64,6 +65,8 @@ class Facts:
     def _by_hand(self, collective):
         if collective.operator == "allgather" and _one_twice(collective.arguments[0][0]):
             self.aliased = self.aliased or collective.where
+        for function in self.on_exchange:
+            function(collective)
         if self.trained:
             self.lines.setdefault("exchange", collective.where)
 

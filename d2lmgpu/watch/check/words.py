@@ -18,6 +18,8 @@ MENDS = {
     "DDP, or loop over all parameters.",
     "clip-before-allreduce": "Exchange first, clip the averaged gradient then: between the last "
     "all_reduce (DDP: backward) and step().",
+    "norm": "Take the norm of the averaged gradient, after the exchange, on each rank. Sum "
+    "squares of norms over ranks only where each holds a part of the gradient, as a shard.",
     "stale-gradient": "Use the exchange of this update: wait for it before step(), and set the "
     "gradients of a rank without rows to zero.",
     "aliasing": "Make a tensor for each place: [torch.empty_like(g) for _ in range(world_size)]; "
