@@ -51,6 +51,35 @@ def other_norm(e, one):
     return None
 
 
+def partly_exchanged(e, one):
+    """Of the backward passes of an update some are exchanged, and others stay on their rank."""
+    for t in range(e.steps if e.world > 1 else 0):
+        stay = [_passes_that_stay(e, t, rank) for rank in range(e.world)]
+        if stay[0] and all(one == stay[0] for one in stay):
+            where = e.line("no_sync", "exchange", "backward")
+            some = f"{len(stay[0])} of {len(e.passes(t)[0])} micro-batches"
+            return "partly-exchanged", where, f"each rank keeps {some} to itself"
+    return None
+
+
+def _passes_that_stay(e, t, rank):
+    """The backward passes of update t of which a rank uses its own part alone; None if unclear."""
+    (number, *others) = {len(passes) for passes in e.passes(t)}
+    if others or number < 2:
+        return None
+    columns = [one[f"own-{t}-{b}"] for one in e.arrays for b in range(number)]
+    if len(columns) * 2 > len(columns[0]):
+        return None
+    coefficients, left = e.fit(t, e.used(t)[rank], columns)
+    by_rank = coefficients.reshape(e.world, number)
+    small = ROUND * np.abs(coefficients).max()
+    alone = (np.abs(np.delete(by_rank, rank, 0)) < small).all(0) & (by_rank[rank] > small)
+    every = (np.ptp(by_rank, 0) < small) & (by_rank[rank] > small)
+    if left > 30 * e.eps or not every.any() or not (alone | every).all():
+        return None
+    return [b for b in range(number) if alone[b]]
+
+
 def exchanged(e, one):
     """Parameters whose gradients differ between ranks, although their optimizers use them."""
     if e.world == 1:

@@ -74,6 +74,7 @@ class Facts:
         nn = self.torch.nn
         ddp = nn.parallel.DistributedDataParallel
         call, make, seed = nn.Module.__call__, ddp.__init__, self.torch.manual_seed
+        no_sync = ddp.no_sync
 
         @wraps(call)  # global hooks of PyTorch's are not given the arguments by name
         def called(module, *args, **kwargs):
@@ -96,12 +97,18 @@ class Facts:
             self.lines.setdefault("ddp", self.watch.where())
             return make(*args, **kwargs)
 
+        @wraps(no_sync)
+        def unsynchronized(*args):
+            self.lines.setdefault("no_sync", self.watch.where())
+            return no_sync(*args)
+
         @wraps(seed)
         def seeded(*args, **kwargs):
             self.lines["seed"] = self.watch.where() or self.lines.get("seed")
             return seed(*args, **kwargs)
 
         nn.Module.__call__, ddp.__init__, self.torch.manual_seed = called, made, seeded
+        ddp.no_sync = unsynchronized
 
     def _enter(self, module, args, kwargs):
         for name, p in module.named_parameters():

@@ -11,6 +11,7 @@ RULES = (
     by_facts.not_grouped,
     by_gradients.early_clip,
     by_gradients.own_norm,
+    by_gradients.partly_exchanged,
     by_gradients.exchanged,
     by_gradients.different_start,
     by_facts.same_batches,

@@ -14,6 +14,8 @@ MENDS = {
     "before the first update.",
     "not-exchanged": "Call init_process_group, and the wrapped net: net(X), not net.module(X). By "
     "hand, write the average back into p.grad. The pass before step() must not be in no_sync.",
+    "partly-exchanged": "Exchange once, with all micro-batches: no_sync, or no exchange, for all but "
+    "the last of them, and with DDP the exchange in its backward pass.",
     "missing-parameter": "Exchange every parameter that the optimizer has: wrap all modules in one "
     "DDP, or loop over all parameters.",
     "clip-before-allreduce": "Exchange first, clip the averaged gradient then: between the last "
