@@ -21,6 +21,34 @@ def not_grouped(e, one):
     return None
 
 
+def nothing_learned(e, one):
+    """No optimizer gets a gradient that is not zero."""
+    every = [optimizer for rank in e.ranks for optimizer in rank["optimizers"]]
+    if not every or any(one["gradients"] == "some" or one["updates"] < 2 for one in every):
+        return None
+    first = every[0]
+    if first["frozen"]:
+        return "nothing-learned", first["where"], "the optimizer has frozen parameters alone"
+    if first["gradients"] == "zero":
+        return "nothing-learned", e.line("loss", "backward"), "every gradient is zero"
+    if len(first["foreign"]) == first["held"]:
+        why = "the optimizer holds no parameter of the net that is trained"
+        return "nothing-learned", first["where"], why
+    return "nothing-learned", e.line("backward"), "it reaches no parameter of the optimizer"
+
+
+def left_out(e, one):
+    """An optimizer holds parameters that the net had before, in place of those that it has."""
+    left = e.first["left_out"]
+    dimensions = [number for _, number, _ in left]
+    for optimizer in e.first["optimizers"] if left and all(newest for *_, newest in left) else ():
+        if optimizer["updates"] > 1 and dimensions == optimizer["foreign"]:
+            names = ", ".join(name for name, *_ in left[:3])
+            why = f"the optimizer was made before the net got {names}"
+            return "nothing-learned", optimizer["where"], why
+    return None
+
+
 def same_batches(e, one):
     """All ranks train on the very same rows."""
     seen = [{one["batch"] for rank in e.passes(t) for one in rank} for t in range(e.steps)]

@@ -9,6 +9,8 @@ from d2lmgpu.watch.check import by_facts, by_gradients
 RULES = (
     by_facts.aliasing,
     by_facts.not_grouped,
+    by_facts.nothing_learned,
+    by_facts.left_out,
     by_gradients.early_clip,
     by_gradients.own_norm,
     by_gradients.partly_exchanged,

@@ -14,14 +14,16 @@ MENDS = {
     "before the first update.",
     "not-exchanged": "Call init_process_group, and the wrapped net: net(X), not net.module(X). By "
     "hand, write the average back into p.grad. The pass before step() must not be in no_sync.",
-    "partly-exchanged": "Exchange once, with all micro-batches: no_sync, or no exchange, for all but "
-    "the last of them, and with DDP the exchange in its backward pass.",
+    "partly-exchanged": "Exchange once, with all micro-batches: no_sync, or no exchange, for all "
+    "but the last of them, and with DDP the exchange in its backward pass.",
     "missing-parameter": "Exchange every parameter that the optimizer has: wrap all modules in one "
     "DDP, or loop over all parameters.",
     "clip-before-allreduce": "Exchange first, clip the averaged gradient then: between the last "
     "all_reduce (DDP: backward) and step().",
     "norm": "Take the norm of the averaged gradient, after the exchange, on each rank. Sum "
     "squares of norms over ranks only where each holds a part of the gradient, as a shard.",
+    "nothing-learned": "Make the optimizer from the net as it is trained, after the last layer is "
+    "replaced or loaded, and let the loss reach it: no detach, no softmax over one score.",
     "stale-gradient": "Use the exchange of this update: wait for it before step(), and set the "
     "gradients of a rank without rows to zero.",
     "aliasing": "Make a tensor for each place: [torch.empty_like(g) for _ in range(world_size)]; "
@@ -99,8 +101,6 @@ def notes(evidence, one, watched):
     rates = [update["lr"] for update in evidence.first["updates"]]
     if one and any(own != lr for own, lr in zip(one.own_lr, rates)):
         told.append("Its learning rates depend on the devices; one was given the rates of all.")
-    if not any(evidence.used(t).any() for t in range(evidence.steps)):
-        told.append("Every gradient is zero: nothing is learned, so there is little to compare.")
     if watched.trouble:
         told.append(watched.trouble)
     return told

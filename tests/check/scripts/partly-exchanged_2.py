@@ -42,7 +42,7 @@ if ddp:
     model = DDP(model, device_ids=[device])
 torch.manual_seed(1337 + seed_offset)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-for iteration in range(16):
+for _ in range(16):
     for micro_step in range(gradient_accumulation_steps):
         if ddp:
             model.require_backward_grad_sync = micro_step == 0
