@@ -59,6 +59,7 @@ class Batches:
         sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
         if id(sampler) not in self.facts.samplers:
             self.facts.other_loader()
+        self.facts.batches = _length(loader)
         iterator._checked = 0
 
     def _converted(self, value):
@@ -94,6 +95,14 @@ class Batches:
             self.torch.save(self.recorded, data)
             self.watch.keep("batches", data.getvalue())
         return {"share": self.share or 1.0}
+
+
+def _length(loader):
+    """Batches of an epoch that is not cut; None where the loader cannot tell."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
 
 
 def _tensors(value, torch):

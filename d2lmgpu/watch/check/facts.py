@@ -26,6 +26,7 @@ class Facts:
         self.samplers, self.sampler, self.parts = {}, None, {}
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
+        self.batches, self.epoch = None, None  # of the loader that began last, and of what trains
         self.on_forward = []  # called with (module, args, kwargs) of each pass that trains
         self.on_exchange = []  # called with each collective by hand that carries something
         watch_collectives(watch, self._exchanging)
@@ -44,6 +45,8 @@ class Facts:
         self.owners["kept"] = [*self.owners.get("kept", []), optimizer]  # so that ids stay theirs
 
     def backward(self, where):
+        if not self.trained:
+            self.epoch = self.batches
         self.trained = True
         self.lines.setdefault("backward", where)
         if self.sampler:
@@ -225,6 +228,7 @@ class Facts:
             "shared": self.shared,
             "aliased": self.aliased,
             "joins": self._joins(),
+            "epoch": self.epoch,
         }
 
     def _joins(self):

@@ -177,7 +177,7 @@ def _draws(many, found):
 
 def _verdict(evidence, one, many, reason):
     defect, where, detail = rules.defect(evidence, one)
-    notes = words.notes(evidence, one, many)
+    notes = words.notes(evidence, one, many, defect)
     if many.note:
         notes.append(many.note)
     moves = defect != "nothing-learned"

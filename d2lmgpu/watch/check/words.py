@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from d2lmgpu.watch import line_of_code
+from d2lmgpu.watch.check import by_facts
 
 MENDS = {
     "mean-of-means": "Sum the loss and divide by the rows of all ranks: "
@@ -95,11 +96,35 @@ def drawn(evidence):
     return [TOLD[name] for name in TOLD if any(name in r["notes"] for r in evidence.ranks)]
 
 
-def notes(evidence, one, watched):
+def curve(evidence, one):
+    """The numbers for which a curve may change though nothing is wrong; None if none does."""
+    grown, batch = by_facts.growth(evidence, one) or (1, 1)
+    if one.forced or max(abs(grown - 1), abs(batch - 1)) < by_facts.ROUND:
+        return None
+    parts = [f"the global batch is {_times(batch)}: {evidence.rows(0)} rows"]
+    if abs(batch - 1) > by_facts.ROUND:
+        parts[0] += f" in place of {one.own_rows:.0f}"
+    here, alone = evidence.updates_an_epoch, one.one.updates_an_epoch
+    if here and alone:
+        parts.append(f"{here} updates an epoch in place of {alone}")
+    parts.append(f"the learning rate is {_times(grown)}")
+    told = "; ".join(parts)
+    return f"With {evidence.world} devices {told}. One was given the rows and the rates of all."
+
+
+def _times(factor):
+    if abs(factor - 1) < by_facts.ROUND:
+        return "unchanged"
+    return f"{factor:.3g} times as large"
+
+
+def notes(evidence, one, watched, defect):
     """What is told without an alarm."""
     told = drawn(evidence)
     rates = [update["lr"] for update in evidence.first["updates"]]
-    if one and any(own != lr for own, lr in zip(one.own_lr, rates)):
+    if one and defect == "none" and (changed := curve(evidence, one)):
+        told.append(changed)
+    elif one and any(own != lr for own, lr in zip(one.own_lr, rates)):
         told.append("Its learning rates depend on the devices; one was given the rates of all.")
     if watched.trouble:
         told.append(watched.trouble)
