@@ -38,7 +38,8 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0, norm=None):
         reports.append({
             "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
             "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
-            "optimizers": [], "left_out": [], "norm": norm or {"taken": None, "summed": None},
+            "schedule": {"counts": []}, "epoch": None, "optimizers": [], "left_out": [],
+            "norm": norm or {"taken": None, "summed": None},
             "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
         })  # fmt: skip
     return Evidence(Watched(reports, "", None, files))
@@ -78,7 +79,7 @@ def beside(kept, gradient):
     """A comparison with one process on the same rows, whose gradient in update t is given."""
     alone = SimpleNamespace(used=lambda t: [gradient(t, kept.own(t))])
     one = SimpleNamespace(many=kept, one=alone, compared=True, near=False, steps=STEPS)
-    one.own_lr, one.own_rows = [[0.1]] * STEPS, None
+    one.own_lr, one.own_rows, one.forced = [[0.1]] * STEPS, None, False
     one.gradients = partial(Comparison.gradients, one)
     return one
 

@@ -1,5 +1,7 @@
 """Defects that show in who was called, and with what: rules as in ``rules``."""
 
+from itertools import pairwise
+
 ROUND = 0.02  # rates that differ by less grew alike
 
 
@@ -90,6 +92,56 @@ def rate(e, one):
         detail = f"rate times {grown:.3g}, rows times {batch:.3g}"
         return "lr-scaled-twice", e.line("optimizer"), detail
     return None
+
+
+def pace(e, one):
+    """How many times as fast the schedule goes through its length, a row, as with one process.
+
+    None where that is not seen: no schedule steps several times an update, or its rates hardly
+    change. A schedule may do so, if its length is counted in the steps of one process.
+    """
+    if not one or one.forced or not e.rows(0) or not one.own_rows:
+        return None
+    many, alone = e.first["schedule"], one.one.first["schedule"]
+    often, once = _stride(many["counts"]), _stride(alone["counts"])
+    if not once or often <= once:
+        return None
+    rates = _rates(many, [update["lr"] for update in e.first["updates"]])
+    single = _rates(alone, one.own_lr)
+    lengths = e.updates_an_epoch, one.one.updates_an_epoch
+    shorter = lengths[1] / lengths[0] if all(lengths) else e.world
+    change = max(rates.values(), default=0) - min(rates.values(), default=0)
+    for factor in (1, shorter):  # is its length the same, or that of the shorter epoch?
+        there = ((rate, single.get(round(c * factor))) for c, rate in rates.items())
+        pairs = [(rate, other) for rate, other in there if other is not None]
+        if len(pairs) > 2 and max(abs(a - b) for a, b in pairs) < 0.1 * change:
+            return factor * (often / once) / (e.rows(0) / one.own_rows)
+    return None
+
+
+def _stride(counts):
+    """The fewest steps of a schedule between two updates between which it makes any."""
+    known = [count for count in counts if count is not None]
+    return min((b - a for a, b in pairwise(known) if b > a), default=0)
+
+
+def _rates(schedule, rates):
+    """{count of a schedule: the rate that it has set, relative to the one it began with}."""
+    return {
+        count: lr[0] / schedule["base"]
+        for count, lr in zip(schedule["counts"], rates)
+        if count is not None and schedule["base"]
+    }
+
+
+def schedule(e, one):
+    """It steps several times an update, and goes faster through the rows than with one process."""
+    times = pace(e, one) or 1
+    if times < 1.5:
+        return None
+    often = _stride(e.first["schedule"]["counts"])
+    why = f"{often} steps an update: after as many rows it is {times:.3g} times as far"
+    return "schedule", e.first["schedule"]["where"], why
 
 
 def no_set_epoch(e, one):

@@ -22,6 +22,7 @@ RULES = (
     by_gradients.composition,
     by_gradients.against_one,
     by_gradients.optimizer_state,
+    by_facts.schedule,
     by_facts.rate,
     by_facts.no_set_epoch,
     by_facts.buffers,

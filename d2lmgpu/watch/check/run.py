@@ -194,7 +194,8 @@ def _verdict(evidence, one, many, reason):
         equal = one.near
     if not equal and not (compared and not one.near):  # one has the defect, too, or k's rates
         grown, batch = by_facts.growth(evidence, one) or (1, 1)
-        difference = max(difference, wrong, grown / batch - 1)
+        pace = by_facts.pace(evidence, one) or 1
+        difference = max(difference, wrong, grown / batch - 1, pace - 1)
     drawn = words.drawn(evidence)
     if defect == "none" and equal is False and (apart or not drawn):
         defect, detail = "unknown", "the weights differ, and no rule says why"

@@ -11,6 +11,8 @@ MENDS = {
     "wrong-scale": "Divide once, by what was added: world_size after a sum over ranks, nothing "
     "after DDP, the number of micro-batches for an accumulated loss.",
     "lr-scaled-twice": "Scale the rate in one place, at most by as much as the global batch grew.",
+    "schedule": "Step the schedule once an update, or count its whole length in such steps. With "
+    "Accelerate: step_scheduler_with_optimizer=False, or do not prepare() the scheduler.",
     "different-start": "Load or make the weights before DDP(net), or broadcast them from rank 0 "
     "before the first update.",
     "not-exchanged": "Call init_process_group, and the wrapped net: net(X), not net.module(X). By "
