@@ -38,8 +38,8 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0, norm=None):
         reports.append({
             "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
             "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
-            "schedule": {"counts": []}, "epoch": None, "optimizers": [], "left_out": [],
-            "norm": norm or {"taken": None, "summed": None},
+            "schedule": {"counts": []}, "epoch": None, "part": None, "optimizers": [],
+            "left_out": [], "norm": norm or {"taken": None, "summed": None},
             "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
         })  # fmt: skip
     return Evidence(Watched(reports, "", None, files))

@@ -20,6 +20,8 @@ LINES = {
     "partly-exchanged_1": "no_sync()",
     "partly-exchanged_2": "backward()",
     "partly-exchanged_3": "dist.all_reduce",
+    "sampler_5": "DistributedSampler(data)",
+    "sampler_6": "random_split",
     "schedule_1": "scheduler.step()",
     "schedule_2": "self.scheduler.step()",
 }

@@ -57,8 +57,7 @@ class Batches:
     def _begin(self, iterator, loader):
         """An epoch of a loader begins."""
         sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
-        if id(sampler) not in self.facts.samplers:
-            self.facts.other_loader()
+        self.facts.begin(loader.dataset, id(sampler) in self.facts.samplers)
         self.facts.batches = _length(loader)
         iterator._checked = 0
 

@@ -69,6 +69,28 @@ def parts(e, one):
     return None
 
 
+def other_data(e, one):
+    """Ranks share out a data set that holds other rows on each of them."""
+    for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
+        if mine["rows"] and any(other["rows"] != mine["rows"] for other in others):
+            why = "each rank has a data set of other rows, and takes its part of that"
+            return "sampler", mine["where"], why
+    return None
+
+
+def overlap(e, one):
+    """Parts that are cut by each rank for itself: some rows are in several, others in none."""
+    parts = [rank["part"] for rank in e.ranks]
+    if e.world == 1 or not all(parts):
+        return None
+    sets = [set(part["indices"]) for part in parts]
+    together, number = set.union(*sets), sum(map(len, sets))
+    if number > parts[0]["of"] or len(together) == number or all(one == sets[0] for one in sets):
+        return None
+    why = f"{number - len(together)} rows are trained on by several ranks"
+    return "sampler", parts[0]["where"], f"{why}, {parts[0]['of'] - len(together)} by none"
+
+
 def growth(e, one):
     """(times that the learning rate grew, times that the batch did) from one process to k."""
     if not one or e.world == 1:

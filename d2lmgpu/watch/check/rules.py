@@ -18,6 +18,8 @@ RULES = (
     by_gradients.different_start,
     by_facts.same_batches,
     by_facts.parts,
+    by_facts.other_data,
+    by_facts.overlap,
     by_gradients.other_norm,
     by_gradients.composition,
     by_gradients.against_one,
