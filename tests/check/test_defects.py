@@ -15,7 +15,7 @@ from d2lmgpu.watch.run import Watched
 STEPS, SIZES = 4, [6, 5]
 
 
-def evidence(used, rows=(8, 8), scale=1.0, start=0.0):
+def evidence(used, rows=(8, 8), scale=1.0, start=0.0, norm=None):
     """Two ranks; ``used(t, own)`` is what each used in step t; own: (steps, ranks, entries)."""
     chance = np.random.default_rng(0)
     own = chance.normal(size=(STEPS + 1, 2, sum(SIZES)))
@@ -38,6 +38,8 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0):
         reports.append({
             "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
             "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
+            "schedule": {"counts": []}, "epoch": None, "part": None, "optimizers": [],
+            "left_out": [], "norm": norm or {"taken": None, "summed": None},
             "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
         })  # fmt: skip
     return Evidence(Watched(reports, "", None, files))
@@ -60,6 +62,7 @@ def both(gradient):
     ("stale-gradient", lambda t, own: both(own[t - 1].mean(0)), {}),
     ("clip-before-allreduce", lambda t, own: both(
         (own[t] / np.linalg.norm(own[t], axis=1, keepdims=True)).mean(0)), {}),
+    ("norm", lambda t, own: own[t].mean(0) / np.linalg.norm(own[t], axis=1, keepdims=True), {}),
     ("different-start", lambda t, own: both(own[t].mean(0)), {"start": 1.0}),
 ])  # fmt: skip
 def test_defects_by_the_gradient_that_is_used(name, used, options):
@@ -76,7 +79,7 @@ def beside(kept, gradient):
     """A comparison with one process on the same rows, whose gradient in update t is given."""
     alone = SimpleNamespace(used=lambda t: [gradient(t, kept.own(t))])
     one = SimpleNamespace(many=kept, one=alone, compared=True, near=False, steps=STEPS)
-    one.own_lr, one.own_rows = [[0.1]] * STEPS, None
+    one.own_lr, one.own_rows, one.forced = [[0.1]] * STEPS, None, False
     one.gradients = partial(Comparison.gradients, one)
     return one
 
@@ -106,3 +109,27 @@ def test_what_one_device_makes_of_the_same_rows_says_how_each_should_have_counte
     kept = evidence(lambda t, own: both(own[t].mean(0)))
     found, _, why = defect(kept, beside(kept, gradient))
     assert found == name and detail in why
+
+
+def clipped(gradient, times):
+    """A gradient of length 1 whose norm is taken to be so many times what it is."""
+    return gradient / (np.linalg.norm(gradient) * times)
+
+
+@pytest.mark.parametrize(
+    "name, times, norm",
+    [
+        ("norm", lambda t: 2**0.5, {"taken": "a.py:1", "summed": "a.py:2"}),  # all squares twice
+        ("norm", lambda t: 2.0, {"taken": "a.py:1", "summed": "a.py:2"}),  # all norms twice
+        ("norm", lambda t: 1 + 0.1 * t, {"taken": "a.py:1", "summed": None}),  # of other gradients
+        ("none", lambda t: 1.0, {"taken": "a.py:1", "summed": "a.py:2"}),
+        ("none", lambda t: 1 + 0.1 * t, None),  # what shortens it is not seen
+        ("none", lambda t: 1 / (1 + 0.1 * t), {"taken": "a.py:1", "summed": "a.py:2"}),
+    ],
+)
+def test_a_norm_is_named_where_one_device_takes_a_smaller_one(name, times, norm):
+    norm = norm or {"taken": None, "summed": None}
+    kept = evidence(lambda t, own: both(clipped(own[t].mean(0), times(t))), norm=norm)
+    found, where, _ = defect(kept, beside(kept, lambda t, own: clipped(own.mean(0), 1)))
+    assert found == name
+    assert where == (norm["summed"] or norm["taken"] if name == "norm" else None)

@@ -57,8 +57,8 @@ class Batches:
     def _begin(self, iterator, loader):
         """An epoch of a loader begins."""
         sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
-        if id(sampler) not in self.facts.samplers:
-            self.facts.other_loader()
+        self.facts.begin(loader.dataset, id(sampler) in self.facts.samplers)
+        self.facts.batches = _length(loader)
         iterator._checked = 0
 
     def _converted(self, value):
@@ -94,6 +94,14 @@ class Batches:
             self.torch.save(self.recorded, data)
             self.watch.keep("batches", data.getvalue())
         return {"share": self.share or 1.0}
+
+
+def _length(loader):
+    """Batches of an epoch that is not cut; None where the loader cannot tell."""
+    try:
+        return len(loader)
+    except TypeError:
+        return None
 
 
 def _tensors(value, torch):

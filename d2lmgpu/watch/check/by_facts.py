@@ -1,5 +1,7 @@
 """Defects that show in who was called, and with what: rules as in ``rules``."""
 
+from itertools import pairwise
+
 ROUND = 0.02  # rates that differ by less grew alike
 
 
@@ -21,6 +23,34 @@ def not_grouped(e, one):
     return None
 
 
+def nothing_learned(e, one):
+    """No optimizer gets a gradient that is not zero."""
+    every = [optimizer for rank in e.ranks for optimizer in rank["optimizers"]]
+    if not every or any(one["gradients"] == "some" or one["updates"] < 2 for one in every):
+        return None
+    first = every[0]
+    if first["frozen"]:
+        return "nothing-learned", first["where"], "the optimizer has frozen parameters alone"
+    if first["gradients"] == "zero":
+        return "nothing-learned", e.line("loss", "backward"), "every gradient is zero"
+    if len(first["foreign"]) == first["held"]:
+        why = "the optimizer holds no parameter of the net that is trained"
+        return "nothing-learned", first["where"], why
+    return "nothing-learned", e.line("backward"), "it reaches no parameter of the optimizer"
+
+
+def left_out(e, one):
+    """An optimizer holds parameters that the net had before, in place of those that it has."""
+    left = e.first["left_out"]
+    dimensions = [number for _, number, _ in left]
+    for optimizer in e.first["optimizers"] if left and all(newest for *_, newest in left) else ():
+        if optimizer["updates"] > 1 and dimensions == optimizer["foreign"]:
+            names = ", ".join(name for name, *_ in left[:3])
+            why = f"the optimizer was made before the net got {names}"
+            return "nothing-learned", optimizer["where"], why
+    return None
+
+
 def same_batches(e, one):
     """All ranks train on the very same rows."""
     seen = [{one["batch"] for rank in e.passes(t) for one in rank} for t in range(e.steps)]
@@ -37,6 +67,28 @@ def parts(e, one):
             detail = "each rank has cut the data elsewhere: what one tests on, another trains on"
             return "sampler", mine["cut"] or mine["where"], detail
     return None
+
+
+def other_data(e, one):
+    """Ranks share out a data set that holds other rows on each of them."""
+    for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
+        if mine["rows"] and any(other["rows"] != mine["rows"] for other in others):
+            why = "each rank has a data set of other rows, and takes its part of that"
+            return "sampler", mine["where"], why
+    return None
+
+
+def overlap(e, one):
+    """Parts that are cut by each rank for itself: some rows are in several, others in none."""
+    parts = [rank["part"] for rank in e.ranks]
+    if e.world == 1 or not all(parts):
+        return None
+    sets = [set(part["indices"]) for part in parts]
+    together, number = set.union(*sets), sum(map(len, sets))
+    if number > parts[0]["of"] or len(together) == number or all(one == sets[0] for one in sets):
+        return None
+    why = f"{number - len(together)} rows are trained on by several ranks"
+    return "sampler", parts[0]["where"], f"{why}, {parts[0]['of'] - len(together)} by none"
 
 
 def growth(e, one):
@@ -62,6 +114,56 @@ def rate(e, one):
         detail = f"rate times {grown:.3g}, rows times {batch:.3g}"
         return "lr-scaled-twice", e.line("optimizer"), detail
     return None
+
+
+def pace(e, one):
+    """How many times as fast the schedule goes through its length, a row, as with one process.
+
+    None where that is not seen: no schedule steps several times an update, or its rates hardly
+    change. A schedule may do so, if its length is counted in the steps of one process.
+    """
+    if not one or one.forced or not e.rows(0) or not one.own_rows:
+        return None
+    many, alone = e.first["schedule"], one.one.first["schedule"]
+    often, once = _stride(many["counts"]), _stride(alone["counts"])
+    if not once or often <= once:
+        return None
+    rates = _rates(many, [update["lr"] for update in e.first["updates"]])
+    single = _rates(alone, one.own_lr)
+    lengths = e.updates_an_epoch, one.one.updates_an_epoch
+    shorter = lengths[1] / lengths[0] if all(lengths) else e.world
+    change = max(rates.values(), default=0) - min(rates.values(), default=0)
+    for factor in (1, shorter):  # is its length the same, or that of the shorter epoch?
+        there = ((rate, single.get(round(c * factor))) for c, rate in rates.items())
+        pairs = [(rate, other) for rate, other in there if other is not None]
+        if len(pairs) > 2 and max(abs(a - b) for a, b in pairs) < 0.1 * change:
+            return factor * (often / once) / (e.rows(0) / one.own_rows)
+    return None
+
+
+def _stride(counts):
+    """The fewest steps of a schedule between two updates between which it makes any."""
+    known = [count for count in counts if count is not None]
+    return min((b - a for a, b in pairwise(known) if b > a), default=0)
+
+
+def _rates(schedule, rates):
+    """{count of a schedule: the rate that it has set, relative to the one it began with}."""
+    return {
+        count: lr[0] / schedule["base"]
+        for count, lr in zip(schedule["counts"], rates)
+        if count is not None and schedule["base"]
+    }
+
+
+def schedule(e, one):
+    """It steps several times an update, and goes faster through the rows than with one process."""
+    times = pace(e, one) or 1
+    if times < 1.5:
+        return None
+    often = _stride(e.first["schedule"]["counts"])
+    why = f"{often} steps an update: after as many rows it is {times:.3g} times as far"
+    return "schedule", e.first["schedule"]["where"], why
 
 
 def no_set_epoch(e, one):

@@ -2,7 +2,82 @@
 
 import numpy as np
 
+from d2lmgpu.watch.check.evidence import distance
+
 ROUND = 0.02  # a coefficient that is off by less is the same
+
+
+def own_norm(e, one):
+    """The ranks use the same sum of all gradients, each scaled by a number of its own."""
+    for t in range(e.steps if e.world > 1 else 0):
+        used = e.used(t)
+        lengths = np.linalg.norm(used, axis=1)
+        if not lengths.all() or np.ptp(lengths) < ROUND * lengths.max():
+            continue
+        along = used / lengths[:, None]
+        coefficients, left = e.fit(t, along[0], [*e.own(t)])
+        if left > 30 * e.eps or (coefficients <= 0).any():
+            continue
+        if all(distance(one, along[0]) < e.eps for one in along):
+            where = e.first["norm"]["taken"] or e.line("step")
+            return "norm", where, "each rank scales the averaged gradient by a norm of its own"
+    return None
+
+
+def other_norm(e, one):
+    """The averaged gradient is shortened by a norm, and that of one device by a smaller one."""
+    taken, summed = e.first["norm"]["taken"], e.first["norm"]["summed"]
+    if not (taken or summed) or not one or not one.compared or one.near or e.world == 1:
+        return None
+    factors = []
+    for t in range(min(one.steps, e.steps)):
+        used, right, left = one.gradients(t)
+        if left > 30 * e.eps or not right.all():
+            return None
+        ratios = used / right
+        if np.ptp(ratios) > ROUND * np.abs(ratios).max():
+            return None
+        factors.append(float(ratios.mean()))
+    if max(factors) > 1 + ROUND or min(factors) > 1 - ROUND:
+        return None
+    again = [1, e.world**-0.5, 1 / e.world]
+    lengths = [np.linalg.norm(e.used(t)[0]) for t in range(len(factors))]
+    clipped = min(factors) < max(factors) - ROUND or np.ptp(lengths) < ROUND * max(lengths)
+    if summed and clipped and all(min(abs(f - one) for one in again) < ROUND for f in factors):
+        why = f"all ranks have the whole norm, and it is summed over {e.world} of them"
+        return "norm", summed, why
+    if np.ptp(factors) > ROUND:
+        return "norm", taken or summed, "its norm was taken before the exchange"
+    return None
+
+
+def partly_exchanged(e, one):
+    """Of the backward passes of an update some are exchanged, and others stay on their rank."""
+    for t in range(e.steps if e.world > 1 else 0):
+        stay = [_passes_that_stay(e, t, rank) for rank in range(e.world)]
+        if stay[0] and all(one == stay[0] for one in stay):
+            where = e.line("no_sync", "exchange", "backward")
+            some = f"{len(stay[0])} of {len(e.passes(t)[0])} micro-batches"
+            return "partly-exchanged", where, f"each rank keeps {some} to itself"
+    return None
+
+
+def _passes_that_stay(e, t, rank):
+    """The backward passes of update t of which a rank uses its own part alone; None if unclear."""
+    (number, *others) = {len(passes) for passes in e.passes(t)}
+    if others or number < 2:
+        return None
+    columns = [one[f"own-{t}-{b}"] for one in e.arrays for b in range(number)]
+    if len(columns) * 2 > len(columns[0]):
+        return None
+    coefficients, left = e.fit(t, e.used(t)[rank], columns)
+    by_rank = coefficients.reshape(e.world, number)
+    small = ROUND * np.abs(coefficients).max()
+    alone = (np.abs(np.delete(by_rank, rank, 0)) < small).all(0) & (by_rank[rank] > small)
+    every = (np.ptp(by_rank, 0) < small) & (by_rank[rank] > small)
+    if left > 30 * e.eps or not every.any() or not (alone | every).all():
+        return None
+    return [b for b in range(number) if alone[b]]
 
 
 def exchanged(e, one):

@@ -103,6 +103,12 @@ class Evidence:
         counts = [one["rows"] for passes in self.passes(t) for one in passes]
         return None if not counts or None in counts else sum(counts)
 
+    @property
+    def updates_an_epoch(self):
+        """Of one that is not cut short; None if that is not known."""
+        batches = self.first["epoch"]
+        return batches and -(-batches // max(len(self.passes(0)[0]), 1))
+
     def weights(self, t):
         """[rank][pass]: with what the own gradients should be added."""
         passes, every = self.passes(t), self.rows(t)

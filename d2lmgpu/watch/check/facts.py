@@ -13,6 +13,7 @@ NOISE_IN_PLACE = ("normal_", "uniform_", "bernoulli_")
 DROPOUT = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
 EVALUATIONS = 6  # forward passes whose buffers are kept
 DRAWS = 200
+INDICES = 100_000  # of a part of the data
 HASHED = 65_536  # entries of a batch
 
 
@@ -26,7 +27,10 @@ class Facts:
         self.samplers, self.sampler, self.parts = {}, None, {}
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
+        self.part, self.own_part = None, None  # Subsets, as batches and epoch below
+        self.batches, self.epoch = None, None  # of the loader that began last, and of what trains
         self.on_forward = []  # called with (module, args, kwargs) of each pass that trains
+        self.on_exchange = []  # called with each collective by hand that carries something
         watch_collectives(watch, self._exchanging)
         self._watch_modules()
         self._watch_samplers()
@@ -43,6 +47,8 @@ class Facts:
         self.owners["kept"] = [*self.owners.get("kept", []), optimizer]  # so that ids stay theirs
 
     def backward(self, where):
+        if not self.trained:
+            self.epoch, self.own_part = self.batches, self.part
         self.trained = True
         self.lines.setdefault("backward", where)
         if self.sampler:
@@ -64,6 +70,8 @@ class Facts:
     def _by_hand(self, collective):
         if collective.operator == "allgather" and _one_twice(collective.arguments[0][0]):
             self.aliased = self.aliased or collective.where
+        for function in self.on_exchange:
+            function(collective)
         if self.trained:
             self.lines.setdefault("exchange", collective.where)
 
@@ -71,6 +79,7 @@ class Facts:
         nn = self.torch.nn
         ddp = nn.parallel.DistributedDataParallel
         call, make, seed = nn.Module.__call__, ddp.__init__, self.torch.manual_seed
+        no_sync = ddp.no_sync
 
         @wraps(call)  # global hooks of PyTorch's are not given the arguments by name
         def called(module, *args, **kwargs):
@@ -93,12 +102,18 @@ class Facts:
             self.lines.setdefault("ddp", self.watch.where())
             return make(*args, **kwargs)
 
+        @wraps(no_sync)
+        def unsynchronized(*args):
+            self.lines.setdefault("no_sync", self.watch.where())
+            return no_sync(*args)
+
         @wraps(seed)
         def seeded(*args, **kwargs):
             self.lines["seed"] = self.watch.where() or self.lines.get("seed")
             return seed(*args, **kwargs)
 
         nn.Module.__call__, ddp.__init__, self.torch.manual_seed = called, made, seeded
+        ddp.no_sync = unsynchronized
 
     def _enter(self, module, args, kwargs):
         for name, p in module.named_parameters():
@@ -147,7 +162,8 @@ class Facts:
             more = instance.total_size - len(data)
             own = hash(tuple(map(int, data.indices))) if isinstance(data, part) else None
             self.samplers[id(instance)] = {
-                "part": own, "cut": self.parts.get(id(data), {}).get("where"),
+                "part": own, "rows": self._some_rows(data),
+                "cut": self.parts.get(id(data), {}).get("where"),
                 "where": self.watch.where(), "shuffle": instance.shuffle, "repeated": max(more, 0),
                 "epochs": [], "set": False, "trains": False, "evaluates": False, "kept": instance,
             }  # fmt: skip
@@ -168,9 +184,20 @@ class Facts:
         sampler.__init__, sampler.__iter__, sampler.set_epoch = made, started, epoch_set
         part.__init__ = was_cut
 
-    def other_loader(self):
-        """A loader without a DistributedSampler begins."""
-        self.sampler = None
+    def _some_rows(self, data):
+        """A few letters for three rows of tensors that are held; None of other data."""
+        tensors = getattr(data, "tensors", ())
+        if not tensors or not len(data):
+            return None
+        places = 0, len(data) // 2, len(data) - 1
+        return fingerprint([tensor[i] for tensor in tensors for i in places])
+
+    def begin(self, dataset, sampled):
+        """A loader begins, with a DistributedSampler or without one."""
+        known = None if sampled else self.parts.get(id(dataset))
+        self.part = known and {"where": known["where"], "kept": known["kept"]}
+        if not sampled:
+            self.sampler = None
 
     def _watch_noise(self):
         torch, functional = self.torch, self.torch.nn.functional
@@ -215,7 +242,13 @@ class Facts:
             "shared": self.shared,
             "aliased": self.aliased,
             "joins": self._joins(),
+            "epoch": self.epoch,
+            "part": self.own_part and self._told(self.own_part),
         }
+
+    def _told(self, part):
+        indices = [int(i) for i in part["kept"].indices[:INDICES]]
+        return {"where": part["where"], "indices": indices, "of": len(part["kept"].dataset)}
 
     def _joins(self):
         """Whether the reader's code has a line for a group, be it reached or not."""

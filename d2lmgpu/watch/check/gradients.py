@@ -101,6 +101,7 @@ class Gradients:
             def loss(input, target, *args, **kwargs):
                 value = real(input, target, *args, **kwargs)
                 if value.requires_grad:
+                    self.facts.lines.setdefault("loss", self.watch.where())
                     rows = _rows(name, input, target, kwargs)
                     whole = value.detach().sum().item()
                     mean = whole if kwargs.get("reduction", "mean") == "mean" else whole / rows

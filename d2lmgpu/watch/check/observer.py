@@ -5,7 +5,10 @@ from d2lmgpu.watch.check.batches import Batches
 from d2lmgpu.watch.check.draws import Draws
 from d2lmgpu.watch.check.facts import Facts
 from d2lmgpu.watch.check.gradients import TAUGHT, Gradients
+from d2lmgpu.watch.check.learning import Learning
+from d2lmgpu.watch.check.norms import Norms
 from d2lmgpu.watch.check.rows import Rows
+from d2lmgpu.watch.check.schedules import Schedules
 from d2lmgpu.watch.check.teacher import Teacher
 from d2lmgpu.watch.cuda import on_cpu
 
@@ -19,7 +22,8 @@ def observe(watch):
     facts = Facts(watch)
     gradients = Gradients(watch, facts)
     parts = [facts, gradients, Batches(watch, facts, replay), Draws(watch, replay)]
-    parts.append(Rows(watch, facts, TAUGHT))
+    parts += [Learning(watch, facts), Norms(watch, facts, gradients), Rows(watch, facts, TAUGHT)]
+    parts.append(Schedules(watch, facts))
     if replay:
         parts += [Teacher(watch, facts, gradients, replay), Alone(watch)]
 

@@ -7,12 +7,30 @@ returns None or (defect, where, detail): where is "file:line" or None, detail a 
 from d2lmgpu.watch.check import by_facts, by_gradients
 
 RULES = (
-    by_facts.aliasing, by_facts.not_grouped,
-    by_gradients.early_clip, by_gradients.exchanged, by_gradients.different_start,
-    by_facts.same_batches, by_facts.parts,
-    by_gradients.composition, by_gradients.against_one, by_gradients.optimizer_state,
-    by_facts.rate, by_facts.no_set_epoch, by_facts.buffers, by_facts.repeated, by_facts.same_seed,
-)  # fmt: skip
+    by_facts.aliasing,
+    by_facts.not_grouped,
+    by_facts.nothing_learned,
+    by_facts.left_out,
+    by_gradients.early_clip,
+    by_gradients.own_norm,
+    by_gradients.partly_exchanged,
+    by_gradients.exchanged,
+    by_gradients.different_start,
+    by_facts.same_batches,
+    by_facts.parts,
+    by_facts.other_data,
+    by_facts.overlap,
+    by_gradients.other_norm,
+    by_gradients.composition,
+    by_gradients.against_one,
+    by_gradients.optimizer_state,
+    by_facts.schedule,
+    by_facts.rate,
+    by_facts.no_set_epoch,
+    by_facts.buffers,
+    by_facts.repeated,
+    by_facts.same_seed,
+)
 
 
 def defect(evidence, one=None):

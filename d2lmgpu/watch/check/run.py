@@ -13,7 +13,7 @@ from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_o
 
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
-LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed"}  # defects that may leave weights equal
+LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed", "nothing-learned"}  # they may, at least
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
 UNSEEN = {"none", "same-seed"}  # of these a run with one process on the same rows says more
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
@@ -181,10 +181,13 @@ def _draws(many, found):
 
 def _verdict(evidence, one, many, reason):
     defect, where, detail = rules.defect(evidence, one)
-    notes = words.notes(evidence, one, many)
+    notes = words.notes(evidence, one, many, defect)
     if many.note:
         notes.append(many.note)
-    apart = any((evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps))
+    moves = defect != "nothing-learned"
+    apart = moves and any(
+        (evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps)
+    )
     wrong = max(evidence.errors, default=0.0)
     compared = one is not None and not reason
     difference = one.difference if compared else 0.0
@@ -195,7 +198,8 @@ def _verdict(evidence, one, many, reason):
         equal = one.near
     if not equal and not (compared and not one.near):  # one has the defect, too, or k's rates
         grown, batch = by_facts.growth(evidence, one) or (1, 1)
-        difference = max(difference, wrong, grown / batch - 1)
+        pace = by_facts.pace(evidence, one) or 1
+        difference = max(difference, wrong, grown / batch - 1, pace - 1)
     drawn = words.drawn(evidence)
     if defect == "none" and equal is False and (apart or not drawn):
         defect, detail = "unknown", "the weights differ, and no rule says why"

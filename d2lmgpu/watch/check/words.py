@@ -3,6 +3,7 @@
 from pathlib import Path
 
 from d2lmgpu.watch import line_of_code
+from d2lmgpu.watch.check import by_facts
 
 MENDS = {
     "mean-of-means": "Sum the loss and divide by the rows of all ranks: "
@@ -10,14 +11,22 @@ MENDS = {
     "wrong-scale": "Divide once, by what was added: world_size after a sum over ranks, nothing "
     "after DDP, the number of micro-batches for an accumulated loss.",
     "lr-scaled-twice": "Scale the rate in one place, at most by as much as the global batch grew.",
+    "schedule": "Step the schedule once an update, or count its whole length in such steps. With "
+    "Accelerate: step_scheduler_with_optimizer=False, or do not prepare() the scheduler.",
     "different-start": "Load or make the weights before DDP(net), or broadcast them from rank 0 "
     "before the first update.",
     "not-exchanged": "Call init_process_group, and the wrapped net: net(X), not net.module(X). By "
     "hand, write the average back into p.grad. The pass before step() must not be in no_sync.",
+    "partly-exchanged": "Exchange once, with all micro-batches: no_sync, or no exchange, for all "
+    "but the last of them, and with DDP the exchange in its backward pass.",
     "missing-parameter": "Exchange every parameter that the optimizer has: wrap all modules in one "
     "DDP, or loop over all parameters.",
     "clip-before-allreduce": "Exchange first, clip the averaged gradient then: between the last "
     "all_reduce (DDP: backward) and step().",
+    "norm": "Take the norm of the averaged gradient, after the exchange, on each rank. Sum "
+    "squares of norms over ranks only where each holds a part of the gradient, as a shard.",
+    "nothing-learned": "Make the optimizer from the net as it is trained, after the last layer is "
+    "replaced or loaded, and let the loss reach it: no detach, no softmax over one score.",
     "stale-gradient": "Use the exchange of this update: wait for it before step(), and set the "
     "gradients of a rank without rows to zero.",
     "aliasing": "Make a tensor for each place: [torch.empty_like(g) for _ in range(world_size)]; "
@@ -89,14 +98,36 @@ def drawn(evidence):
     return [TOLD[name] for name in TOLD if any(name in r["notes"] for r in evidence.ranks)]
 
 
-def notes(evidence, one, watched):
+def curve(evidence, one):
+    """The numbers for which a curve may change though nothing is wrong; None if none does."""
+    grown, batch = by_facts.growth(evidence, one) or (1, 1)
+    if one.forced or max(abs(grown - 1), abs(batch - 1)) < by_facts.ROUND:
+        return None
+    parts = [f"the global batch is {_times(batch)}: {evidence.rows(0)} rows"]
+    if abs(batch - 1) > by_facts.ROUND:
+        parts[0] += f" in place of {one.own_rows:.0f}"
+    here, alone = evidence.updates_an_epoch, one.one.updates_an_epoch
+    if here and alone:
+        parts.append(f"{here} updates an epoch in place of {alone}")
+    parts.append(f"the learning rate is {_times(grown)}")
+    told = "; ".join(parts)
+    return f"With {evidence.world} devices {told}. One was given the rows and the rates of all."
+
+
+def _times(factor):
+    if abs(factor - 1) < by_facts.ROUND:
+        return "unchanged"
+    return f"{factor:.3g} times as large"
+
+
+def notes(evidence, one, watched, defect):
     """What is told without an alarm."""
     told = drawn(evidence)
     rates = [update["lr"] for update in evidence.first["updates"]]
-    if one and any(own != lr for own, lr in zip(one.own_lr, rates)):
+    if one and defect == "none" and (changed := curve(evidence, one)):
+        told.append(changed)
+    elif one and any(own != lr for own, lr in zip(one.own_lr, rates)):
         told.append("Its learning rates depend on the devices; one was given the rates of all.")
-    if not any(evidence.used(t).any() for t in range(evidence.steps)):
-        told.append("Every gradient is zero: nothing is learned, so there is little to compare.")
     if watched.trouble:
         told.append(watched.trouble)
     return told

@@ -1,0 +1,88 @@
+"""Do the optimizers of a script learn anything: do gradients reach the parameters they hold?"""
+
+import importlib
+import weakref
+from functools import wraps
+
+
+class Learning:
+    """For each optimizer that made updates:
+
+    - ``where``: the line that made it; ``updates``: how many;
+    - ``gradients``: "some" that are not zero, "zero" or "none" at all, in all of these;
+    - ``frozen``: whether none of its parameters asks for a gradient; ``held``: how many it has;
+    - ``foreign``: the dimensions of those that never got a gradient and are in no module that was
+      called in training.
+
+    And ``left_out``: (name, dimensions, whether it is newer than all optimizers) of parameters that
+    get gradients and that no optimizer has.
+    """
+
+    def __init__(self, watch, facts):
+        self.watch, self.torch = watch, watch.torch
+        self.optimizers, self.net, self.reached = {}, {}, set()
+        self.before = {}  # a parameter's id -> it, and how many optimizers there were before it
+        facts.on_forward.append(self._forward)
+        module, optimizer = self.torch.nn.Module, self.torch.optim.Optimizer
+        register, make = module.register_parameter, optimizer.__init__
+
+        @wraps(register)
+        def registered(instance, name, p):
+            register(instance, name, p)
+            known = self.before.get(id(p))
+            if p is not None and (known is None or known[0]() is not p):
+                self.before[id(p)] = weakref.ref(p), len(self.optimizers)
+
+        @wraps(make)
+        def made(instance, *args, **kwargs):
+            make(instance, *args, **kwargs)
+            self.optimizers[id(instance)] = {"where": watch.where(), "updates": 0,
+                                             "gradients": "none", "kept": instance}  # fmt: skip
+
+        module.register_parameter, optimizer.__init__ = registered, made
+        hooks = importlib.import_module("torch.optim.optimizer")
+        # A closure makes its gradients within a step, and others are dropped in one: look twice.
+        hooks.register_optimizer_step_pre_hook(lambda optimizer, *_: self._look(optimizer, 0))
+        hooks.register_optimizer_step_post_hook(lambda optimizer, *_: self._look(optimizer, 1))
+
+    def _forward(self, module, args, kwargs):
+        self.net |= {id(p): (name, p) for name, p in module.named_parameters()}
+
+    def _look(self, optimizer, updates):
+        seen, held = self.optimizers.get(id(optimizer)), _params(optimizer)
+        if seen is None:  # a copy, which no line has made
+            return
+        seen["updates"] += updates
+        self.reached |= {id(p) for p in held if p.grad is not None}
+        self.reached |= {key for key, (_, p) in self.net.items() if p.grad is not None}
+        grads = [p.grad for p in held if p.grad is not None]
+        if grads and seen["gradients"] != "some":
+            dense = (grad.coalesce().values() if grad.is_sparse else grad for grad in grads)
+            seen["gradients"] = "some" if any(bool(grad.any()) for grad in dense) else "zero"
+
+    def report(self):
+        used = [one for one in self.optimizers.values() if one["updates"]]
+        held = {id(p) for one in used for p in _params(one["kept"])}
+        left = [
+            (name.removeprefix("module."), p.dim(), self._newest(p))
+            for key, (name, p) in self.net.items()
+            if key in self.reached - held
+        ]
+        return {"optimizers": [self._told(one) for one in used], "left_out": left}
+
+    def _newest(self, p):
+        known, number = self.before.get(id(p), (lambda: None, 0))
+        return known() is p and number == len(self.optimizers)
+
+    def _told(self, seen):
+        held = _params(seen["kept"])
+        known = self.net.keys() | self.reached
+        return {
+            "where": seen["where"], "updates": seen["updates"], "gradients": seen["gradients"],
+            "frozen": not any(p.requires_grad for p in held), "held": len(held),
+            "foreign": [p.dim() for p in held if id(p) not in known],
+        }  # fmt: skip
+
+
+def _params(optimizer):
+    return [p for group in optimizer.param_groups for p in group["params"]]
