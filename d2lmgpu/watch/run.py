@@ -21,7 +21,6 @@ and the reader's files are as they were (see ``files``).
 import errno
 import json
 import os
-import sys
 import threading
 import tokenize
 from dataclasses import asdict, dataclass, field
@@ -32,8 +31,9 @@ from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.child import Child, end_in_words
 from d2lmgpu.process.output import TAIL, Bounded, cut
 from d2lmgpu.process.settings import TITLES, version_of
-from d2lmgpu.watch import WatchError, ranks
+from d2lmgpu.watch import MisuseError, WatchError, ranks
 from d2lmgpu.watch.files import NONE, NOTES, OF_OTHERS, READ_ONLY, REFUSAL
+from d2lmgpu.watch.progress import Progress
 
 LINE = 200  # bytes of the beginning, and of the end, of the last line that is told
 WHY = {errno.EROFS: READ_ONLY, errno.EOVERFLOW: OF_OTHERS}  # errors that a view alone has
@@ -41,7 +41,7 @@ OF_GPUS = (
     "The script asks for GPUs ({line}): here they are cores of the CPU under that name, and gloo "
     "is in place of NCCL."
 )
-need = Need(WatchError)
+need = Need(MisuseError)
 
 
 @dataclass(frozen=True)
@@ -126,28 +126,28 @@ def source_of(path) -> str:
 
 
 def check_script(script, framework="torch") -> Path:
-    """The script's path. WatchError unless it is a Python file, and the framework is installed."""
+    """The script's path. MisuseError unless it is a Python file, and the framework is installed."""
     path = Path(script)
     if not path.is_file():
-        raise WatchError(f"{script}: there is no such file. Give the path of your Python script.")
+        raise MisuseError(f"{script}: there is no such file. Give the path of your Python script.")
     try:
         source = source_of(path)
         compile(source, str(path), "exec")
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
-        raise WatchError(f"{script} is no Python script: {error}.") from None
+        raise MisuseError(f"{script} is no Python script: {error}.") from None
     if version_of(framework) is None:
         title = TITLES[framework]
-        raise WatchError(
+        raise MisuseError(
             f"{title} is not installed in this environment: pip install d2lmgpu[{framework}]"
         )
     return path.resolve()
 
 
 def check_devices(devices) -> int:
-    """``devices`` as a number. WatchError for more than there are: here a CPU core is a device."""
+    """``devices`` as a number. MisuseError for more than there are: here a CPU core is a device."""
     need.whole("devices", devices)
     if devices > num_cores():
-        raise WatchError(
+        raise MisuseError(
             f"devices={devices}: this machine has {num_cores()} CPU cores, and more processes than "
             f"cores would take turns. Give at most {num_cores()}."
         )
@@ -155,13 +155,14 @@ def check_devices(devices) -> int:
 
 
 def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None,
-        own=None, framework="torch", unprotected=False):  # fmt: skip
+        own=None, framework="torch", unprotected=False, progress=None):  # fmt: skip
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.
     environ: added to the environment. own: a file of the reader's code, if it is not the script;
     lines of it and of its folder are named. framework: that whose import starts the watch.
     unprotected: run it also where nothing but our own functions protects the reader's files.
+    progress: the ``Progress`` of a command that runs several times.
 
     Raises WatchError for a script that is not there, and where its files cannot be protected.
     """
@@ -178,17 +179,17 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     most = limits.wall + ranks.GRACE
     over = threading.Timer(most, child.kill)
     number = "1 process" if processes == 1 else f"{processes} processes"
-    _on_a_terminal(f"{Path(own or script).name} runs in {number}, for {most:.0f} s at most …")
+    what = f"{Path(own or script).name} in {number}"
     try:
         over.start()
         child.send(json.dumps(job).encode())
-        end = child.read(on_event=protected.update, on_output=output.add)
+        with (progress or Progress()).run(what, most):
+            end = child.read(on_event=protected.update, on_output=output.add)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
     finally:
         over.cancel()
         child.close()
-        _on_a_terminal("")
     kind = protected.get("kind")
     if kind == NONE and not unprotected:
         raise WatchError(REFUSAL.format(why=protected["why"]))
@@ -199,9 +200,3 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
     return Watched(reports, output.text(), end["codes"], files, " ".join(notes) or None)
-
-
-def _on_a_terminal(words):
-    """A line in place of the last one, for whoever waits at a terminal; elsewhere nothing."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)
