@@ -11,6 +11,7 @@ from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
 from d2lmgpu.watch.explain.words import MENDS, SENTENCES
 
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_cause_is_named(name):
     cause, _ = verdict(Summary(CASES[name]), ONE)
