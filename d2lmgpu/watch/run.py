@@ -41,6 +41,10 @@ OF_GPUS = (
     "The script asks for GPUs ({line}): here they are cores of the CPU under that name, and gloo "
     "is in place of NCCL."
 )
+UNSEEN = (
+    "The script imports {package} (at {where}), which updates or exchanges in ways of its own that "
+    "are not watched yet. Give it a DistributedDataParallel in its place for this."
+)
 need = Need(MisuseError)
 
 
@@ -60,7 +64,7 @@ class Watched:
     """What is known of a run. ``reports`` has one dict a rank, in their order, with
 
     - ``rank``, ``world``: as torch.distributed had them, or those of its environment;
-    - ``end``: "finished", "raised", "exit", "steps", "seconds", "wall" or "records";
+    - ``end``: "finished", "raised", "exit", "steps", "seconds", "wall", "records" or "refused";
     - ``steps``, ``backwards``: how many updates and backward passes there were;
     - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
     - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
@@ -80,6 +84,8 @@ class Watched:
     def trouble(self) -> str | None:
         """Why the script did not train to its end or to a limit, in a sentence; None if it did."""
         for report in self.reports:
+            if report["end"] == "refused":
+                return UNSEEN.format(**report)
             if report["end"] == "raised":
                 text = report["error"]["text"]
                 why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")
@@ -107,6 +113,8 @@ class Watched:
 
     @property
     def _told(self):
+        if any(report["end"] == "refused" for report in self.reports):
+            return self.trouble
         raised = [report["error"]["where"] for report in self.reports if "error" in report]
         if raised:
             return f"{self.trouble} (at {raised[0]})" if raised[0] else self.trouble

@@ -64,7 +64,8 @@ class Facts:
     def _by_hand(self, collective):
         if collective.operator == "allgather" and _one_twice(collective.arguments[0][0]):
             self.aliased = self.aliased or collective.where
-        if self.trained:
+        # what Accelerate sends of a random generator's state is no gradient
+        if self.trained and any(t.is_floating_point() for t in collective.tensors):
             self.lines.setdefault("exchange", collective.where)
 
     def _watch_modules(self):
