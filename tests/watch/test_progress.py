@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+import threading
 
 import pytest
 
@@ -15,10 +16,15 @@ class Stream(io.StringIO):
 
     def __init__(self, terminal):
         super().__init__()
-        self.terminal = terminal
+        self.terminal, self.third = terminal, threading.Event()
 
     def isatty(self):
         return self.terminal
+
+    def write(self, text):
+        super().write(text)
+        if self.getvalue().count("train.py") == 3:
+            self.third.set()
 
 
 @pytest.fixture
@@ -60,6 +66,5 @@ def test_the_seconds_go_on_while_a_run_does(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Stream(True))
     monkeypatch.setattr(progress, "EVERY", 0.001)
     with Progress().run("train.py in 1 process", 80):
-        while sys.stderr.getvalue().count("train.py") < 3:
-            pass
+        assert sys.stderr.third.wait(30)
     assert sys.stderr.getvalue().endswith("\r\x1b[K")
