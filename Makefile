@@ -62,7 +62,7 @@ LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub hub-class run test all-tests test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub hub-class run test all-tests test-frameworks test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -95,6 +95,15 @@ wheel: .venv-release/.ready  ## the package, checked, to dist/
 	.venv-release/bin/python -m build
 	.venv-release/bin/python -m twine check --strict dist/*.whl dist/*.tar.gz
 	.venv-release/bin/cffconvert --validate
+
+test-frameworks: .venv-frameworks/.ready  ## check and explain on scripts of Accelerate, Trainer, Lightning, Fabric and Ignite
+	env -i PATH='$(PATH)' HOME='$(HOME)' .venv-frameworks/bin/python -m pytest --noconftest tests/frameworks
+
+.venv-frameworks/.ready: .venv/.ready requirements-frameworks.txt pyproject.toml
+	$(PYTHON) -m venv --clear .venv-frameworks
+	.venv-frameworks/bin/python -m pip install -q -r requirements-frameworks.txt
+	.venv-frameworks/bin/python -m pip install -q --no-deps -e .
+	@touch $@
 
 .venv-release/.ready: .venv/.ready requirements-release.txt
 	$(PYTHON) -m venv --clear .venv-release
@@ -130,7 +139,7 @@ test-hub: setup  # a real hub: it mostly waits, so the rest goes on beside it
 	$(PYTEST) tests/hub
 
 test-package: setup
-	$(PYTEST) tests $(foreach room,backends book cluster hub $(ROOMS:test-%=%),--ignore tests/$(room))
+	$(PYTEST) tests $(foreach room,backends book cluster frameworks hub $(ROOMS:test-%=%),--ignore tests/$(room))
 
 $(ROOMS): test-%: setup
 	$(PYTEST) tests/$*

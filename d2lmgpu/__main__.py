@@ -6,7 +6,10 @@ What a command needs is imported when it runs.
 import argparse
 import json
 import sys
+import traceback
 from pathlib import Path
+
+MISUSE = 3  # exit code of check and explain where the question could not be put
 
 YOUR_FILES = (
     "Your files stay as they are: the script, what it starts and compiled code run in a view of "
@@ -17,9 +20,17 @@ YOUR_FILES = (
     "--unprotected."
 )
 
-EXIT_CODES = (
+OTHERWISE = (
+    f"{MISUSE}, nothing was asked: there is no such option, script or device, or d2lmgpu failed."
+)
+EXIT_CODES_OF_CHECK = (
     "Exit code: 0, it trains as one device does, seen in a run with one on the same rows; 1, it "
-    "does not, or a defect was found; 2, that could not be compared, for the reason that is told."
+    "does not, or a defect was found; 2, that could not be compared, for the reason that is told; "
+    f"{OTHERWISE}"
+)
+EXIT_CODES_OF_EXPLAIN = (
+    "Exit code: 0, no cause costs as much as 15 % of a step; 1, one does, and is named; 2, that "
+    f"could not be told, or not compared with what --against names; {OTHERWISE}"
 )
 
 
@@ -83,33 +94,59 @@ def gpu_check(options):
     return gpu_check.main({"torch": options.torch, "mxnet": options.mxnet})
 
 
+def _asked(question, refused):
+    """What ``question()`` finds, or of a script that cannot be watched ``refused(why)``."""
+    from d2lmgpu.watch import MisuseError, WatchError
+
+    try:
+        return question()
+    except MisuseError:
+        raise
+    except WatchError as error:
+        print(error, file=sys.stderr)
+        return refused(str(error))
+
+
+def _tell(options, told, screen, annotations):
+    """Print an answer in the form that is asked for: a dict, words, or words and annotations."""
+    if options.json:
+        print(json.dumps(told, indent=1))
+    else:
+        print(*filter(None, [screen, *(annotations if options.github else [])]), sep="\n")
+
+
 def check(options):
-    from d2lmgpu.watch import WatchError
     from d2lmgpu.watch.check import words
     from d2lmgpu.watch.check.run import OUTCOMES, Verdict, check
 
-    try:
-        verdict = check(
-            options.script, options.arguments, options.devices, unprotected=options.unprotected
-        )
-    except WatchError as error:
-        print(error, file=sys.stderr)
-        if options.json:
-            print(json.dumps(Verdict.refused(str(error), options.devices).json()))
-        return OUTCOMES["not compared"]
-    print(json.dumps(verdict.json()) if options.json else words.screen(verdict, options.script))
+    given = options.script, options.arguments, options.devices
+    further = {"unprotected": options.unprotected, "progress": options.progress}
+    verdict = _asked(
+        lambda: check(*given, **further), lambda why: Verdict.refused(why, options.devices)
+    )
+    screen = words.screen(verdict, options.script) if verdict.updates else ""
+    _tell(options, verdict.as_dict(), screen, verdict.annotations(options.script))
     return OUTCOMES[verdict.outcome]
 
 
 def explain(options):
-    from d2lmgpu.watch.explain.answer import explain_script
+    from d2lmgpu.watch.explain import against
+    from d2lmgpu.watch.explain.answer import OUTCOMES, Refused, explain_script
+    from d2lmgpu.watch.explain.page import page
 
-    answer = explain_script(options.script, options.arguments, options.devices, options.unprotected)
-    print(json.dumps(answer.as_dict(), indent=1) if options.json else answer)
-    if options.html:
-        from d2lmgpu.watch.explain.page import page
-
+    before = against.read(options.against) if options.against else None
+    given = options.script, options.arguments, options.devices
+    further = {"unprotected": options.unprotected, "progress": options.progress}
+    answer = _asked(lambda: explain_script(*given, **further), Refused)
+    explained = answer.outcome != "not explained"
+    told, screen = answer.as_dict(), str(answer) if explained else ""
+    if before and explained:
+        found = against.Against(before, told)
+        told, screen = found.as_dict(), f"{screen}\n\n{found}"
+    _tell(options, told, screen, answer.annotations(options.script))
+    if options.html and explained:
         Path(options.html).write_text(page(answer), encoding="utf-8")
+    return OUTCOMES[told["outcome"]]
 
 
 def fits(options):
@@ -121,6 +158,29 @@ def fits(options):
         print(json.dumps([one.as_dict() for one in found], indent=1))
     else:
         print(*found, sep="\n")
+
+
+class Parser(argparse.ArgumentParser):
+    """One that ends with the exit code ``misuse`` if it is called with wrong options."""
+
+    misuse = 2
+
+    def error(self, message):
+        self.print_usage(sys.stderr)
+        self.exit(self.misuse, f"{self.prog}: error: {message}\n")
+
+
+def of_a_question(name, one):
+    """How the command ``name``, which asks something of a script, answers and fails."""
+    one.set_defaults(failed=MISUSE)
+    one.misuse = MISUSE
+    form = one.add_mutually_exclusive_group()
+    text = f"the answer as JSON, as watch/{name}/schema.json in the package d2lmgpu has it"
+    form.add_argument("--json", action="store_true", help=text)
+    text = "also workflow commands, by which GitHub marks the lines in a pull request"
+    form.add_argument("--github", action="store_true", help=text)
+    text = "say on stderr which run goes on, and for how long; without either at a terminal only"
+    one.add_argument("--progress", action=argparse.BooleanOptionalAction, help=text)
 
 
 def of_a_script(add):
@@ -163,13 +223,16 @@ def cluster_down(options):
 
 def parser() -> argparse.ArgumentParser:
     """The commands, each with its function as the option ``run``."""
-    top = argparse.ArgumentParser(prog="d2lmgpu")
+    top = Parser(prog="d2lmgpu")
+    top.set_defaults(failed=1)
     commands = top.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(function, text, commands=commands, above="", epilog=None):
+    def command(function, text, commands=commands, above="", epilog=None, asks=False):
         name = function.__name__.removeprefix(above).replace("_", "-")
         one = commands.add_parser(name, help=text, description=text, epilog=epilog)
         one.set_defaults(run=function)
+        if asks:
+            of_a_question(name, one)
         return one.add_argument
 
     command(doctor, "what this machine has, and what it lacks for the course")
@@ -191,15 +254,15 @@ def parser() -> argparse.ArgumentParser:
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
 
     text = "is the training of your script on k devices that on one?"
-    add = command(check, text, epilog=f"{EXIT_CODES} {YOUR_FILES}")
+    add = command(check, text, epilog=f"{EXIT_CODES_OF_CHECK} {YOUR_FILES}", asks=True)
     add("--devices", type=int, default=2, help="how many processes; default: 2")
-    add("--json", action="store_true", help="outcome, defect, its line and more as JSON")
     of_a_script(add)
 
     text = "why is the second device slower? runs your script, unchanged, with one and with more"
-    add = command(explain, text, epilog=YOUR_FILES)
+    add = command(explain, text, epilog=f"{EXIT_CODES_OF_EXPLAIN} {YOUR_FILES}", asks=True)
     add("--devices", type=numbers, default=[1, 2], help="how many, fewest and most; default: 1,2")
-    add("--json", action="store_true", help="the answer as JSON")
+    text = "what --json wrote of the script as it was before: also tells what its change gave"
+    add("--against", metavar="BEFORE", help=text)
     add("--html", metavar="PAGE", help="write a page with all ranks' timelines and a trace")
     of_a_script(add)
 
@@ -229,7 +292,8 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments=None) -> int:
     """Run one command; returns the exit status (0: all is well).
 
-    What we refuse, a file that is not there and a package that is not installed are one line.
+    What we refuse, a file that is not there and a package that is not installed are one line; a
+    mistake of ours has its traceback.
     """
     commands = parser()
     options = commands.parse_args(arguments)
@@ -239,10 +303,11 @@ def main(arguments=None) -> int:
         return options.run(options) or 0
     except Exception as error:
         ours = type(error).__module__.startswith("d2lmgpu.")
-        if not ours and not isinstance(error, (OSError, ModuleNotFoundError)):
-            raise
-        print(error, file=sys.stderr)
-        return 1
+        if ours or isinstance(error, (OSError, ModuleNotFoundError)):
+            print(error, file=sys.stderr)
+        else:
+            traceback.print_exc()
+        return options.failed
 
 
 if __name__ == "__main__":

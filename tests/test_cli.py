@@ -8,7 +8,10 @@ import pytest
 
 from d2lmgpu import __main__ as cli
 
-COMMANDS = ["doctor", "record", "forecast", "calibrate", "reset", "gpu-check", "cluster"]
+COMMANDS = [
+    *("doctor", "record", "forecast", "calibrate", "reset", "gpu-check"),
+    *("check", "explain", "fits", "cluster"),
+]
 LOADS = "from d2lmgpu import torch as d2l"
 
 
@@ -103,10 +106,29 @@ def test_other_commands_say_what_is_allowed(capsys, arguments, named):
     assert named in capsys.readouterr().err
 
 
-def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch):
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_what_cannot_be_asked_is_no_outcome(command, tmp_path, capsys):
+    """Neither wrong options, nor a script or devices that are not there, nor a mistake of ours."""
+    script = tmp_path / "train.py"
+    script.write_text("pass")
+    wrong = [["--devices", "4096", str(script)], ["nowhere.py"], ["--json", "--github", "x.py"], []]
+    for arguments in wrong:
+        try:
+            code = cli.main([command, *arguments])
+        except SystemExit as end:  # argparse's own
+            code = end.code
+        assert code == cli.MISUSE
+        out, err = capsys.readouterr()
+        assert err and "Traceback" not in err and not out
+
+
+def test_a_mistake_of_ours_keeps_its_traceback(monkeypatch, capsys):
     monkeypatch.setattr("d2lmgpu.course.doctor.main", lambda: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        cli.main(["doctor"])
+    assert cli.main(["doctor"]) == 1
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    monkeypatch.setattr("d2lmgpu.watch.check.run.check", lambda *_, **__: 1 / 0)
+    assert cli.main(["check", "train.py"]) == cli.MISUSE
+    assert "ZeroDivisionError" in capsys.readouterr().err
 
 
 def test_a_forecast_without_the_course_says_where_it_is(monkeypatch, tmp_path, capsys):

@@ -21,7 +21,6 @@ and the reader's files are as they were (see ``files``).
 import errno
 import json
 import os
-import sys
 import threading
 import tokenize
 from dataclasses import asdict, dataclass, field
@@ -34,8 +33,9 @@ from d2lmgpu.process.hangs.causes import Hang
 from d2lmgpu.process.hangs.watcher import Watcher
 from d2lmgpu.process.output import TAIL, Bounded, cut
 from d2lmgpu.process.settings import TITLES, version_of
-from d2lmgpu.watch import WatchError, ranks
+from d2lmgpu.watch import MisuseError, WatchError, ranks
 from d2lmgpu.watch.files import NONE, NOTES, OF_OTHERS, READ_ONLY, REFUSAL
+from d2lmgpu.watch.progress import Progress
 
 LINE = 200  # bytes of the beginning, and of the end, of the last line that is told
 WHY = {errno.EROFS: READ_ONLY, errno.EOVERFLOW: OF_OTHERS}  # errors that a view alone has
@@ -43,7 +43,11 @@ OF_GPUS = (
     "The script asks for GPUs ({line}): here they are cores of the CPU under that name, and gloo "
     "is in place of NCCL."
 )
-need = Need(WatchError)
+UNSEEN = (
+    "The script imports {package} (at {where}), which updates or exchanges in ways of its own that "
+    "are not watched yet. Give it a DistributedDataParallel in its place for this."
+)
+need = Need(MisuseError)
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Watched:
     """What is known of a run. ``reports`` has one dict a rank, in their order, with
 
     - ``rank``, ``world``: as torch.distributed had them, or those of its environment;
-    - ``end``: "finished", "raised", "exit", "steps", "seconds", "wall" or "records";
+    - ``end``: "finished", "raised", "exit", "steps", "seconds", "wall", "records" or "refused";
     - ``steps``, ``backwards``: how many updates and backward passes there were;
     - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
     - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
@@ -85,6 +89,8 @@ class Watched:
         if self.hang:
             return f"It hangs. {self.hang}"
         for report in self.reports:
+            if report["end"] == "refused":
+                return UNSEEN.format(**report)
             if report["end"] == "raised":
                 text = report["error"]["text"]
                 why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")
@@ -112,7 +118,7 @@ class Watched:
 
     @property
     def _told(self):
-        if self.hang:
+        if self.hang or any(report["end"] == "refused" for report in self.reports):
             return self.trouble
         raised = [report["error"]["where"] for report in self.reports if "error" in report]
         if raised:
@@ -133,28 +139,28 @@ def source_of(path) -> str:
 
 
 def check_script(script, framework="torch") -> Path:
-    """The script's path. WatchError unless it is a Python file, and the framework is installed."""
+    """The script's path. MisuseError unless it is a Python file, and the framework is installed."""
     path = Path(script)
     if not path.is_file():
-        raise WatchError(f"{script}: there is no such file. Give the path of your Python script.")
+        raise MisuseError(f"{script}: there is no such file. Give the path of your Python script.")
     try:
         source = source_of(path)
         compile(source, str(path), "exec")
     except (UnicodeDecodeError, SyntaxError, ValueError) as error:
-        raise WatchError(f"{script} is no Python script: {error}.") from None
+        raise MisuseError(f"{script} is no Python script: {error}.") from None
     if version_of(framework) is None:
         title = TITLES[framework]
-        raise WatchError(
+        raise MisuseError(
             f"{title} is not installed in this environment: pip install d2lmgpu[{framework}]"
         )
     return path.resolve()
 
 
 def check_devices(devices) -> int:
-    """``devices`` as a number. WatchError for more than there are: here a CPU core is a device."""
+    """``devices`` as a number. MisuseError for more than there are: here a CPU core is a device."""
     need.whole("devices", devices)
     if devices > num_cores():
-        raise WatchError(
+        raise MisuseError(
             f"devices={devices}: this machine has {num_cores()} CPU cores, and more processes than "
             f"cores would take turns. Give at most {num_cores()}."
         )
@@ -162,13 +168,14 @@ def check_devices(devices) -> int:
 
 
 def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None,
-        own=None, framework="torch", unprotected=False):  # fmt: skip
+        own=None, framework="torch", unprotected=False, progress=None):  # fmt: skip
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.
     environ: added to the environment. own: a file of the reader's code, if it is not the script;
     lines of it and of its folder are named. framework: that whose import starts the watch.
     unprotected: run it also where nothing but our own functions protects the reader's files.
+    progress: the ``Progress`` of a command that runs several times.
 
     Raises WatchError for a script that is not there, and where its files cannot be protected.
     """
@@ -186,12 +193,13 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     over = threading.Timer(most, child.kill)
     hangs = Watcher(child.folder, child.kill, os.path.dirname(own or script))
     number = "1 process" if processes == 1 else f"{processes} processes"
-    _on_a_terminal(f"{Path(own or script).name} runs in {number}, for {most:.0f} s at most …")
+    what = f"{Path(own or script).name} in {number}"
     try:
         over.start()
         hangs.start()
         child.send(json.dumps(job).encode())
-        end = child.read(on_event=protected.update, on_output=output.add)
+        with (progress or Progress()).run(what, most):
+            end = child.read(on_event=protected.update, on_output=output.add)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
         hang = hangs.at_the_end()
@@ -199,20 +207,15 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
         over.cancel()
         hangs.close()
         child.close()
-        _on_a_terminal("")
     kind = protected.get("kind")
     if kind == NONE and not unprotected:
         raise WatchError(REFUSAL.format(why=protected["why"]))
     notes = [NOTES[kind].format(why=protected["why"])] if kind in NOTES else []
     notes += [OF_GPUS.format(line=r["cuda"]) for r in reports if r.get("cuda")][:1]
-    # A process that starts others need not train; a rank that raised before it trained counts.
-    ranks_raised = [r for r in reports if processes > 1 and r["end"] == "raised"]
+    # A process that starts others need not train, and says what they raised if none of them did;
+    # a rank that raised before it trained counts.
+    counts = processes > 1 or not any(report["steps"] for report in reports)
+    ranks_raised = [r for r in reports if counts and r["end"] == "raised"]
     trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
     return Watched(reports, output.text(), end["codes"], files, " ".join(notes) or None, hang)
-
-
-def _on_a_terminal(words):
-    """A line in place of the last one, for whoever waits at a terminal; elsewhere nothing."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{words}", end="", file=sys.stderr, flush=True)

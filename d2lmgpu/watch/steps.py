@@ -53,13 +53,31 @@ class Steps:
 
         optimizer.__init__, torch.Tensor.backward = made, passed
         hooks = importlib.import_module("torch.optim.optimizer")
-        hooks.register_optimizer_step_pre_hook(lambda opt, *_: self._step(opt, self.before))
+        hooks.register_optimizer_step_pre_hook(self._begin)
         hooks.register_optimizer_step_post_hook(lambda opt, *_: self._ended(opt))
 
     @property
     def number(self):
         """How many steps there were."""
         return self.updates if self.optimizers else max(self.updates, self.backwards)
+
+    def _begin(self, optimizer, args, kwargs):
+        """An update begins: with the gradients that a closure makes first, where there is one."""
+        closure = kwargs.get("closure", args[1] if len(args) > 1 else None)
+        if closure is None:
+            self._step(optimizer, self.before)
+            return None
+        once = [self.before]
+
+        @wraps(closure)
+        def evaluated():
+            loss = closure()
+            for functions in once:
+                self._step(optimizer, functions)
+            once.clear()
+            return loss
+
+        return args[:1], kwargs | {"closure": evaluated}
 
     def _step(self, optimizer, functions):
         if self.leading is None:

@@ -32,10 +32,12 @@ from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.late import once_imported
 from d2lmgpu.watch.steps import Steps, Told
 
+IMPORTERS = (__file__, once_imported.__code__.co_filename)
 WORDS = 1000  # bytes of the beginning, and of the end, of what was raised
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
 ENDS = ("finished", "exit", "raised")  # what a script does by itself
 POLL = 0.02  # seconds from one look to the next
+UNSEEN = ("horovod", "deepspeed")  # packages whose exchange nobody has watched yet
 
 
 class Watch:
@@ -227,7 +229,18 @@ def watch(spawned=False):
         importlib.import_module(settings["observer"]).observe(watch)
 
     once_imported(settings["framework"], begin)
+    for package in UNSEEN:
+        once_imported(package, lambda module: _refuse(watch, module.__name__))
     return watch
+
+
+def _refuse(watch, package):
+    """End here if the reader's own line has imported the package, and no library."""
+    frames = traceback.walk_stack(sys._getframe(1))
+    files = ((frame.f_code.co_filename, line) for frame, line in frames)
+    importing = (one for one in files if "importlib" not in one[0] and one[0] not in IMPORTERS)
+    if where := watch.where([next(importing)]):
+        watch.end("refused", package=package, where=where)
 
 
 def _watch_what_is_spawned():

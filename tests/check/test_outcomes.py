@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from soaking import sample
+from stated import stated
 
 from d2lmgpu.watch.check.run import OUTCOMES
 
@@ -17,6 +18,7 @@ RIGHT = {  # a script and its options -> (outcome, defect)
     "spawned_trainer.py --right": ("same", "none"),
     "draws_in_turn.py": ("same", "none"),
     "drawn_alike.py": ("same", "none"),
+    "closure.py": ("same", "none"),
     "own_data.py": ("not compared", "none"),
     "own_data.py --no-distributed": ("not compared", "none"),
 }
@@ -29,12 +31,12 @@ def checked(script, *options):
     return subprocess.run([*command, FOLDER / name, *arguments], capture_output=True, text=True)
 
 
-@pytest.mark.parametrize("script", sample(["masked_mean.py", "draws_in_turn.py"], RIGHT))
+@pytest.mark.parametrize("script", sample(["masked_mean.py", "closure.py"], RIGHT))
 def test_what_is_said_was_compared(script):
     done = checked(script, "--json")
     said = json.loads(done.stdout)
     assert (said["outcome"], said["defect"]) == RIGHT[script]
-    assert done.returncode == OUTCOMES[said["outcome"]]
+    assert done.returncode == OUTCOMES[said["outcome"]] and stated(said)
     if said["outcome"] == "same":
         assert said["equal"] is True and said["difference"] < 1e-12 and said["reason"] is None
     elif said["outcome"] == "different":
@@ -50,5 +52,8 @@ def test_what_is_said_was_compared(script):
 
 
 def test_a_part_of_the_weights_is_not_compared():
-    done = checked("sharded_by_hand.py")
-    assert done.returncode == OUTCOMES["not compared"] and "parts" in done.stderr
+    done = checked("sharded_by_hand.py", "--json", "--progress")
+    said = json.loads(done.stdout)
+    assert done.returncode == OUTCOMES["not compared"] and stated(said)
+    assert "parts" in said["reason"] and said["reason"] in done.stderr
+    assert "run 1 of 2: sharded_by_hand.py in 2 processes\n" in done.stderr

@@ -88,7 +88,7 @@ def test_a_script_that_does_not_train_is_an_answer(what, folder):
 def test_whoever_waits_at_a_terminal_sees_what_for(folder, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     run(written(folder, "n = 3"), [], 1, answer.OBSERVER)
-    first, last = capsys.readouterr().err.split("\r")[1:]
+    first, *_, last = capsys.readouterr().err.split("\r")[1:]
     assert "train.py" in first and "1 process" in first
     assert not re.sub(r"\x1b\[K", "", last)
 

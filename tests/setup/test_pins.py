@@ -17,7 +17,7 @@ def pins(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements.txt", "requirements-gpu.txt", "requirements-release.txt"]
+    "name", [f"requirements{which}.txt" for which in ("", "-gpu", "-release", "-frameworks")]
 )
 def test_requirements_are_exact_and_listed_once(name):
     assert [line for line in pins(name) if not re.fullmatch(r"[\w.-]+==[\w.]+", line)] == []
@@ -29,6 +29,12 @@ def test_gpu_requirements_replace_mxnet_and_agree_on_numpy():
     gpu, cpu = set(pins("requirements-gpu.txt")), set(pins("requirements.txt"))
     assert "mxnet-cu112==1.9.1" in gpu and not any(line.startswith("mxnet==") for line in gpu)
     assert {line for line in gpu if line.startswith("numpy==")} <= cpu
+
+
+def test_the_frameworks_train_with_the_pytorch_of_the_course():
+    frameworks, course = pins("requirements-frameworks.txt"), pins("requirements.txt")
+    torch = [line for line in course if line.startswith("torch==")]
+    assert torch and torch[0] in frameworks
 
 
 def test_installed_packages_fit_together():

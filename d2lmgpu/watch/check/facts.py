@@ -72,7 +72,8 @@ class Facts:
             self.aliased = self.aliased or collective.where
         for function in self.on_exchange:
             function(collective)
-        if self.trained:
+        # what Accelerate sends of a random generator's state is no gradient
+        if self.trained and any(t.is_floating_point() for t in collective.tensors):
             self.lines.setdefault("exchange", collective.where)
 
     def _watch_modules(self):

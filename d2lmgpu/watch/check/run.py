@@ -5,15 +5,18 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from d2lmgpu.watch import WatchError
+from d2lmgpu.watch import MisuseError, WatchError
 from d2lmgpu.watch.check import by_facts, rules, words
 from d2lmgpu.watch.check.comparison import Comparison
 from d2lmgpu.watch.check.evidence import Evidence
+from d2lmgpu.watch.github import annotation
+from d2lmgpu.watch.progress import Progress
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_of
 
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
 LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed", "nothing-learned"}  # they may, at least
+SCHEMA_VERSION = 1  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
 UNSEEN = {"none", "same-seed"}  # of these a run with one process on the same rows says more
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
@@ -54,28 +57,47 @@ class Verdict:
             return "different"
         return "same" if self.equal else "not compared"
 
-    def json(self):
-        names = ("outcome", "equal", "difference", "defect", "where", "reason")
-        return {name: getattr(self, name) for name in names}
+    def as_dict(self) -> dict:
+        """For ``--json``, as ``schema.json`` beside this file has it."""
+        names = ("outcome", "equal", "difference", "defect", "detail", "where", "reason")
+        more = ("notes", "devices", "updates")
+        told = {name: getattr(self, name) for name in (*names, *more)}
+        mend = words.MENDS.get(self.defect)
+        return {"schema_version": SCHEMA_VERSION, "command": "check", **told, "mend": mend}
+
+    def annotations(self, script) -> list[str]:
+        """For ``--github``: of a defect an error at its line, of no comparison a warning."""
+        if self.outcome == "same":
+            return []
+        level, message = "error", f"{self.detail}\n{words.MENDS.get(self.defect, '')}".strip()
+        title = f"d2lmgpu check: {self.defect}"
+        if self.outcome == "not compared":
+            level, title, message = "warning", "d2lmgpu check: not compared", self.reason
+        return [annotation(level, title, message, script, self.where)]
 
 
-def check(script, arguments=(), devices=2, limits=LIMITS, unprotected=False) -> Verdict:
+def check(
+    script, arguments=(), devices=2, limits=LIMITS, unprotected=False, progress=None
+) -> Verdict:
     """Is the training of ``script`` with ``devices`` processes that with one?
 
     Runs it at least twice, for a few updates each: in float64 (option ``double`` of the observer)
     and with epochs cut short (``short``), if it lets us. The run with one process is given what
     ``comparison`` needs, by the option ``replay``. ``unprotected``: also where your files
-    cannot be protected from it. Raises WatchError, in words, for a script that cannot be compared.
+    cannot be protected from it. ``progress``: whether stderr says what is being run (see
+    ``Progress``). Raises WatchError, in words, for a script that cannot be compared, and
+    MisuseError for one, or for devices, that are not there.
     """
     path = check_script(script)
     devices = check_devices(devices)
     if devices < 2:
-        raise WatchError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
+        raise MisuseError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
     spawns = bool(SPAWNS.search(source_of(path)))
     options = {"double": True, "short": True, "devices": devices}
+    further = {"unprotected": unprotected, "progress": Progress(progress, expected=2)}
 
     def runs(number, options):
-        return run(path, arguments, number, OBSERVER, options, limits, unprotected=unprotected)
+        return run(path, arguments, number, OBSERVER, options, limits, **further)
 
     many = _run_many(runs, 1 if spawns else devices, options)
     if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):

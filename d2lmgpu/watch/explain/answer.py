@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from html import escape
 
+from d2lmgpu.machine.hardware import machine
 from d2lmgpu.watch import WatchError, line_of_code
 from d2lmgpu.watch.cuda.costs import SENTENCES
 from d2lmgpu.watch.explain.page import timelines
@@ -10,11 +11,16 @@ from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
 from d2lmgpu.watch.explain.summary import Summary, faster, summary
 from d2lmgpu.watch.explain.words import mend, sentence
+from d2lmgpu.watch.github import annotation
+from d2lmgpu.watch.progress import Progress
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
 OBSERVER = "d2lmgpu.watch.explain.observer"
 LIMITS = Limits(steps=60, seconds=10, least=15)
+SCHEMA_VERSION = 1  # of schema.json, which says what `as_dict` gives
+OUTCOMES = {"none": 0, "cause": 1, "not explained": 2}  # and the exit codes of the command
 BUSY = 0.2  # the share of a step without a core from which on it is told
+MOST_DRIFT = 1.25  # times as long as the others the steps of one half may take
 MOST = 1.05  # times as much as so many devices can give: what is above that is no speedup
 PAGE = 2e-6  # seconds that the system needs for a page of memory, about
 APART = {  # what a speedup in rows a second means where the work is not shared
@@ -41,18 +47,54 @@ class Answer:
     notes: list
     folder: str = ""  # in which the files are that a cause names
 
+    @property
+    def outcome(self) -> str:
+        """One of ``OUTCOMES``."""
+        return "cause" if self.cause else "none"
+
     def as_dict(self) -> dict:
-        """For ``--json``."""
+        """For ``--json``, as ``schema.json`` beside this file has it."""
         cause, told = self.cause, [self._told(other) for other in self.others]
         measured = None if self.too_good else self.run.speedup(self.one)
-        return {
+        return _told_of(self.outcome) | {
             "cause": cause.name if cause else "none",
             "share": round(cause.share, 3) if cause else 0.0,
             "where": cause.where if cause else None,
             "speedup": {"predicted": self.predicted and round(self.predicted, 2),
                         "measured": measured and round(measured, 2)},
             "others": told, "notes": self.notes, "on_a_gpu": self.costs,
+            "devices": [self.one and self.one.k, self.run.k], "step": self._step(),
+            "unsteady": self.unsteady,
         }  # fmt: skip
+
+    def annotations(self, script) -> list[str]:
+        """For ``--github``: the causes as warnings at their lines."""
+        return [
+            annotation(
+                "warning",
+                f"d2lmgpu explain: {cause.name}, {cause.share:.0%} of the step",
+                f"{sentence(cause)}\n{mend(cause)}",
+                script,
+                cause.where,
+            )
+            for cause in ([self.cause, *self.others] if self.cause else [])
+        ]
+
+    @property
+    def unsteady(self) -> str | None:
+        """Why the times are not told apart from what else the machine did; None if they are."""
+        if self.too_good:
+            return "more was measured than so many devices can give"
+        if self.run.queued > BUSY and not self.run.crowded:
+            return f"other programs or threads had the cores for {self.run.queued:.0%} of a step"
+        if self.run.drift > MOST_DRIFT:
+            return f"one half of its steps took {self.run.drift:.2f} times as long as the other"
+        return None
+
+    def _step(self):
+        seconds, rows = self.run.seconds, self.run.rows_like(self.one or self.run)
+        parts = {name: seconds * share for name, share in self.run.shares().items()}
+        return {"seconds": seconds, "rows": rows, "parts": parts}
 
     @property
     def costs(self) -> list:
@@ -101,17 +143,48 @@ class Answer:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
-def explain_script(script, arguments=(), devices=(1, 2), unprotected=False) -> Answer:
+def _told_of(outcome, reason=None):
+    """What is told of any outcome."""
+    kind = {name: machine()[name] for name in ("cpu", "cores")}
+    head = {"schema_version": SCHEMA_VERSION, "command": "explain", "outcome": outcome}
+    return head | {"machine": kind, "against": None, "reason": reason}
+
+
+@dataclass(frozen=True)
+class Refused:
+    """The answer of a script that does not train, or for too few updates: ``reason``, in words."""
+
+    reason: str
+    outcome = "not explained"
+
+    def as_dict(self) -> dict:
+        """As that of an ``Answer``."""
+        nothing = {"cause": "none", "share": 0.0, "where": None, "step": None, "unsteady": None}
+        nothing |= {name: [] for name in ("others", "notes", "on_a_gpu")}
+        nothing |= {"speedup": {"predicted": None, "measured": None}, "devices": [None, None]}
+        return _told_of(self.outcome, self.reason) | nothing
+
+    def annotations(self, script) -> list[str]:
+        """For ``--github``."""
+        title = f"d2lmgpu explain: {self.outcome}"
+        return [annotation("warning", title, self.reason, script)]
+
+
+def explain_script(
+    script, arguments=(), devices=(1, 2), unprotected=False, progress=None
+) -> Answer:
     """Run ``script`` with the fewest and the most of ``devices`` processes, and say what is slow.
 
-    ``unprotected``: also where your files cannot be protected from it. Raises WatchError for a
-    script that is not there or does not train, and for more devices than there are.
+    ``unprotected``: also where your files cannot be protected from it. ``progress``: whether stderr
+    says what is being run (see ``Progress``). Raises WatchError for a script that does not train,
+    and MisuseError for one, or for devices, that are not there.
     """
     path = check_script(script)
     few, many = check_devices(min(devices)), check_devices(max(devices))
+    further = {"unprotected": unprotected, "progress": Progress(progress, 1 + (few < many))}
 
     def trained(number):
-        return _trained(path, arguments, number, many, unprotected)
+        return _trained(path, arguments, number, many, further)
 
     first = trained(few)
     notes, report = [first.note] if first.note else [], first.reports[0]
@@ -177,11 +250,9 @@ def code(where, folder):
     return f"{place}: {line}" if line else place
 
 
-def _trained(path, arguments, processes, devices, unprotected):
+def _trained(path, arguments, processes, devices, further):
     options = {"devices": devices}
-    watched = run(
-        path, list(arguments), processes, OBSERVER, options, LIMITS, unprotected=unprotected
-    )
+    watched = run(path, list(arguments), processes, OBSERVER, options, LIMITS, **further)
     if watched.trouble:
         raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.told}")
     return watched

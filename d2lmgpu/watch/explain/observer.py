@@ -12,6 +12,7 @@ from d2lmgpu.watch.cuda.costs import Costs
 from d2lmgpu.watch.explain.hooks import Hooks
 from d2lmgpu.watch.explain.parts import CORES, THREADS, Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
+from d2lmgpu.watch.lightning import follow_the_processes
 
 WARM, COUNTED = 3, 2  # steps
 
@@ -19,7 +20,9 @@ WARM, COUNTED = 3, 2  # steps
 def observe(watch):
     """Put the hooks in place; see the module. Option ``devices``: of a script, how many at most."""
     if devices := watch.options.get("devices"):
-        Costs(watch, on_cpu(watch, devices))
+        device = on_cpu(watch, devices)
+        follow_the_processes(watch, device)
+        Costs(watch, device)
     Observer(watch)
 
 
@@ -89,10 +92,22 @@ class Observer:
             return len(thing) if hasattr(thing, "__len__") else None
 
         return {
-            "where": line, "of": length(loader.dataset), "mine": length(loader.sampler),
+            "where": line, "of": length(loader.dataset), "mine": _rows(loader),
             "batch": loader.batch_size, "workers": loader.num_workers,
             "epochs": self.hooks.batches[id(loader)],
         }  # fmt: skip
+
+
+def _rows(loader):
+    """How many rows the loader takes of its data; None if that is not known.
+
+    Batches may be shared out in place of rows, as Accelerate does: then the sampler has all rows.
+    """
+    batches = loader.batch_sampler
+    if batches is None or type(batches).__module__.startswith("torch."):
+        return len(loader.sampler) if hasattr(loader.sampler, "__len__") else None
+    rows = getattr(batches, "batch_size", None)
+    return len(batches) * rows if rows and hasattr(batches, "__len__") else None
 
 
 def facts(watch):

@@ -72,6 +72,14 @@ class Summary:
         busiest = [max(own(one, None, crowded) for one in step) for step in self.steps]
         return max(median(busiest), mean(busiest[1:-1] or busiest)) + self.exchange
 
+    @property
+    def drift(self):
+        """How many times as long the slower half of the steps took, first or last, as the other."""
+        busiest = [max(own(one, None, self.crowded) for one in step) for step in self.steps]
+        half = len(busiest) // 2
+        first, last = median(busiest[:half]), median(busiest[half:])
+        return max(first, last) / max(1e-9, min(first, last))
+
     def speedup(self, one):
         """Rows a second of this run over those of ``one``; None where rows are not seen."""
         if one is None or not one.rows or not self.rows:

@@ -1,0 +1,13 @@
+"""What the tests of explain share."""
+
+import pytest
+
+from d2lmgpu.costmodel.measure import Calibration
+from d2lmgpu.watch.explain import predict
+
+
+@pytest.fixture
+def calibrated(monkeypatch):
+    slowdown = ((1, 1.0, 1.0), (2, 1.5, 1.0))
+    told = Calibration("torch", "processes", "ring", 2, 4e10, 1e-4, 2e9, slowdown, 0.0, 0.0, 1.0)
+    monkeypatch.setattr(predict, "_calibration", lambda _: told)

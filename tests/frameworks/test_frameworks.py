@@ -1,0 +1,42 @@
+"""check and explain on scripts of the common libraries, which only `make test-frameworks` has."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from d2lmgpu.watch.check import run, words
+from d2lmgpu.watch.explain import answer
+
+FOLDER = Path(__file__).parent / "scripts"
+RIGHT = sorted(path.name for path in FOLDER.glob("*_right.py"))
+WRONG = {  # a script -> (defect, what its line holds)
+    "accelerate_not-exchanged.py": ("not-exchanged", "optimizer.step()"),
+    "fabric_wrong-scale.py": ("wrong-scale", "fabric.backward("),
+}
+WALL = 300.0  # seconds: on a busy machine the imports alone may take more than a minute
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_a_right_script_trains_as_one_device_does(name):
+    verdict = run.check(FOLDER / name, limits=replace(run.LIMITS, wall=WALL))
+    assert (verdict.outcome, verdict.defect) == ("same", "none"), verdict
+    assert verdict.difference < 1e-12 and verdict.updates > 10
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_script_is_named_with_its_line(name):
+    defect, line = WRONG[name]
+    verdict = run.check(FOLDER / name, limits=replace(run.LIMITS, wall=WALL))
+    assert (verdict.outcome, verdict.defect) == ("different", defect), verdict
+    assert line in words.code(verdict.where, FOLDER / name)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_facts_of_a_right_script_are_right(name, monkeypatch):
+    """Each shares its rows out and exchanges gradients; what that costs is the machine's."""
+    monkeypatch.setattr(answer, "LIMITS", replace(answer.LIMITS, wall=WALL))
+    told = answer.explain_script(FOLDER / name)
+    found = {cause.name for cause in (told.cause, *told.others) if cause}
+    assert told.run.k == 2 and told.one is not None and told.one.k == 1
+    assert not found & {"data-parallel", "whole-data", "no-overlap"}, str(told)

@@ -1,0 +1,25 @@
+"""What the commands print as JSON, beside the schemas that the package says it has."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import jsonschema
+
+from d2lmgpu import watch
+
+ROOM = Path(watch.__file__).parent
+
+
+@cache
+def validator(command):
+    schema = json.loads((ROOM / command / "schema.json").read_text(encoding="utf-8"))
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def stated(told) -> bool:
+    """Whether an answer of a command is as its schema has it, and has no name that it has not."""
+    one = validator(told["command"])
+    one.validate(told)
+    return not set(told) - set(one.schema["properties"])
