@@ -1,7 +1,8 @@
 """The batches of all loaders: epochs cut short, recorded at k ranks, replayed at one.
 
 A loader's epoch ends after ``EPOCH`` batches, so that a few seconds see several epochs and what
-comes after each. In a replay a loader gives the concatenated batches of all ranks.
+comes after each. In a replay a loader gives the concatenated batches of all ranks. Rows are read in
+the process that trains: workers would take longer to start than the few batches.
 """
 
 import io
@@ -29,13 +30,25 @@ class Batches:
         return {key: [one[key] for one in ranks] for key in common}
 
     def _watch_loaders(self):
-        base = self.torch.utils.data.dataloader._BaseDataLoaderIter
+        data = self.torch.utils.data
+        base = data.dataloader._BaseDataLoaderIter
         make, following, again = base.__init__, base.__next__, base._reset
 
         @wraps(make)
         def made(iterator, loader, *args, **kwargs):
             self._begin(iterator, loader)
             return make(iterator, loader, *args, **kwargs)
+
+        iterator_of = data.DataLoader._get_iterator
+
+        @wraps(iterator_of)
+        def without_workers(loader):
+            own = loader.worker_init_fn or isinstance(loader.dataset, data.IterableDataset)
+            if not own:  # its workers ask which of them they are
+                loader.num_workers = loader.timeout = 0
+            return iterator_of(loader)
+
+        data.DataLoader._get_iterator = without_workers
 
         @wraps(again)
         def began_again(iterator, loader, *args, **kwargs):  # workers that are kept
