@@ -262,11 +262,13 @@ def logged_for_hangs(job):
     try:
         yield
     except BaseException as error:
-        lines = traceback.extract_tb(error.__traceback__)
-        text = "".join(traceback.format_exception_only(error)).strip()
-        log.ended("raised", text, [(one.filename, one.lineno, one.name) for one in lines])
+        with contextlib.suppress(Exception):  # the function may have replaced what that needs
+            lines = traceback.extract_tb(error.__traceback__)
+            text = "".join(traceback.format_exception_only(error)).strip()
+            log.ended("raised", text, [(one.filename, one.lineno, one.name) for one in lines])
         raise
-    log.ended("returned")
+    with contextlib.suppress(Exception):
+        log.ended("returned")
 
 
 def run_mxnet(job):

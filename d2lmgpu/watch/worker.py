@@ -281,15 +281,19 @@ def main(script, *arguments):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         if error.code is not None and not isinstance(error.code, int):
             print(error.code, file=sys.stderr)
-        here.end("exit", code=code)
+        here.end("exit", _stack(error), code=code)
     except BaseException as error:
         traceback.print_exc()
-        stack = traceback.extract_tb(error.__traceback__)
-        frames = [(f.filename, f.lineno, f.name) for f in stack]
+        frames = _stack(error)
         text = "".join(traceback.format_exception_only(error)).strip()
         where = here.where([frame[:2] for frame in frames])
         here.end("raised", frames, error={"text": cut(text, WORDS, WORDS), "where": where})
     here.end("finished")
+
+
+def _stack(error):
+    stack = traceback.extract_tb(error.__traceback__)
+    return [(frame.filename, frame.lineno, frame.name) for frame in stack]
 
 
 if __name__ == "__main__":

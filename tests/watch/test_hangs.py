@@ -56,7 +56,7 @@ def test_check_says_that_a_script_hangs(tmp_path):
     source = SCRIPTS["one rank raises"][0]
     (tmp_path / "script.py").write_text(HEAD + source.replace("raise ValueError", "sys.exit"))
     done = subprocess.run(
-        [sys.executable, "-m", "d2lmgpu", "check", "script.py", "--json"],
+        [sys.executable, "-m", "d2lmgpu", "check", "--json", "script.py"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

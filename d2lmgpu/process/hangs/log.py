@@ -6,12 +6,13 @@ into memory: to write costs no call of the system, and what a crash leaves can b
 """
 
 import contextlib
-import json
 import mmap
 import os
-import sys
 import threading
-import time
+from json import dumps  # of these, as a function may replace those of their modules
+from os import getpid
+from sys import _current_frames, _getframe
+from time import monotonic, process_time, sleep
 
 NAME = "hang-{pid}"
 LIMIT = "limit"  # how a rank has ended that was stopped from outside
@@ -47,13 +48,13 @@ class Log:
 
     def start(self, rank, world, joined=False):
         """This process is a rank, or will be; ``joined``: it calls, or has called, for a group."""
-        if self._pid != os.getpid():  # a fork has its parent's file
+        if self._pid != getpid():  # a fork has its parent's file
             with contextlib.suppress(OSError):  # without room for it the rank trains all the same
-                self._map = _mapped(os.path.join(self._folder, NAME.format(pid=os.getpid())))
-                self._pid, self._calls, self._numbers = os.getpid(), 0, {}
+                self._map = _mapped(os.path.join(self._folder, NAME.format(pid=getpid())))
+                self._pid, self._calls, self._numbers = getpid(), 0, {}
                 self._main = threading.main_thread()
                 threading.Thread(target=self._beat, daemon=True, name="hang-log").start()
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             return
         self._head = {"rank": rank, "world": world, "joined": joined, "ended": None}
         self._write(0, self._head)
@@ -64,19 +65,19 @@ class Log:
         kind: its name. tensors: what this rank puts in. group: a name, empty of all ranks. peer: of
         a message to or from one rank its number.
         """
-        if self._pid != os.getpid():
+        if self._pid != getpid():
             return
         number = None
         if peer is None:
             self._numbers[group] = number = self._numbers.get(group, 0) + 1
-        places, public, backward = self._places(sys._getframe(1))
+        places, public, backward = self._places(_getframe(1))
         shapes = tuple(tensor.shape for tensor in tensors[:8])
         same = (group, kind, public, shapes, *places, backward, peer)
         if (told := self._told.get(same)) is None:
             # What is the same at each call from this line is put into words once.
             files = [self._named(place) for place in places]
             sizes = [[*shape] for shape in shapes]
-            told = json.dumps([group, kind, public, sizes, files, backward, peer])[1:]
+            told = dumps([group, kind, public, sizes, files, backward, peer])[1:]
             self._told = {**self._told, same: told} if len(self._told) < KEPT else {same: told}
         self._calls += 1
         line = f"[{self._calls}, {number or 'null'}, {self.updates}, {told}"
@@ -85,12 +86,12 @@ class Log:
     def ended(self, how, text="", frames=()):
         """The rank has ended: ``how`` in a word. ``text`` and ``frames`` [(file, line, function)]:
         of what it raised."""
-        if self._pid != os.getpid() or self._head["ended"]:
+        if self._pid != getpid() or self._head["ended"]:
             return
         own = [frame for frame in frames if self._own(frame[0])]
         self._head |= {
             "ended": how,
-            "at": time.monotonic(),
+            "at": monotonic(),
             "text": text[:400],
             "updates": self.updates,
             "backward": any(one[2] == BACKWARD for one in frames),
@@ -99,7 +100,7 @@ class Log:
         self._write(0, self._head)
 
     def _write(self, place, told):
-        self._put(place, json.dumps(told))
+        self._put(place, dumps(told))
 
     def _put(self, place, line):
         line = line.encode()[: PLACE - 1] + b"\0"  # what is longer cannot be read, and is left out
@@ -149,7 +150,7 @@ class Log:
         """Write where the main thread is, again and again."""
         pid = self._pid
         while self._pid == pid and self._main.is_alive():
-            frames = sys._current_frames()
+            frames = _current_frames()
             if frame := frames.get(self._main.ident):
                 places, public, backward = self._places(frame, 1)
                 place = self._named(places[0]) if places else None
@@ -158,8 +159,8 @@ class Log:
                 self._write(
                     1,
                     {
-                        "at": time.monotonic(),
-                        "cpu": time.process_time(),
+                        "at": monotonic(),
+                        "cpu": process_time(),
                         "busy": busy,
                         "place": place,
                         "public": public,
@@ -170,7 +171,7 @@ class Log:
                     },
                 )
             del frame, frames
-            time.sleep(BEAT)
+            sleep(BEAT)
 
 
 def _mapped(path):
