@@ -71,7 +71,7 @@ def said(row, clones) -> dict:
         done = subprocess.run(
             [sys.executable, *command, *row["arguments"].split()],
             cwd=script.parent,
-            env={**os.environ, "PYTHONPATH": str(IMAGES)},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMAGES), folder])},
             capture_output=True,
             text=True,
             timeout=LONGEST,

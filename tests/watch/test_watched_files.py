@@ -143,17 +143,17 @@ NEITHER = {"unshare": errno.EPERM, "landlock": errno.ENOSYS}
 
 def test_without_protection_nothing_runs(project):
     done = command_without(NEITHER, "train.py")
-    assert done.returncode == 1 and "--unprotected" in done.stderr
+    assert done.returncode == 2 and "--unprotected" in done.stderr
     assert "Operation not permitted" in done.stderr and "not implemented" in done.stderr
 
 
 def test_without_a_view_what_is_refused_is_named_with_the_reason(project):
     done = command_without({"unshare": errno.EPERM}, "cleans.py")
-    assert done.returncode == 1 and "cleans.py:4" in done.stderr  # the line that deletes
+    assert done.returncode == 2 and "cleans.py:4" in done.stderr  # the line that deletes
     assert "Permission denied" in done.stderr and "Operation not permitted" in done.stderr
 
 
 def test_who_says_unprotected_gets_a_run_and_a_word(project):
     done = command_without(NEITHER, "train.py", "--unprotected")
-    assert done.returncode == 0 and "ms a step" in done.stdout
+    assert done.returncode in (0, 1) and "ms a step" in done.stdout  # without or with a cause
     assert "is written and removed" in done.stdout
