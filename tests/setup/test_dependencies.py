@@ -29,9 +29,14 @@ BY_STRING = {"d2l"}  # the backends import it as a string, when a name of it is 
 
 
 def sources(*places):
-    """(name, code) of every tracked Python file and notebook under these places."""
+    """(name, code) of every tracked Python file and notebook under these places.
+
+    Without tests/frameworks, which have an environment of their own.
+    """
     for path in tracked(*places):
         name = str(path.relative_to(ROOT))
+        if name.startswith("tests/frameworks/"):
+            continue
         if path.suffix == ".py":
             yield name, path.read_text()
         elif path.suffix == ".ipynb":
