@@ -1,0 +1,34 @@
+"""The rows of scripts of others, and what is told of an answer about one."""
+
+import pytest
+
+from benchmarks.public_scripts import is_right, kind, rows
+from d2lmgpu.watch.check.run import OUTCOMES
+from d2lmgpu.watch.check.words import MENDS
+
+
+def test_what_is_right_to_say_can_be_said():
+    every = [f"different {defect}" for defect in MENDS] + [*OUTCOMES]
+    assert len(rows()) >= 30
+    assert all(row["right"] in every and row["known"] for row in rows())
+    assert len({(row["repository"], row["path"]) for row in rows()}) == len(rows())
+
+
+@pytest.mark.parametrize(
+    ("right", "outcome", "defect", "told"),
+    [
+        ("same", "same", "none", "right"),
+        ("not compared", "not compared", "none", "right"),
+        ("different sampler", "different", "sampler", "right"),
+        ("different sampler", "different", "rate", "another defect"),
+        ("different sampler", "same", "none", "false all-clear"),
+        ("different sampler", "not compared", "none", "no answer"),
+        ("same", "not compared", "none", "no answer"),
+        ("same", "different", "rate", "false accusation"),
+        ("not compared", "different", "rate", "false accusation"),
+        ("not compared", "same", "none", "false all-clear"),
+    ],
+)
+def test_kinds_of_answers(right, outcome, defect, told):
+    row = {"right": right, "outcome": outcome, "defect": defect}
+    assert kind(row) == told and is_right(row) == (told == "right")
