@@ -111,7 +111,8 @@ def check(
         if any(report["joins"] for report in many.reports):
             raise WatchError(words.NO_GROUP)
         return _verdict(evidence, None, many, None)
-    one, reason = _with_one(lambda replay: runs(1, options | {"replay": replay}), evidence, many)
+    alone = options | {"devices": 1}
+    one, reason = _with_one(lambda replay: runs(1, alone | {"replay": replay}), evidence, many)
     return _verdict(evidence, one, many, reason)
 
 
