@@ -93,7 +93,7 @@ def main(clones, *repositories) -> int:
         found.append(said(row, clones))
         print(*(found[-1][name] for name in ("repository", "path", "seconds", *SAID)), sep="  ")
     record = store.provenance("python -m benchmarks.public_scripts CLONES") | {"rows": found}
-    PATH.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    store.save(PATH, record)
     wrong = [row for row in found if kind(row).startswith(("false", "another"))]
     print(sum(map(is_right, found)), "of", len(found), "right;", len(wrong), "wrong")
     return len(wrong)

@@ -82,7 +82,7 @@ def main() -> int:
         print(line)
     if not bad:
         record = store.provenance("python -m benchmarks.published_memory") | {"rows": now}
-        PATH.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        store.save(PATH, record)
         print("Written to", PATH)
     return len(bad)
 

@@ -33,7 +33,7 @@ from d2lmgpu.machine.devices import own_gpus, place
 from d2lmgpu.process import roles
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.hangs.calls import note_calls
-from d2lmgpu.process.hangs.log import Log
+from d2lmgpu.process.hangs.log import Log, stack
 from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.output import cut
 from d2lmgpu.process.raised import is_own, told
@@ -263,9 +263,8 @@ def logged_for_hangs(job):
         yield
     except BaseException as error:
         with contextlib.suppress(Exception):  # the function may have replaced what that needs
-            lines = traceback.extract_tb(error.__traceback__)
             text = "".join(traceback.format_exception_only(error)).strip()
-            log.ended("raised", text, [(one.filename, one.lineno, one.name) for one in lines])
+            log.ended("raised", text, stack(error))
         raise
     with contextlib.suppress(Exception):
         log.ended("returned")

@@ -89,8 +89,13 @@ def write(folder, stem: str, record: dict) -> Path:
     """Write ``record`` to ``folder`` under the name of its machine and ``stem``."""
     path = Path(folder) / f"{name(record['machine'])}-{stem}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    save(path, record)
     return path
+
+
+def save(path, record: dict):
+    """Write ``record`` to the file ``path``."""
+    Path(path).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 def read(path) -> dict:

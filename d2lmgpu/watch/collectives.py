@@ -11,9 +11,9 @@ from functools import cached_property, wraps
 from itertools import chain
 
 from d2lmgpu.process.hangs.calls import ANY, group_in_words
+from d2lmgpu.process.hangs.log import PUBLIC
 
 LIBRARIES = ("c10d", "_c10d_functional")
-PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what a script calls
 PEER = ("send", "recv", "recv_any_source")  # messages from one rank to another
 _listeners = []
 _kept = []  # a library takes its kernels with it

@@ -24,7 +24,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 from d2lmgpu.machine.saving import save
-from d2lmgpu.process.hangs.log import LIMIT, Log
+from d2lmgpu.process.hangs.log import LIMIT, Log, stack
 from d2lmgpu.process.output import cut
 from d2lmgpu.watch import collectives, ranks
 from d2lmgpu.watch.files.diverted import divert, divert_torch
@@ -32,6 +32,7 @@ from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.late import once_imported
 from d2lmgpu.watch.steps import Steps, Told
 
+OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
 IMPORTERS = (__file__, once_imported.__code__.co_filename)
 WORDS = 1000  # bytes of the beginning, and of the end, of what was raised
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
@@ -51,6 +52,7 @@ class Watch:
     def __init__(self, settings, spawned):
         self.torch, self.steps, self.spawned = None, None, spawned
         self.options, self.script, self.own = (settings[n] for n in ("options", "script", "own"))
+        self._own_folder = os.path.join(os.path.dirname(self.own) or self.own, "")
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
                                  (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
@@ -130,15 +132,13 @@ class Watch:
                       traceback.walk_stack(sys._getframe(1))][::-1]  # fmt: skip
         for file, line in reversed(frames):
             if self.is_own(file):
-                folder = os.path.dirname(self.own) or self.own
-                return f"{os.path.relpath(file, folder)}:{line}"
+                return f"{os.path.relpath(file, self._own_folder)}:{line}"
         return None
 
     def is_own(self, file):
         """Whether a file is the reader's."""
-        folder = os.path.join(os.path.dirname(self.own) or self.own, "")
-        own = file == self.own or (file.startswith(folder) and "site-packages" not in file)
-        return own and not file.startswith(ranks.ROOT + os.sep + "d2lmgpu" + os.sep)
+        below = file.startswith(self._own_folder) and "site-packages" not in file
+        return (below or file == self.own) and not file.startswith(OURS)
 
     def end(self, how, frames=(), **fields):
         """Write the report and end this process; a second call, from any thread, never returns.
@@ -281,19 +281,14 @@ def main(script, *arguments):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         if error.code is not None and not isinstance(error.code, int):
             print(error.code, file=sys.stderr)
-        here.end("exit", _stack(error), code=code)
+        here.end("exit", stack(error), code=code)
     except BaseException as error:
         traceback.print_exc()
-        frames = _stack(error)
+        frames = stack(error)
         text = "".join(traceback.format_exception_only(error)).strip()
         where = here.where([frame[:2] for frame in frames])
         here.end("raised", frames, error={"text": cut(text, WORDS, WORDS), "where": where})
     here.end("finished")
-
-
-def _stack(error):
-    stack = traceback.extract_tb(error.__traceback__)
-    return [(frame.filename, frame.lineno, frame.name) for frame in stack]
 
 
 if __name__ == "__main__":

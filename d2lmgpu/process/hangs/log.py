@@ -13,6 +13,7 @@ from json import dumps  # of these, as a function may replace those of their mod
 from os import getpid
 from sys import _current_frames, _getframe
 from time import monotonic, process_time, sleep
+from traceback import extract_tb
 
 NAME = "hang-{pid}"
 LIMIT = "limit"  # how a rank has ended that was stopped from outside
@@ -172,6 +173,11 @@ class Log:
                 )
             del frame, frames
             sleep(BEAT)
+
+
+def stack(error):
+    """[(file, line, function)] of what was raised, from the outside in: see ``Log.ended``."""
+    return [(one.filename, one.lineno, one.name) for one in extract_tb(error.__traceback__)]
 
 
 def _mapped(path):

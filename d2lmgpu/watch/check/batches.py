@@ -70,8 +70,8 @@ class Batches:
     def _begin(self, iterator, loader):
         """An epoch of a loader begins."""
         sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
-        self.facts.begin(loader.dataset, id(sampler) in self.facts.samplers)
-        self.facts.batches = _length(loader)
+        sampled = id(sampler) in self.facts.samplers
+        self.facts.begin(loader.dataset, _length(loader), sampled)
         iterator._checked = 0
 
     def _converted(self, value):

@@ -29,6 +29,7 @@ class Facts:
         self.aliased, self.trained = None, False
         self.part, self.own_part = None, None  # Subsets, as batches and epoch below
         self.batches, self.epoch = None, None  # of the loader that began last, and of what trains
+        self.on_optimizer = []  # called with (optimizer, the line that made it)
         self.on_forward = []  # called with (module, args, kwargs) of each pass that trains
         self.on_exchange = []  # called with each collective by hand that carries something
         watch_collectives(watch, self._exchanging)
@@ -41,7 +42,10 @@ class Facts:
     def new_optimizer(self, optimizer, params):
         if any(type(p).__name__ == "DTensor" for p in params):
             self.watch.end("sharded")
-        self.lines.setdefault("optimizer", self.watch.where())
+        where = self.watch.where()
+        self.lines.setdefault("optimizer", where)
+        for function in self.on_optimizer:
+            function(optimizer, where)
         for p in params:
             self.shared |= self.owners.setdefault(id(p), id(optimizer)) != id(optimizer)
         self.owners["kept"] = [*self.owners.get("kept", []), optimizer]  # so that ids stay theirs
@@ -193,10 +197,10 @@ class Facts:
         places = 0, len(data) // 2, len(data) - 1
         return fingerprint([tensor[i] for tensor in tensors for i in places])
 
-    def begin(self, dataset, sampled):
-        """A loader begins, with a DistributedSampler or without one."""
-        known = None if sampled else self.parts.get(id(dataset))
-        self.part = known and {"where": known["where"], "kept": known["kept"]}
+    def begin(self, dataset, batches, sampled):
+        """A loader of so many batches begins, with a DistributedSampler or without one."""
+        self.batches = batches
+        self.part = None if sampled else self.parts.get(id(dataset))
         if not sampled:
             self.sampler = None
 

@@ -19,12 +19,12 @@ class Learning:
     """
 
     def __init__(self, watch, facts):
-        self.watch, self.torch = watch, watch.torch
         self.optimizers, self.net, self.reached = {}, {}, set()
         self.before = {}  # a parameter's id -> it, and how many optimizers there were before it
         facts.on_forward.append(self._forward)
-        module, optimizer = self.torch.nn.Module, self.torch.optim.Optimizer
-        register, make = module.register_parameter, optimizer.__init__
+        facts.on_optimizer.append(self._made)
+        module = watch.torch.nn.Module
+        register = module.register_parameter
 
         @wraps(register)
         def registered(instance, name, p):
@@ -33,17 +33,15 @@ class Learning:
             if p is not None and (known is None or known[0]() is not p):
                 self.before[id(p)] = weakref.ref(p), len(self.optimizers)
 
-        @wraps(make)
-        def made(instance, *args, **kwargs):
-            make(instance, *args, **kwargs)
-            self.optimizers[id(instance)] = {"where": watch.where(), "updates": 0,
-                                             "gradients": "none", "kept": instance}  # fmt: skip
-
-        module.register_parameter, optimizer.__init__ = registered, made
+        module.register_parameter = registered
         hooks = importlib.import_module("torch.optim.optimizer")
         # A closure makes its gradients within a step, and others are dropped in one: look twice.
         hooks.register_optimizer_step_pre_hook(lambda optimizer, *_: self._look(optimizer, 0))
         hooks.register_optimizer_step_post_hook(lambda optimizer, *_: self._look(optimizer, 1))
+
+    def _made(self, optimizer, where):
+        new = {"where": where, "updates": 0, "gradients": "none", "kept": optimizer}
+        self.optimizers[id(optimizer)] = new
 
     def _forward(self, module, args, kwargs):
         self.net |= {id(p): (name, p) for name, p in module.named_parameters()}

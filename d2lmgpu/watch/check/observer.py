@@ -11,13 +11,12 @@ from d2lmgpu.watch.check.rows import Rows
 from d2lmgpu.watch.check.schedules import Schedules
 from d2lmgpu.watch.check.teacher import Teacher
 from d2lmgpu.watch.cuda import on_cpu
-from d2lmgpu.watch.lightning import follow_the_processes
 
 
 def observe(watch):
     """Put all hooks in place. Options: see ``run.check``."""
     torch, replay = watch.torch, watch.options.get("replay")
-    follow_the_processes(watch, on_cpu(watch, watch.options["devices"]))
+    on_cpu(watch, watch.options["devices"])
     if watch.options["double"]:
         torch.set_default_dtype(torch.float64)
     facts = Facts(watch)

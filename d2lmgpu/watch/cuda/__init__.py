@@ -3,7 +3,8 @@
 A build of PyTorch for CPUs has no such device, and refuses it. So each name by which scripts ask
 for one is replaced, once PyTorch is imported: where tensors are made or moved (``tensors``), what
 ``torch.cuda`` and ``torch.accelerator`` say (``answers``), what joins the processes and goes over
-their gradients (``processes``), and types of numbers (``autocast``).
+their gradients (``processes``), and types of numbers (``autocast``). Lightning, which counts GPUs
+by itself, is told (``watch.lightning``).
 
 It is the same training, but for what depends on two places of a tensor: here ``x.cuda()`` is ``x``
 and not a copy, and a tensor that was not moved is no error. Tensors say that they are on the CPU.
@@ -11,6 +12,7 @@ and not a copy, and a tensor that was not moved is no error. Tensors say that th
 
 from d2lmgpu.watch.cuda import answers, autocast, processes, tensors
 from d2lmgpu.watch.cuda.device import Device
+from d2lmgpu.watch.lightning import follow_the_processes
 
 
 def on_cpu(watch, devices):
@@ -21,5 +23,6 @@ def on_cpu(watch, devices):
     device = Device(watch)
     for part in (tensors, answers, autocast, processes):
         part.replace(watch.torch, device, devices)
+    follow_the_processes(watch, device)
     watch.at_end(lambda: {"cuda": device.line})
     return device

@@ -93,8 +93,8 @@ def groups(torch, device):
             # the script's own is a machine of somebody's cluster
             if os.environ.get("MASTER_ADDR") not in HERE:
                 os.environ |= meeting
-            address = urlsplit(init_method or "")
-            if address.scheme == "tcp" and address.hostname not in HERE and meeting:
+            named = urlsplit(init_method or "")
+            if named.scheme == "tcp" and named.hostname not in HERE and meeting:
                 init_method = "tcp://{MASTER_ADDR}:{MASTER_PORT}".format(**meeting)
             return real(backend, init_method, *args, **kwargs)
 

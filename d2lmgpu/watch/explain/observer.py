@@ -12,7 +12,6 @@ from d2lmgpu.watch.cuda.costs import Costs
 from d2lmgpu.watch.explain.hooks import Hooks
 from d2lmgpu.watch.explain.parts import CORES, THREADS, Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
-from d2lmgpu.watch.lightning import follow_the_processes
 
 WARM, COUNTED = 3, 2  # steps
 
@@ -20,9 +19,7 @@ WARM, COUNTED = 3, 2  # steps
 def observe(watch):
     """Put the hooks in place; see the module. Option ``devices``: of a script, how many at most."""
     if devices := watch.options.get("devices"):
-        device = on_cpu(watch, devices)
-        follow_the_processes(watch, device)
-        Costs(watch, device)
+        Costs(watch, on_cpu(watch, devices))
     Observer(watch)
 
 
@@ -88,11 +85,8 @@ class Observer:
         }  # fmt: skip
 
     def _loader(self, loader, line):
-        def length(thing):
-            return len(thing) if hasattr(thing, "__len__") else None
-
         return {
-            "where": line, "of": length(loader.dataset), "mine": _rows(loader),
+            "where": line, "of": _length(loader.dataset), "mine": _rows(loader),
             "batch": loader.batch_size, "workers": loader.num_workers,
             "epochs": self.hooks.batches[id(loader)],
         }  # fmt: skip
@@ -105,9 +99,14 @@ def _rows(loader):
     """
     batches = loader.batch_sampler
     if batches is None or type(batches).__module__.startswith("torch."):
-        return len(loader.sampler) if hasattr(loader.sampler, "__len__") else None
+        return _length(loader.sampler)
     rows = getattr(batches, "batch_size", None)
-    return len(batches) * rows if rows and hasattr(batches, "__len__") else None
+    number = _length(batches) if rows else None
+    return None if number is None else number * rows
+
+
+def _length(thing):
+    return len(thing) if hasattr(thing, "__len__") else None
 
 
 def facts(watch):

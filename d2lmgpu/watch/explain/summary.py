@@ -66,16 +66,21 @@ class Summary:
         return median(min(map(blocked, step)) for step in self.steps) if self.k > 1 else 0.0
 
     @property
+    def _busiest(self):
+        """Of each step, the seconds of its slowest rank's own work."""
+        crowded = self.crowded
+        return [max(own(one, None, crowded) for one in step) for step in self.steps]
+
+    @property
     def seconds(self):
         """A step: what its slowest rank does, what one rank does now and then, the exchange."""
-        crowded = self.crowded
-        busiest = [max(own(one, None, crowded) for one in step) for step in self.steps]
+        busiest = self._busiest
         return max(median(busiest), mean(busiest[1:-1] or busiest)) + self.exchange
 
     @property
     def drift(self):
         """How many times as long the slower half of the steps took, first or last, as the other."""
-        busiest = [max(own(one, None, self.crowded) for one in step) for step in self.steps]
+        busiest = self._busiest
         half = len(busiest) // 2
         first, last = median(busiest[:half]), median(busiest[half:])
         return max(first, last) / max(1e-9, min(first, last))
