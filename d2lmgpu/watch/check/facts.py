@@ -86,21 +86,25 @@ class Facts:
         call, make, seed = nn.Module.__call__, ddp.__init__, self.torch.manual_seed
         no_sync = ddp.no_sync
 
-        @wraps(call)  # global hooks of PyTorch's are not given the arguments by name
-        def called(module, *args, **kwargs):
-            if self.depth or self.torch.compiler.is_compiling():
-                return call(module, *args, **kwargs)
-            self.depth = 1
+        facts = self
+
+        # Global hooks of PyTorch's are not given the arguments by name. PyTorch's profiler takes
+        # the variable ``self`` of this function for the module, so ``self`` must be the module.
+        @wraps(call)
+        def called(self, *args, **kwargs):
+            if facts.depth or facts.torch.compiler.is_compiling():
+                return call(self, *args, **kwargs)
+            facts.depth = 1
             try:
-                self._enter(module, args, kwargs)
-                before = self.torch.get_rng_state()
-                output = call(module, *args, **kwargs)
-                if not self.torch.equal(before, self.torch.get_rng_state()):
-                    self._drew()
-                self._leave(module)
+                facts._enter(self, args, kwargs)
+                before = facts.torch.get_rng_state()
+                output = call(self, *args, **kwargs)
+                if not facts.torch.equal(before, facts.torch.get_rng_state()):
+                    facts._drew()
+                facts._leave(self)
                 return output
             finally:
-                self.depth = 0
+                facts.depth = 0
 
         @wraps(make)
         def made(*args, **kwargs):
