@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from loading import Loading
 
 ROOT = Path(__file__).resolve().parents[2]
 HTML = ROOT / "_build" / "html"
@@ -55,9 +56,9 @@ def visit(browser, site, path, width):
     page.on("response", answered)
     page.on("console", said)
     page.on("pageerror", lambda error: troubles.append(f"script: {error}"))
+    loading = Loading(page)
     page.goto(f"{site}/{path}", wait_until="load")
-    page.evaluate("() => window.MathJax?.startup?.promise")
-    page.wait_for_load_state("networkidle")
+    loading.wait()
     return page, troubles
 
 

@@ -1,6 +1,7 @@
 """What a first visit transfers, compressed, as a browser counts it."""
 
 import pytest
+from loading import Loading
 from static_site import Compressing, served
 from test_pages import PAGES
 
@@ -40,9 +41,9 @@ def visited(browser, address, path):
     """A page that nobody has seen before, when all of it is there; and its transfers."""
     page = browser.new_context().new_page()
     transfers = Transfers(page)
+    loading = Loading(page)
     page.goto(f"{address}/{path}.html")
-    page.evaluate("() => window.MathJax?.startup?.promise")
-    page.wait_for_load_state("networkidle")
+    loading.wait()
     return page, transfers
 
 
