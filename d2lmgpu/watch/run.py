@@ -212,10 +212,11 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
         raise WatchError(REFUSAL.format(why=protected["why"]))
     notes = [NOTES[kind].format(why=protected["why"])] if kind in NOTES else []
     notes += [OF_GPUS.format(line=r["cuda"]) for r in reports if r.get("cuda")][:1]
-    # A process that starts others need not train, and says what they raised if none of them did;
-    # a rank that raised before it trained counts.
+    # A process that starts others need not train, and says what they raised if none of them did
+    # and none of them says it; a rank that raised before it trained counts.
     counts = processes > 1 or not any(report["steps"] for report in reports)
-    ranks_raised = [r for r in reports if counts and r["end"] == "raised"]
-    trained = [r for r in reports if r["steps"] or r["distributed"] or r in ranks_raised]
+    raised = [report for report in reports if counts and report["end"] == "raised"]
+    raised = [report for report in raised if report["spawned"]] or raised
+    trained = [r for r in reports if r["steps"] or r["distributed"] or r in raised]
     reports = sorted(trained or reports, key=lambda report: report["rank"])
     return Watched(reports, output.text(), end["codes"], files, " ".join(notes) or None, hang)

@@ -20,6 +20,7 @@ import threading
 import time
 import traceback
 from functools import wraps
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -162,7 +163,8 @@ class Watch:
                 stream.flush()
         self._write(report)
         self._wait_for_peers()
-        os._exit(0)
+        # its parent, the script, must hear of it; for our own the report is enough
+        os._exit(int(fields.get("code", how == "raised")) if self.spawned else 0)
 
     def _write(self, report):
         content = json.dumps(report, default=_plain).encode()
@@ -261,14 +263,45 @@ def _watch_what_is_spawned():
 def spawned():
     """Watch a process that the script has spawned: it reports if it joins a group or trains."""
     here = watch(spawned=True)
+    ends = [("finished", (), {})]  # the last one is the first that was noted
+
+    def noting(function):
+        @wraps(function)
+        def noted(*args, **kwargs):
+            try:
+                return function(*args, **kwargs)
+            except BaseException as error:
+                if len(ends) == 1:
+                    ends.append(_end_of(here, error))
+                raise
+
+        return noted
+
+    def note_what_it_calls(module):  # which hands an exception to the parent as a text, and exits
+        real = module._wrap
+        module._wrap = wraps(real)(lambda function, *args: real(noting(function), *args))
 
     def report():
         if here.distributed or (here.steps and here.steps.number):
-            here.end("finished")
+            how, frames, fields = ends[-1]
+            here.end(how, frames, **fields)
 
+    BaseProcess.run = noting(BaseProcess.run)
+    once_imported("torch.multiprocessing.spawn", note_what_it_calls)
     # multiprocessing leaves a child by os._exit, after what is registered here
     multiprocessing.util.Finalize(None, report, exitpriority=100)
     atexit.register(report)
+
+
+def _end_of(here, error):
+    """How a process ends in which that was raised: the arguments of ``Watch.end``."""
+    frames = stack(error)
+    if isinstance(error, SystemExit):
+        code = error.code if isinstance(error.code, int) else int(error.code is not None)
+        return "exit", frames, {"code": code}
+    text = "".join(traceback.format_exception_only(error)).strip()
+    where = here.where([frame[:2] for frame in frames])
+    return "raised", frames, {"error": {"text": cut(text, WORDS, WORDS), "where": where}}
 
 
 def main(script, *arguments):
@@ -277,17 +310,13 @@ def main(script, *arguments):
     here = watch()
     try:
         runpy.run_path(script, run_name="__main__")
-    except SystemExit as error:
-        code = error.code if isinstance(error.code, int) else int(error.code is not None)
-        if error.code is not None and not isinstance(error.code, int):
-            print(error.code, file=sys.stderr)
-        here.end("exit", stack(error), code=code)
     except BaseException as error:
-        traceback.print_exc()
-        frames = stack(error)
-        text = "".join(traceback.format_exception_only(error)).strip()
-        where = here.where([frame[:2] for frame in frames])
-        here.end("raised", frames, error={"text": cut(text, WORDS, WORDS), "where": where})
+        if not isinstance(error, SystemExit):
+            traceback.print_exc()
+        elif error.code is not None and not isinstance(error.code, int):
+            print(error.code, file=sys.stderr)
+        how, frames, fields = _end_of(here, error)
+        here.end(how, frames, **fields)
     here.end("finished")
 
 
