@@ -31,7 +31,7 @@ def _follow(watch, device, module, name):
     @wraps(real)
     def made(instance, *args, accelerator="auto", **kwargs):
         if accelerator in GPUS:
-            device("cuda")
+            device.asked(watch.where())
         of_here = {"accelerator": "cpu", "devices": watch.world, "num_nodes": 1}
         return real(instance, *args, **kwargs | of_here)
 

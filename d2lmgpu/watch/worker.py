@@ -136,6 +136,16 @@ class Watch:
                 return f"{os.path.relpath(file, self._own_folder)}:{line}"
         return None
 
+    def caller(self, *through):
+        """ "file:line" of the reader's if it calls this package, and no library of its does.
+
+        through: folders of libraries that may stand between them.
+        """
+        for frame, line in traceback.walk_stack(sys._getframe(1)):
+            if not frame.f_code.co_filename.startswith((OURS, *through)):
+                return self.where([(frame.f_code.co_filename, line)])
+        return None
+
     def is_own(self, file):
         """Whether a file is the reader's."""
         below = file.startswith(self._own_folder) and "site-packages" not in file

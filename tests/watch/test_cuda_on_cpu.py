@@ -217,11 +217,28 @@ def test_what_would_cost_on_a_gpu_is_named_with_its_line(tmp_path):
     }
 
 
-def test_nothing_of_a_script_for_the_cpu_is_said_to_cost_on_a_gpu(tmp_path):
+LIBRARY = """
+import torch
+
+def prepared(net):
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    return net.to("cuda" if count else "cpu"), torch.ones(2, device=torch.device("cuda", 0))
+"""
+
+
+def test_nothing_of_a_script_for_the_cpu_is_said_to_cost_on_a_gpu(tmp_path, monkeypatch):
+    """Not even if a library that it calls takes a GPU, or PyTorch looks for one."""
+    library = tmp_path / "site-packages"
+    library.mkdir()
+    (library / "taking_what_there_is.py").write_text(LIBRARY, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(library))
     source = COSTLY.replace("nccl", "gloo")
     for gpu in ('torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))', ".cuda(non_blocking=True)"):
         source = source.replace(gpu, "")
     source = source.replace(".cuda()", "").replace("WAITING", "print(loss)")
+    source = "import taking_what_there_is as library" + source
+    source = source.replace("optimizer = ", "library.prepared(net)\noptimizer = ")
+    source = source.replace("LOADER", "DataLoader(data, 16, pin_memory=True)")
     for name, part in DEAR.items():
         source = source.replace(name, part)
     script = tmp_path / "train.py"

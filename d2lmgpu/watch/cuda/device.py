@@ -1,5 +1,6 @@
 """Which device is meant, and what is there in place of it."""
 
+import os
 import re
 from functools import wraps
 
@@ -9,12 +10,14 @@ GPU = re.compile(r"cuda(:\d+)?")
 class Device:
     """Called with a device as scripts write it, it gives the one that there is.
 
-    ``line``: "file:line" of the script that asked for a GPU first, None as long as none did.
+    ``line``: "file:line" of the script that asked for a GPU first, None as long as none did: what
+    a library of its chooses by itself, as it has found one, the script has not asked for.
     ``index``: the present GPU's number.
     """
 
     def __init__(self, watch):
-        self.torch, self.where, self.line, self.index = watch.torch, watch.where, None, 0
+        self.torch, self.watch, self.line, self.index = watch.torch, watch, None, 0
+        self._in_torch = os.path.join(os.path.dirname(watch.torch.__file__), "")
 
     def is_gpu(self, device) -> bool:
         """Whether it is a GPU: by its name, as a torch.device, or by its number."""
@@ -25,10 +28,17 @@ class Device:
         return type(device) is int
 
     def __call__(self, device):
-        if not self.is_gpu(device):
-            return device
-        self.line = self.line or self.where()
-        return "cpu"
+        if self.line is None and self.is_gpu(device):
+            self.asked(self.watch.caller(self._in_torch))
+        return self.instead(device)
+
+    def instead(self, device):
+        """The one that there is; nobody has asked for it."""
+        return "cpu" if self.is_gpu(device) else device
+
+    def asked(self, line):
+        """The reader's line, if it is one, has asked for a GPU."""
+        self.line = self.line or line
 
 
 def replaced(owner, name, made):

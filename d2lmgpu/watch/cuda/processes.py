@@ -116,6 +116,9 @@ def groups(torch, device):
     def mesh(real):
         return lambda device_type, *args, **kwargs: real(device(device_type), *args, **kwargs)
 
+    def default_mesh(real):  # of FSDP, which looks for an accelerator by itself
+        return lambda kind, *args, **kwargs: real(device.instead(kind), *args, **kwargs)
+
     def barrier(real):
         return lambda group=None, async_op=False, device_ids=None: real(group, async_op)
 
@@ -125,7 +128,7 @@ def groups(torch, device):
         replaced(owner, "barrier", barrier)
         replaced(owner, "is_nccl_available", lambda real: lambda: True)
     replaced(device_mesh, "init_device_mesh", mesh)
-    replaced(_fsdp_init, "init_device_mesh", mesh)
+    replaced(_fsdp_init, "init_device_mesh", default_mesh)
     dist.init_device_mesh = device_mesh.init_device_mesh
 
     def made(real):

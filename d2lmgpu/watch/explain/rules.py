@@ -45,7 +45,7 @@ def _exchanges(run):
 
 
 def data_parallel(run, one):
-    told = (one or run).ranks[0]
+    told = run.ranks[0]  # alone, with all GPUs to itself, a script may do otherwise
     if told["data_parallel"]:
         yield Cause("data-parallel", 0.5, told["data_parallel"], {"how": "DataParallel"}, True)
     elif run.k == 1 and not told["distributed"]:
