@@ -114,8 +114,8 @@ def _run(child, call, number, servers):
         processes = child.processes if isinstance(child, Hosts) else {None: names}
         if hangs and hangs.found:
             raise LaunchError(f"The workers wait for each other without end. {hangs.found}")
-        why = hangs.at_the_end if hangs else lambda: None
-        return results(child, roles.in_words(processes), end, said.text(), why)
+        hang = hangs and hangs.at_the_end(end["codes"] or ())
+        return results(child, roles.in_words(processes), end, said.text(), hang)
     finally:
         if hangs:
             hangs.close()

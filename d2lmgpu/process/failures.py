@@ -15,12 +15,12 @@ class LaunchError(RuntimeError):
     """A worker process failed, or a host; the message names it and shows the end of its output."""
 
 
-def results(child, processes, end, said, why_waiting):
+def results(child, processes, end, said, hang):
     """What the workers of ``child`` (which has ``left`` and ``log``) returned, by rank.
 
     ``processes`` has words for all processes by their names, in the order of their codes in
     ``end``, the last event; a worker's name is its rank. ``said`` is the end of what rank 0 wrote
-    to standard error; ``why_waiting()`` is the ``Hang`` of the ranks, None without one. Raises
+    to standard error; ``hang`` is the ``Hang`` of the ranks, None without one. Raises
     LaunchError if a worker left nothing, or what cannot be used here, or if something that served
     them failed.
     """
@@ -31,7 +31,6 @@ def results(child, processes, end, said, why_waiting):
         return [_unpickled(rank, result) for rank, result in found.items()]
     returned = [name for name, result in found.items() if result is not None]
     what = _what_happened(child, processes, codes and failed, returned, end, said)
-    hang = why_waiting()
     raise LaunchError(f"{what}\n\n{hang}" if hang and hang.rule != "raised" else what)
 
 

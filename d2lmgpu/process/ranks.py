@@ -22,7 +22,6 @@ import os
 import pickle
 import signal
 import sys
-import traceback
 from json import dumps
 from os import _exit, write  # of these, as a function may replace those of their modules
 from pathlib import Path
@@ -32,8 +31,7 @@ from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
 from d2lmgpu.process import roles
 from d2lmgpu.process.events import VARIABLE
-from d2lmgpu.process.hangs.calls import note_calls
-from d2lmgpu.process.hangs.log import Log, stack
+from d2lmgpu.process.hangs.calls import logged
 from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.output import cut
 from d2lmgpu.process.raised import is_own, told
@@ -242,32 +240,16 @@ def run(job):
         device_id=torch.device("cuda", number) if nccl else None,
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
-    with contextlib.nullcontext() if nccl or job["store"] else logged_for_hangs(job):
+    seen = contextlib.nullcontext()
+    if not nccl and not job["store"]:  # the caller sees in its folder what this rank waits for
+        seen = logged(job["files"], is_own, rank, job["world_size"], torch)
+    with seen:
         fn, arguments = received(job["call"])
         result = fn(*arguments.values())
     # A group of gloo may be freed last by a thread of its own, which aborts the process.
     if nccl and dist.is_initialized():
         dist.destroy_process_group()
     return sendable(result)
-
-
-@contextlib.contextmanager
-def logged_for_hangs(job):
-    """Let the caller see in the job's folder what this rank does and waits for."""
-    import torch
-
-    log = Log(job["files"], is_own)
-    log.start(int(os.environ["RANK"]), job["world_size"], joined=True)
-    note_calls(log, torch)
-    try:
-        yield
-    except BaseException as error:
-        with contextlib.suppress(Exception):  # the function may have replaced what that needs
-            text = "".join(traceback.format_exception_only(error)).strip()
-            log.ended("raised", text, stack(error))
-        raise
-    with contextlib.suppress(Exception):
-        log.ended("returned")
 
 
 def run_mxnet(job):

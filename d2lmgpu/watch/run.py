@@ -202,7 +202,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
             end = child.read(on_event=protected.update, on_output=output.add)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
-        hang = hangs.at_the_end()
+        hang = hangs.at_the_end(end["codes"] or ())
     finally:
         over.cancel()
         hangs.close()

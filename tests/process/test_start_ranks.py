@@ -44,7 +44,7 @@ def test_without_a_network_a_rank_says_what_it_prints_and_nothing_else(num_ranks
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([*alone, sys.executable, STARTER], **pipes) as starter:
         send(starter, tmp_path / "in.py", script, num_ranks, limit=60, GLOO_SOCKET_IFNAME="lo")
-        ranks = json.loads(starter.stdout.readline())
+        ranks = json.loads(starter.stdout.readline())["ranks"]
         starter.stdin.close()
     assert [rank["output"] for rank in ranks] == ["in\n"] * num_ranks
 
@@ -65,7 +65,7 @@ sys.exit(2 * dist.get_rank())
 """
     environ = {"GLOO_SOCKET_IFNAME": "lo", "COLOUR": "red", "TORCH_DISTRIBUTED_DEBUG": "DETAIL"}
     send(starter, tmp_path / "sums.py", script, num_ranks=3, limit=60, **environ)
-    ranks = json.loads(starter.stdout.readline())
+    ranks = json.loads(starter.stdout.readline())["ranks"]
     assert [rank["code"] for rank in ranks] == [0, 1, 4]
     said = [rank["output"].splitlines() for rank in ranks]
     assert all(lines[0] == "3.0 red DETAIL" for lines in said)
@@ -79,7 +79,7 @@ sys.exit(2 * dist.get_rank())
 
 def test_the_limit_ends_stubborn_ranks_and_what_they_started(starter, traces, tmp_path):
     send(starter, tmp_path / "stubborn.py", STUBBORN, num_ranks=2, limit=2)
-    ranks = json.loads(starter.stdout.readline())
+    ranks = json.loads(starter.stdout.readline())["ranks"]
     assert ranks == [{"code": -9, "output": f"here {rank}\n"} for rank in range(2)]
     traces.assert_none(but=[starter.pid], seconds=5)
     starter.stdin.close()

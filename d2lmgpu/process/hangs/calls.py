@@ -5,9 +5,13 @@ it, would see more and take some 50 microseconds of each call. What DDP exchange
 where its ranks wait, their stacks tell.
 """
 
+import contextlib
 import inspect
 import threading
+import traceback
 from functools import wraps
+
+from d2lmgpu.process.hangs.log import Log, stack
 
 ANY = -1  # a message from any rank
 PEER = {"send": "dst", "recv": "src", "isend": "dst", "irecv": "src"}
@@ -33,6 +37,26 @@ NAMES = (
     "monitored_barrier",
     *PEER,
 )
+
+
+@contextlib.contextmanager
+def logged(folder, own, rank, world, torch):
+    """Keep in ``folder`` what this process, which is ``rank`` of ``world``, does and waits for.
+
+    own: a function that tells the reader's files of others. torch: the module.
+    """
+    log = Log(folder, own)
+    log.start(rank, world, joined=True)
+    note_calls(log, torch)
+    try:
+        yield
+    except BaseException as error:
+        with contextlib.suppress(Exception):  # the reader may have replaced what that needs
+            text = "".join(traceback.format_exception_only(error)).strip()
+            log.ended("raised", text, stack(error))
+        raise
+    with contextlib.suppress(Exception):
+        log.ended("returned")
 
 
 def note_calls(log, torch):

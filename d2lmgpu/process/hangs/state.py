@@ -4,7 +4,7 @@ import contextlib
 import json
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -100,7 +100,7 @@ class State:
     @property
     def backward(self):
         """Whether it waits in a backward pass."""
-        if self.ended:
+        if self.ended == "raised":
             return self.head["backward"]
         if not self._seen:
             return bool(self.calls) and self.calls[-1].backward
@@ -125,16 +125,22 @@ class State:
         return self.path, self.ended, beat.get("calls"), beat.get("updates"), beat.get("place")
 
 
-def read(folder):
+def read(folder, codes=()):
     """The ``State`` of each rank whose file is in ``folder``, by rank.
 
-    A process that starts those of the training is none.
+    codes: of each rank the exit code as Python has it, once it is known; a rank that a signal has
+    ended could not say so. A process that starts those of the training is none.
     """
     found = [*filter(None, map(_state, Path(folder).glob("hang-*")))]
     joined = {one.rank: one for one in found if one.head["joined"]}
     worlds = {one.head["world"] for one in joined.values()}
     early = {one.rank: one for one in found if not joined or one.head["world"] in worlds}
-    return [one for _, one in sorted((early | joined).items())]
+    ranks = early | joined
+    for rank, code in enumerate(codes):
+        if code is not None and code < 0 and rank in ranks and not ranks[rank].ended:
+            ended = {"ended": "killed", "text": f"signal {-code}"}
+            ranks[rank] = replace(ranks[rank], head=ranks[rank].head | ended)
+    return [one for _, one in sorted(ranks.items())]
 
 
 def _state(path):

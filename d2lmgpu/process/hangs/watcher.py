@@ -46,9 +46,12 @@ class Watcher(threading.Thread):
         if self.is_alive():
             self.join()
 
-    def at_the_end(self):
-        """The ``Hang`` that was found or, as far as the ranks waited when they ended, why."""
-        return self.found or hang(read(self.folder), self.within)
+    def at_the_end(self, codes=()):
+        """The ``Hang`` that was found or, as far as the ranks waited when they ended, why.
+
+        codes: the exit code of each rank, None for one that was ended from here.
+        """
+        return self.found or hang(read(self.folder, codes), self.within)
 
 
 def _idle(one, used, seconds):

@@ -59,6 +59,8 @@ def end_in_words(one):
     if one.ended == "raised":
         return f"raised {one.head['text']}"
     after = f" after {updates_in_words(one)}" if one.updates else ""
+    if one.ended == "killed":
+        return f"was killed by {one.head['text']}{after}"
     if one.ended == "exit":
         return f"ended itself ({one.head['text']}){after}"
     return f"left its loop{after} and has ended" if after else "has ended"
