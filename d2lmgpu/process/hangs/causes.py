@@ -135,13 +135,8 @@ def left(states, waiting, folder):
     found = [one for one in states if one.ended and one.ended != "raised"]
     if not found:
         return None
-    gone = and_list(f"rank {one.rank} {end_in_words(one)}{_killed(one, folder)}" for one in found)
+    gone = and_list(f"rank {one.rank} {end_in_words(one)}" for one in found)
     return f"{_upper(gone)}, {_waiters(waiting, folder)}."
-
-
-def _killed(one, folder):
-    """Where, of a rank that a signal has ended: in the middle of its work."""
-    return at(one.place, folder) if one.ended == "killed" else ""
 
 
 def message(states, waiting, folder):
@@ -229,8 +224,9 @@ def rank_in_words(one, folder):
     if one.lost:
         parts.append(f"waited when its peer went away{at(one.place, folder, code=True)}")
     elif one.ended:
-        place = one.place if one.ended == "killed" else one.head.get("place")
-        parts.append(end_in_words(one) + at(place, folder, code=True))
+        parts.append(end_in_words(one) + at(one.head.get("place"), folder, code=True))
+        if one.ended == "killed" and one.place:
+            parts.append(f"last seen{at(one.place, folder, code=True)}")
     elif one.waits:
         same = called and called[-1] is current and not one.backward
         what = "" if same else f" in {waiting_in_words(one)}"
