@@ -11,6 +11,12 @@ from d2lmgpu.watch.check import words
 from d2lmgpu.watch.check.run import check
 
 LINES = {
+    "evaluation_1": "hits / len(test_data)",
+    "evaluation_2": "test_loss /= size",
+    "evaluation_3": "float(hits) / len(x)",
+    "evaluation_4": "val_acc=",
+    "evaluation_5": "log.info(",
+    "evaluation_6": "valid ppl",
     "norm_1": "dist.all_reduce(square)",
     "norm_2": "p.grad.norm()",
     "norm_3": "get_total_norm",

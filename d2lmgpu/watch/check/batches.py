@@ -61,6 +61,8 @@ class Batches:
                 raise StopIteration
             batch = self._converted(following(iterator))
             iterator._checked += 1
+            for function in self.facts.on_batch:
+                function(iterator._loader)
             key = self.watch.where() or ""
             number = self.counts[key] = self.counts.get(key, -1) + 1
             return self._exchanged(key, number, batch)
@@ -72,7 +74,7 @@ class Batches:
         sampler = getattr(loader.batch_sampler, "sampler", loader.sampler)
         sampled = id(sampler) in self.facts.samplers
         self.facts.begin(loader.dataset, _length(loader), sampled)
-        iterator._checked = 0
+        iterator._checked, iterator._loader = 0, loader
 
     def _converted(self, value):
         """Floating-point data in the default type: NumPy's float32 in a run in float64."""

@@ -79,4 +79,4 @@ class Draws:
             data = io.BytesIO()
             self.torch.save(self.recorded, data)
             self.watch.keep("draws", data.getvalue())
-        return {"drawn": self.updates}
+        return {"drawn": self.updates, "drawn_for": bool(self.how)}

@@ -32,6 +32,10 @@ class Facts:
         self.on_optimizer = []  # called with (optimizer, the line that made it)
         self.on_forward = []  # called with (module, args, kwargs) of each pass that trains
         self.on_exchange = []  # called with each collective by hand that carries something
+        self.on_collective = []  # called with each, whatever it carries
+        self.on_backward = []  # called at each backward pass
+        self.on_evaluation = []  # called with (args, kwargs) of each pass that evaluates
+        self.on_batch = []  # called with the loader of each batch
         watch_collectives(watch, self._exchanging)
         self._watch_modules()
         self._watch_samplers()
@@ -55,6 +59,8 @@ class Facts:
             self.epoch, self.own_part = self.batches, self.part
         self.trained = True
         self.lines.setdefault("backward", where)
+        for function in self.on_backward:
+            function()
         if self.sampler:
             self.sampler["trains"] = True
 
@@ -65,6 +71,8 @@ class Facts:
 
     @contextmanager
     def _exchanging(self, collective):
+        for function in self.on_collective:
+            function(collective)
         if collective.carries:
             self.exchanges += 1
             if collective.by_hand:
@@ -142,6 +150,9 @@ class Facts:
         if self.torch.is_grad_enabled():
             for function in self.on_forward:
                 function(module, args, kwargs)
+        elif self.trained and not module.training:
+            for function in self.on_evaluation:
+                function(args, kwargs)
 
     def _leave(self, module):
         if module.training or self.torch.is_grad_enabled() or not self.trained:

@@ -3,6 +3,7 @@
 from d2lmgpu.watch.check.alone import Alone
 from d2lmgpu.watch.check.batches import Batches
 from d2lmgpu.watch.check.draws import Draws
+from d2lmgpu.watch.check.evaluations import Evaluations
 from d2lmgpu.watch.check.facts import Facts
 from d2lmgpu.watch.check.gradients import TAUGHT, Gradients
 from d2lmgpu.watch.check.learning import Learning
@@ -23,7 +24,7 @@ def observe(watch):
     gradients = Gradients(watch, facts)
     parts = [facts, gradients, Batches(watch, facts, replay), Draws(watch, replay)]
     parts += [Learning(watch, facts), Norms(watch, facts, gradients), Rows(watch, facts, TAUGHT)]
-    parts.append(Schedules(watch, facts))
+    parts += [Schedules(watch, facts), Evaluations(watch, facts)]
     if replay:
         parts += [Teacher(watch, facts, gradients, replay), Alone(watch)]
 

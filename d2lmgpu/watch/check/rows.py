@@ -26,7 +26,7 @@ class Rows:
         name = type(_unwrapped(module)).__name__
         for key, tensor in _tensors((args, kwargs), self.torch, name):
             if tensor.dim() and not tensor.requires_grad:
-                self.current[key].update(_hashes(tensor))
+                self.current[key].update(hashes(tensor))
                 self.hashed += len(tensor)
 
     def _update(self, optimizer):
@@ -52,7 +52,7 @@ def _tensors(value, torch, key):
             yield from _tensors(part, torch, f"{key}.{name}")
 
 
-def _hashes(tensor):
+def hashes(tensor):
     """A few letters for each row; of numbers that differ by rounding alone the same ones."""
     whole = tensor.detach().cpu()
     if whole.is_complex() or whole.is_sparse:

@@ -4,7 +4,7 @@ A rule takes an ``Evidence`` and the ``Comparison`` with one process (None witho
 returns None or (defect, where, detail): where is "file:line" or None, detail a few words.
 """
 
-from d2lmgpu.watch.check import by_facts, by_gradients
+from d2lmgpu.watch.check import by_evaluations, by_facts, by_gradients
 
 RULES = (
     by_facts.aliasing,
@@ -28,6 +28,7 @@ RULES = (
     by_facts.rate,
     by_facts.no_set_epoch,
     by_facts.buffers,
+    by_evaluations.evaluation,
     by_facts.repeated,
     by_facts.same_seed,
 )

@@ -15,10 +15,12 @@ from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_o
 
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
-LEAVE_EQUAL = {"none", "sampler", "buffers", "same-seed", "nothing-learned"}  # they may, at least
+# they may, at least:
+LEAVE_EQUAL = {"none", "sampler", "buffers", "evaluation", "same-seed", "nothing-learned"}
 SCHEMA_VERSION = 1  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
-UNSEEN = {"none", "same-seed"}  # of these a run with one process on the same rows says more
+# of these a run with one process on the same rows says more:
+UNSEEN = {"none", "evaluation", "same-seed"}
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from d2lmgpu.watch import line_of_code
-from d2lmgpu.watch.check import by_facts
+from d2lmgpu.watch.check import by_evaluations, by_facts
 
 MENDS = {
     "mean-of-means": "Sum the loss and divide by the rows of all ranks: "
@@ -39,6 +39,8 @@ MENDS = {
     "torch.manual_seed(seed + rank).",
     "buffers": "Evaluate through the DDP net, or on rank 0 alone, or broadcast the buffers first; "
     "SyncBatchNorm has the same ones on all ranks.",
+    "evaluation": "Sum hits and rows over all ranks with all_reduce, and divide those sums; or let "
+    "every rank, or rank 0 alone, evaluate all rows. Print a number of one rank with its rank.",
     "unknown": "Compare the script with a plain DDP script, part by part.",
 }
 PARTED = (
@@ -128,6 +130,8 @@ def notes(evidence, one, watched, defect):
         told.append(changed)
     elif one and any(own != lr for own, lr in zip(one.own_lr, rates)):
         told.append("Its learning rates depend on the devices; one was given the rates of all.")
+    if defect == "none" and (own := by_evaluations.own_part(evidence, one)):
+        told.append(own)
     if watched.trouble:
         told.append(watched.trouble)
     return told

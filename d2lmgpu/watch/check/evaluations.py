@@ -1,0 +1,136 @@
+"""What a rank evaluates after some updates, and what becomes of the numbers that it finds.
+
+An evaluation is the forward passes without gradients, of nets in evaluation mode, from one update
+to the next backward pass. What is exchanged and printed in that time belongs to it.
+"""
+
+import builtins
+import logging
+import re
+import sys
+from collections import Counter
+from functools import wraps
+
+from d2lmgpu.watch.check.divisions import divisions
+from d2lmgpu.watch.check.rows import hashes
+
+MOST = 20_000  # rows of an evaluation that are hashed
+TELL = 50  # prints of an evaluation that are looked at
+TESTED = r"\b(test|val|valid|validation|eval|evaluation|dev)"
+RATIO = r"(acc|accuracy|top.?[15]|f1|auc|iou|miou|precision|recall|bleu)\b"
+LOSS = r"(loss|error|mse|mae|perplexity|ppl)\b"
+NUMBER = r"\d*\.\d+|\d ?%"
+OWNER = r"rank|gpu|cuda|local|process|worker|node|device|shard"
+
+
+class Evaluations:
+    """For each evaluation (see above):
+
+    - ``step``: after how many updates, ``where``: the line of its first forward pass, ``end``:
+      whether another backward pass came after it;
+    - ``part``: how many rows this rank is to evaluate, ``of``: of how many that it has at hand,
+      ``rows``: hashes of the first of them;
+    - ``trains``: whether a loader of these trains, too; ``random``: whether they are drawn;
+    - ``exchanged``: whether anything went from rank to rank;
+    - ``divisions``: of what is computed after it, see there;
+    - ``told``: what was printed, (line, "all", "own" or "number"): a metric, as that of all ranks
+      or under this rank's name, or another number.
+    """
+
+    def __init__(self, watch, facts):
+        self.watch, self.torch, self.facts = watch, watch.torch, facts
+        self.found, self.current = [], None
+        self.given, self.training = None, set()  # loaders
+        facts.on_batch.append(self._loaded)
+        facts.on_backward.append(self._backward)
+        facts.on_evaluation.append(self._passes)
+        facts.on_collective.append(self._exchanged)
+        self._watch_prints()
+
+    def _loaded(self, loader):
+        self.given = loader
+
+    def _backward(self):
+        if self.given is not None:
+            self.training.add(id(self.given))
+        self.given = None
+        if self.current:
+            self.current["end"] = True
+        self.current = None
+
+    def _passes(self, args, kwargs):
+        if self.current is None:
+            self.current = {
+                "step": self.watch.steps.number, "where": self.watch.where(), "end": False,
+                "loaders": {}, "rows": Counter(), "number": 0, "exchanged": False,
+                "divisions": divisions(self.watch, sys._getframe(1)), "told": [],
+            }  # fmt: skip
+            self.found.append(self.current)
+        if self.given is not None:
+            self.current["loaders"][id(self.given)] = self.given
+        tensors = [v for v in [*args, *kwargs.values()] if isinstance(v, self.torch.Tensor)]
+        if tensors and tensors[0].dim():
+            self.current["number"] += len(tensors[0])
+            if self.current["rows"].total() < MOST:
+                self.current["rows"].update(hashes(tensors[0]))
+
+    def _exchanged(self, collective):
+        if self.current is None:
+            return
+        # In inference mode the operators are not seen, but the waiting for them is.
+        sent = not collective.waiting or self.torch.is_inference_mode_enabled()
+        of_ddp = self.facts.depth and not collective.by_hand  # it sends buffers before a pass
+        if sent and not of_ddp and "barrier" not in collective.operator:
+            self.current["exchanged"] = True
+
+    def _watch_prints(self):
+        real, handle = builtins.print, logging.Logger.handle
+
+        @wraps(real)
+        def printed(*args, **kwargs):
+            if self.current and self.watch.is_own(sys._getframe(1).f_code.co_filename):
+                self._told(" ".join(map(str, args)))
+            return real(*args, **kwargs)
+
+        @wraps(handle)
+        def logged(logger, record):
+            if self.current and self.watch.is_own(record.pathname):
+                self._told(record.getMessage())
+            return handle(logger, record)
+
+        builtins.print, logging.Logger.handle = printed, logged
+
+    def _told(self, text):
+        if (kind := told_as(text, self.watch.rank)) and len(self.current["told"]) < TELL:
+            self.current["told"].append([self.watch.where(), kind])
+
+    def report(self):
+        return {"evaluated": [self._reported(one) for one in self.found]}
+
+    def _reported(self, one):
+        loaders = one.pop("loaders").values()
+        samplers = [getattr(loader.batch_sampler, "sampler", loader.sampler) for loader in loaders]
+        data = self.torch.utils.data
+        drawn = data.RandomSampler, data.WeightedRandomSampler
+        one["trains"] = any(id(loader) in self.training for loader in loaders)
+        one["random"] = any(isinstance(s, drawn) for s in samplers)
+        try:
+            one["of"] = sum(len(loader.dataset) for loader in loaders) or one["number"]
+            one["part"] = sum(map(len, samplers)) or one["number"]
+        except TypeError:  # of a stream
+            one["of"] = one["part"] = None
+        return one | {"rows": dict(one["rows"])}
+
+
+def told_as(text, rank):
+    """What a line says: "all", "own", "number", or None; see ``Evaluations``."""
+    text = text.lower()
+    if not re.search(NUMBER, text):
+        return None
+    tested = re.search(TESTED, text)
+    if not (tested and re.search(LOSS, text)) and not (
+        re.search(RATIO, text) and (tested or "train" not in text)
+    ):
+        return "number"
+    named = re.search(OWNER, text) or re.search(rf"^\W*{rank}\b(?!\.)|[\[(]{rank}[\])]", text)
+    return "own" if named else "all"
