@@ -58,11 +58,18 @@ def said(row, clones) -> dict:
     """The row with what ``check`` says of its script, in a copy of its folder, in seconds."""
     clone = Path(clones, row["repository"].replace("/", "+"))
     top = row["path"].rpartition("/")[0].partition("/")[0] or "."  # not all of a large one
-    archive = subprocess.run(
-        ["git", "-C", clone, "archive", row["commit"], "--", top], check=True, capture_output=True
-    )
+
+    def git(*command):
+        command = ["git", "-C", clone, *command]
+        return subprocess.run(command, check=True, capture_output=True).stdout
+
+    listed = git("ls-tree", "-rlz", row["commit"], "--", top).decode().split("\0")
+    entries = (entry.partition("\t") for entry in listed)
+    lacking = [path for facts, _, path in entries if facts.endswith(" BAD")]  # no data in the clone
+    without = [f":(exclude,literal){path}" for path in lacking]
     with tempfile.TemporaryDirectory() as folder:
-        with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        archive = git("archive", row["commit"], "--", top, *without)
+        with tarfile.open(fileobj=io.BytesIO(archive)) as files:
             files.extractall(folder)
         script = Path(folder, row["path"])
         start = time.perf_counter()

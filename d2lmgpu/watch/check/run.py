@@ -137,7 +137,7 @@ def _run_many(runs, processes, options):
 
 def _must_train(watched, processes):
     if any(report["end"] == "sharded" for report in watched.reports):
-        raise WatchError("The script shards its parameters (FSDP): check compares whole ones only.")
+        raise WatchError(words.SHARDED)
     if len(watched.reports) < processes:
         silent = "Not all processes of the script told what they did."
         raise WatchError(watched.told if watched.trouble else silent)

@@ -48,6 +48,10 @@ PARTED = (
     "of the weights, or copies. check compares whole gradients only, as the net's parameters have "
     "them."
 )
+SHARDED = (
+    "The script shards its parameters, as FSDP and tensor parallelism do: check compares whole "
+    "ones only."
+)
 NO_GROUP = (
     "With these arguments the script joins no group: each of its processes trains by itself. Give "
     "it the arguments with which it trains on several devices."
