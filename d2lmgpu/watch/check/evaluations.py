@@ -6,15 +6,19 @@ to the next backward pass. What is exchanged and printed in that time belongs to
 
 import builtins
 import logging
+import os
 import re
 import sys
+import time
 from collections import Counter
 from functools import wraps
 
 from d2lmgpu.watch.check.divisions import divisions
 from d2lmgpu.watch.check.rows import hashes
 
+CLOCK = 20_000_000  # nanoseconds that the time of a file may lag behind
 MOST = 20_000  # rows of an evaluation that are hashed
+TOLD = ("step", "where", "end", "exchanged", "divisions", "told")  # as they are kept
 TELL = 50  # prints of an evaluation that are looked at
 TESTED = r"\b(test|val|valid|validation|eval|evaluation|dev)"
 RATIO = r"(acc|accuracy|top.?[15]|f1|auc|iou|miou|precision|recall|bleu)\b"
@@ -31,7 +35,7 @@ class Evaluations:
     - ``part``: how many rows this rank is to evaluate, ``of``: of how many that it has at hand,
       ``rows``: hashes of the first of them;
     - ``trains``: whether a loader of these trains, too; ``random``: whether they are drawn;
-    - ``exchanged``: whether anything went from rank to rank;
+    - ``exchanged``: whether anything went from rank to rank, maybe in a file;
     - ``divisions``: of what is computed after it, see there;
     - ``told``: what was printed, (line, "all", "own" or "number"): a metric, as that of all ranks
       or under this rank's name, or another number.
@@ -46,6 +50,7 @@ class Evaluations:
         facts.on_evaluation.append(self._passes)
         facts.on_collective.append(self._exchanged)
         self._watch_prints()
+        sys.addaudithook(self._audited)
 
     def _loaded(self, loader):
         self.given = loader
@@ -64,6 +69,7 @@ class Evaluations:
                 "step": self.watch.steps.number, "where": self.watch.where(), "end": False,
                 "loaders": {}, "rows": Counter(), "number": 0, "exchanged": False,
                 "divisions": divisions(self.watch, sys._getframe(1)), "told": [],
+                "since": time.time_ns(),
             }  # fmt: skip
             self.found.append(self.current)
         if self.given is not None:
@@ -82,6 +88,17 @@ class Evaluations:
         of_ddp = self.facts.depth and not collective.by_hand  # it sends buffers before a pass
         if sent and not of_ddp and "barrier" not in collective.operator:
             self.current["exchanged"] = True
+
+    def _audited(self, event, arguments):
+        """A file that is read was written since the evaluation began: by a peer, as it may be."""
+        current = self.current
+        if event != "open" or current is None:
+            return
+        path, mode, _ = arguments
+        kept = isinstance(path, str) and os.path.isfile(path) and not path.startswith("/proc/")
+        written = os.stat(path).st_mtime_ns if kept and mode in ("r", "rb") else 0
+        if written > current["since"] - CLOCK:
+            current["exchanged"] = True
 
     def _watch_prints(self):
         real, handle = builtins.print, logging.Logger.handle
@@ -105,21 +122,23 @@ class Evaluations:
             self.current["told"].append([self.watch.where(), kind])
 
     def report(self):
+        self.current = None
         return {"evaluated": [self._reported(one) for one in self.found]}
 
     def _reported(self, one):
-        loaders = one.pop("loaders").values()
+        loaders = one["loaders"].values()
         samplers = [getattr(loader.batch_sampler, "sampler", loader.sampler) for loader in loaders]
         data = self.torch.utils.data
         drawn = data.RandomSampler, data.WeightedRandomSampler
-        one["trains"] = any(id(loader) in self.training for loader in loaders)
-        one["random"] = any(isinstance(s, drawn) for s in samplers)
+        told = {name: one[name] for name in TOLD} | {"rows": dict(one["rows"])}
+        told["trains"] = any(id(loader) in self.training for loader in loaders)
+        told["random"] = any(isinstance(s, drawn) for s in samplers)
         try:
-            one["of"] = sum(len(loader.dataset) for loader in loaders) or one["number"]
-            one["part"] = sum(map(len, samplers)) or one["number"]
+            told["of"] = sum(len(loader.dataset) for loader in loaders) or one["number"]
+            told["part"] = sum(map(len, samplers)) or one["number"]
         except TypeError:  # of a stream
-            one["of"] = one["part"] = None
-        return one | {"rows": dict(one["rows"])}
+            told["of"] = told["part"] = None
+        return told
 
 
 def told_as(text, rank):
