@@ -18,6 +18,8 @@ RIGHT = {  # a script and its options -> (outcome, defect)
     "spawned_trainer.py --right": ("same", "none"),
     "draws_in_turn.py": ("same", "none"),
     "drawn_alike.py": ("same", "none"),
+    "numpy_draws.py": ("same", "none"),
+    "random_draws.py": ("same", "none"),
     "closure.py": ("same", "none"),
     "own_data.py": ("not compared", "none"),
     "own_data.py --no-distributed": ("not compared", "none"),
@@ -49,6 +51,18 @@ def test_what_is_said_was_compared(script):
         )
     else:
         assert said["equal"] is None and said["reason"] and said["where"] is None
+
+
+def test_noise_that_all_ranks_draw_alike_by_numpy_is_named_with_its_seed():
+    """The rows, which another generator of NumPy's draws, differ from rank to rank."""
+    said = json.loads(checked("numpy_draws.py --noise", "--json").stdout)
+    assert (said["outcome"], said["defect"]) == ("different", "same-seed")
+    (number,) = (
+        i
+        for i, line in enumerate((FOLDER / "numpy_draws.py").read_text().splitlines(), 1)
+        if line.startswith("np.random.seed")
+    )
+    assert said["where"] == f"numpy_draws.py:{number}"
 
 
 def test_a_part_of_the_weights_is_not_compared():

@@ -18,6 +18,7 @@ class Batches:
         self.watch, self.torch, self.facts = watch, watch.torch, facts
         self.recorded, self.counts, self.bytes = {}, {}, 0
         self.share, self.replay = None, bool(replay)
+        self.with_workers = set()  # loaders, by id, that asked for some
         self.batches = self._read(replay) if replay and replay["loaders"] else {}
         self._watch_loaders()
 
@@ -37,7 +38,8 @@ class Batches:
         @wraps(make)
         def made(iterator, loader, *args, **kwargs):
             self._begin(iterator, loader)
-            return make(iterator, loader, *args, **kwargs)
+            make(iterator, loader, *args, **kwargs)
+            iterator._reads = "worker" if id(loader) in self.with_workers else "own"
 
         iterator_of = data.DataLoader._get_iterator
 
@@ -45,6 +47,7 @@ class Batches:
         def without_workers(loader):
             own = loader.worker_init_fn or isinstance(loader.dataset, data.IterableDataset)
             if not own:  # its workers ask which of them they are
+                self.with_workers |= {id(loader)} if loader.num_workers else set()
                 loader.num_workers = loader.timeout = 0
             return iterator_of(loader)
 
@@ -68,6 +71,18 @@ class Batches:
             return self._exchanged(key, number, batch)
 
         base.__init__, base.__next__, base._reset = made, next_batch, began_again
+        single = data.dataloader._SingleProcessDataLoaderIter
+        read = single._next_data
+
+        @wraps(read)
+        def read_here(iterator):
+            self.facts.reading = iterator._reads
+            try:
+                return read(iterator)
+            finally:
+                self.facts.reading = None
+
+        single._next_data = read_here
 
     def _begin(self, iterator, loader):
         """An epoch of a loader begins."""

@@ -201,12 +201,11 @@ def same_seed(e, one):
     """The ranks drew the same noise: no data, of which each then takes its part."""
     if e.world == 1 or (one and one.near):
         return None
-    draws = [{(d["step"], d["where"], d["state"]) for d in rank["draws"]} for rank in e.ranks]
+    draws = [
+        {(d["step"], d["where"], d["state"], d["seed"]) for d in rank["draws"]} for rank in e.ranks
+    ]
     common = set.intersection(*draws)
     if common and len(common) * 2 > len(draws[0]):
-        return (
-            "same-seed",
-            e.line("seed") or min(common)[1],
-            "the same random numbers on every rank",
-        )
+        _, where, _, seed = min(common)
+        return "same-seed", e.line(seed) or where, "the same random numbers on every rank"
     return None

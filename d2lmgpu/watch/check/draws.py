@@ -10,6 +10,11 @@ import io
 import os
 import sys
 from functools import wraps
+from numbers import Number
+
+import numpy as np
+
+from d2lmgpu.watch.check.generators import NOISE, OTHERS, watch_generators
 
 TORCH = ("randint", "randn", "rand", "randperm", "multinomial", "normal")
 LARGE = 4 << 20  # bytes of a draw that is not kept: a data set, which all ranks draw alike
@@ -25,6 +30,7 @@ class Draws:
         self.ranks = self._read(replay) if self.how else []
         for name in TORCH:
             setattr(self.torch, name, self._watched(getattr(self.torch, name)))
+        watch_generators(NOISE + OTHERS, lambda real, _: self._watched(real))
         watch.steps.before.append(lambda _: self.updates.append(self.training))
 
     def _read(self, replay):
@@ -49,11 +55,19 @@ class Draws:
         return drawn
 
     def _kept(self, key, value):
-        size = value.numel() * value.element_size()
+        held = self._tensor(value)
+        size = 0 if held is None else held.numel() * held.element_size()
         small = size <= LARGE and self.bytes + size <= MOST_BYTES
         self.bytes += size if small else 0
-        self.recorded.setdefault(key, []).append(value.detach().clone() if small else None)
+        self.recorded.setdefault(key, []).append(held if small else None)
         return value
+
+    def _tensor(self, value):
+        """What was drawn as a tensor; None if it is of other things than numbers."""
+        if isinstance(value, self.torch.Tensor):
+            return value.detach().clone()
+        array = np.array(value) if _all_numbers(value) else None
+        return None if array is None else self.torch.from_numpy(array)
 
     def _replayed(self, key, number, value):
         turns = len(self.ranks) if self.how == "in turn" else 1
@@ -62,10 +76,11 @@ class Draws:
             return value
         if self._alike(ranks):
             drawn = ranks[0][number] if number < len(ranks[0]) else None
-            return value if drawn is None else drawn
+            return value if drawn is None else _like(value, drawn)
         if turns > 1:
-            return ranks[number % turns][number // turns]
-        return self.torch.cat([rank[number] for rank in ranks])
+            return _like(value, ranks[number % turns][number // turns])
+        parts = [rank[number] for rank in ranks]
+        return _like(value, self.torch.cat(parts)) if parts[0].dim() else value
 
     def _alike(self, ranks):
         """Whether all ranks have drawn the same, or what was not kept."""
@@ -80,3 +95,19 @@ class Draws:
             self.torch.save(self.recorded, data)
             self.watch.keep("draws", data.getvalue())
         return {"drawn": self.updates, "drawn_for": bool(self.how)}
+
+
+def _all_numbers(value):
+    values = value if isinstance(value, list) else [value]
+    if isinstance(value, np.ndarray):
+        return value.dtype.kind in "biuf"
+    return all(isinstance(one, Number) for one in values)
+
+
+def _like(value, tensor):
+    """What the tensor holds in the form in which ``value`` was drawn."""
+    if isinstance(value, np.ndarray):
+        return tensor.numpy().copy()
+    if isinstance(value, list):
+        return tensor.tolist()
+    return type(value)(tensor.item()) if isinstance(value, Number) else tensor

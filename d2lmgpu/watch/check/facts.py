@@ -5,6 +5,10 @@ import sys
 from contextlib import contextmanager
 from functools import wraps
 
+import numpy as np
+
+from d2lmgpu.watch.check.generators import NOISE as OF_OTHERS
+from d2lmgpu.watch.check.generators import watch_generators
 from d2lmgpu.watch.collectives import watch_collectives
 from d2lmgpu.watch.run import source_of
 
@@ -25,6 +29,7 @@ class Facts:
         self.lines, self.names, self.notes = {}, {}, {}
         self.exchanges, self.depth, self.rows, self.batch = 0, 0, None, None
         self.samplers, self.sampler, self.parts = {}, None, {}
+        self.reading = None  # which process a loader's rows are read in: "own", or "worker"
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
         self.part, self.own_part = None, None  # Subsets, as batches and epoch below
@@ -238,17 +243,43 @@ class Facts:
             setattr(torch.Tensor, name, watched(getattr(torch.Tensor, name), "noise"))
         for name in DROPOUT:
             setattr(functional, name, watched(getattr(functional, name), "dropout"))
+        watch_generators(OF_OTHERS, self._noise_of_others)
+        watch_generators(["seed"], self._seed_of_others)
+
+    def _seed_of_others(self, real, state):
+        @wraps(real)
+        def seeded(*args, **kwargs):
+            self.lines["other seed"] = self.watch.where() or self.lines.get("other seed")
+            return real(*args, **kwargs)
+
+        return seeded
+
+    def _noise_of_others(self, real, state):
+        """Of NumPy and ``random``. A single number is noise only where it is drawn for a row: in a
+        loop it may say what all ranks do next. A worker, which would draw it, has its own seed."""
+
+        @wraps(real)
+        def drawn(*args, **kwargs):
+            before = state(*args) if self.trained and len(self.draws) < DRAWS else None
+            value = real(*args, **kwargs)
+            own = self.reading == "own" or (self.reading is None and np.size(value) > 1)
+            if self.trained and own:
+                self._draw("noise", before, "other seed")
+            return value
+
+        return drawn
 
     def _drew(self):
         """The net itself has drawn something: by an operator that is none of those above."""
         if self.torch.is_grad_enabled() and not {"noise", "dropout"} & self.notes.keys():
             self.notes["noise"] = True
 
-    def _draw(self, kind):
+    def _draw(self, kind, state=None, seed="seed"):
         if len(self.draws) < DRAWS and self.watch.steps.number:
-            state = fingerprint([self.torch.get_rng_state()])
+            state = state or fingerprint([self.torch.get_rng_state()])
             step = self.watch.steps.number
-            self.draws.append({"state": state, "where": self.watch.where(), "step": step})
+            where = self.watch.where()
+            self.draws.append({"state": state, "where": where, "step": step, "seed": seed})
         self.notes[kind] = True
 
     def report(self):

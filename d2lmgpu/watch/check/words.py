@@ -36,7 +36,7 @@ MENDS = {
     "sampler": "Cut the data with one seed on all ranks; give each rows of its own: "
     "DistributedSampler, set_epoch(epoch) in each epoch; in evaluation count no row twice.",
     "same-seed": "Seed with a number of the rank once the net is made: "
-    "torch.manual_seed(seed + rank).",
+    "torch.manual_seed(seed + rank), np.random.seed(seed + rank), random.seed(seed + rank).",
     "buffers": "Evaluate through the DDP net, or on rank 0 alone, or broadcast the buffers first; "
     "SyncBatchNorm has the same ones on all ranks.",
     "evaluation": "Sum hits and rows over all ranks with all_reduce, and divide those sums; or let "

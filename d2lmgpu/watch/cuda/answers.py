@@ -14,6 +14,11 @@ ONLY_DONE = [
 UNUSED = ["max_memory_cached", "memory_cached", "utilization"]
 
 
+def _fresh(function):
+    """The same under a name of its own: torch.compile takes no function that has two names."""
+    return lambda *args, **kwargs: function(*args, **kwargs)
+
+
 def replace(torch, device, devices):
     """So many GPUs are there, and nothing takes time on them."""
     properties = SimpleNamespace(
@@ -65,7 +70,7 @@ def replace(torch, device, devices):
     for owner in (torch.cuda, torch.accelerator):
         for name, function in said.items():
             if hasattr(owner, name):
-                setattr(owner, name, function)
+                setattr(owner, name, _fresh(function))
     for name in ("Event", "Stream", "ExternalStream", "stream", "StreamContext", "device", "graph"):
         setattr(torch.cuda, name, Nothing)
     torch.cuda.device_of = Nothing
