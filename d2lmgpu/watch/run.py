@@ -80,7 +80,7 @@ class Watched:
     output: str  # the end of what all processes printed
     codes: list | None  # exit codes of the workers; None for one that was ended
     files: dict[str, bytes] = field(repr=False)  # what observers kept, by name
-    note: str | None = None  # what was otherwise than without a watch, if anything: files, GPUs
+    note: str | None = None  # what was otherwise than without a watch: files, GPUs; a standstill
     hang: Hang | None = None  # why its ranks waited for each other, if they did
 
     @property
@@ -203,6 +203,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
         hang = hangs.at_the_end(end["codes"] or ())
+        standstill = None if hang else hangs.standstill()
     finally:
         over.cancel()
         hangs.close()
@@ -211,6 +212,7 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     if kind == NONE and not unprotected:
         raise WatchError(REFUSAL.format(why=protected["why"]))
     notes = [NOTES[kind].format(why=protected["why"])] if kind in NOTES else []
+    notes += [standstill] if standstill else []
     notes += [OF_GPUS.format(line=r["cuda"]) for r in reports if r.get("cuda")][:1]
     # A process that starts others need not train, and says what they raised if none of them did
     # and none of them says it; a rank that raised before it trained counts.

@@ -51,7 +51,7 @@ def hang(states, folder="") -> Hang | None:
     waiting = [one for one in states if one.waits]
     if not waiting or len(states) < 2 or any(one.ended == LIMIT for one in states):
         return None
-    for rule in (raised, unlike, left, message, absent, groups):
+    for rule in (raised, stuck, unlike, left, message, absent, groups):
         if sentence := rule(states, waiting, folder):
             ranks = [rank_in_words(one, folder) for one in states]
             return Hang(rule.__name__, sentence, ranks)
@@ -72,6 +72,25 @@ def raised(states, waiting, folder):
 
 def _in(one):
     return f" in its update {one.updates + 1}" if one.updates else ""
+
+
+def stuck(states, waiting, folder):
+    """A rank waits for a lock that nobody can release, and the others wait for it."""
+    found = [one for one in states if one.stuck]
+    if not found:
+        return None
+    told = and_list(f"rank {one.rank} {_stuck_in_words(one, folder)}" for one in found)
+    return f"{_upper(told)}; {_waiters(waiting, folder)}."
+
+
+def _stuck_in_words(one, folder):
+    where = at(one.place, folder, code=True) + _during(one)
+    if one.beat["doing"] == "loader":
+        return (
+            f"waits in next(loader){where} for a worker of its loader that waits for a lock, which "
+            "no thread of that worker can release"
+        )
+    return f"waits for a lock, a queue or an event{where}, and no other thread of it can end that"
 
 
 def unlike(states, waiting, folder):

@@ -15,6 +15,8 @@ from sys import _current_frames, _getframe
 from time import monotonic, process_time, sleep
 from traceback import extract_tb
 
+from d2lmgpu.process.hangs.locks import interrupted_later, stuck_children, waits_for_ever
+
 NAME = "hang-{pid}"
 LIMIT = "limit"  # how a rank has ended that was stopped from outside
 PLACE, FIRST, CALLS = 1024, 2, 256  # bytes of a place, the first of a collective, how many
@@ -156,7 +158,9 @@ class Log:
                 places, public, backward = self._places(frame, 1)
                 place = self._named(places[0]) if places else None
                 mine = {self._main.ident, threading.get_ident()}
-                busy = any(self._places(f, 1)[0] for i, f in frames.items() if i not in mine)
+                others = [f for i, f in frames.items() if i not in mine]
+                busy = any(self._places(f, 1)[0] for f in others)
+                does = doing(frame)
                 self._write(
                     1,
                     {
@@ -166,13 +170,30 @@ class Log:
                         "place": place,
                         "public": public,
                         "backward": backward,
-                        "doing": doing(frame),
+                        "doing": does,
+                        "stuck": _stuck(does, pid, others),
                         "calls": self._calls,
                         "updates": self.updates,
                     },
                 )
-            del frame, frames
+            del frame, frames, others
             sleep(BEAT)
+
+
+def _stuck(does, pid, others):
+    """Whether the main thread waits for what nobody can bring: a lock, where all ``others`` are
+    threads of ours, or a loader with a worker of that kind."""
+    if does == "loader":
+        return bool(stuck_children(pid))
+    if does == "waits" or any(not _is_ours(frame) for frame in others) or interrupted_later():
+        return False
+    return waits_for_ever(pid)
+
+
+def _is_ours(frame):
+    while frame and not frame.f_code.co_filename.startswith(PACKAGE):
+        frame = frame.f_back
+    return frame is not None
 
 
 def stack(error):

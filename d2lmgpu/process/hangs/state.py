@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import linecache
 import re
 import time
 from dataclasses import dataclass, replace
@@ -11,6 +12,7 @@ from pathlib import Path
 from d2lmgpu.process.hangs.log import CALLS, FIRST, PLACE
 from d2lmgpu.process.raised import PEER_LOST
 
+LOCK = re.compile(r"\.acquire\(|^with [\w.]+:")  # what takes a lock: a line of the reader's
 FRESH = 2.0  # seconds: a thread that looks five times a second has looked
 # gloo's words where a process has waited, or its peer had another collective or has gone.
 CONSEQUENCE = re.compile(f"{PEER_LOST.pattern}|[Tt]imed out|op.preamble|already (closed|aborted)")
@@ -84,6 +86,17 @@ class State:
         if self.ended:
             return self.lost
         return self.beat.get("doing") == "waits"
+
+    @property
+    def stuck(self):
+        """Whether it waits, not for other ranks, for what nobody can bring.
+
+        A lock is waited for in C: the line must say so, as a library may wait there for a disk.
+        """
+        if self.ended or not self.beat.get("stuck"):
+            return False
+        line = linecache.getline(*self.place[:2]).strip() if self.place else ""
+        return self.beat["doing"] != "own" or bool(LOCK.search(line))
 
     @property
     def _seen(self):

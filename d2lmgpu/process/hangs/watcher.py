@@ -3,7 +3,7 @@
 import threading
 import time
 
-from d2lmgpu.process.hangs.causes import hang
+from d2lmgpu.process.hangs.causes import hang, rank_in_words
 from d2lmgpu.process.hangs.state import read
 
 LOOK = 0.5  # seconds from one look to the next
@@ -14,8 +14,9 @@ STILL = 0.2  # of a core: a process that uses less computes nothing
 class Watcher(threading.Thread):
     """Reads the logs in ``folder`` and, once its ranks hang, calls ``then()``; ``found`` says why.
 
-    A rank that computes or sleeps is waited for: each of them must wait for the others or have
-    ended, use no core, and run no other thread of the reader's; and a cause must be there.
+    A rank that computes or sleeps is waited for: each of them must wait for the others, or for a
+    lock that nobody can release, or have ended, use no core, and run no other thread of the
+    reader's; and a cause must be there.
     ``within``: the folder of the reader's files.
     """
 
@@ -23,6 +24,7 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True, name="hang-watcher")
         self.folder, self.then, self.within = folder, then, within
         self.found, self._over = None, threading.Event()
+        self._still = None
 
     def run(self):
         before, since, used = None, time.monotonic(), {}
@@ -30,21 +32,30 @@ class Watcher(threading.Thread):
             states, now = read(self.folder), time.monotonic()
             progress = [one.progress for one in states]
             if progress != before:
-                before, since = progress, now
+                before, since, self._still = progress, now, None
                 used = {one.path: one.beat.get("cpu", 0) for one in states}
-            elif now - since >= QUIET and all(
-                _idle(one, used[one.path], now - since) for one in states
-            ):
-                self.found = hang(states, self.within)
-                if self.found:
-                    self.then()
-                    return
+            elif now - since >= QUIET:
+                self._still = now - since, states
+                if all(_idle(one, used[one.path], now - since) for one in states):
+                    self.found = hang(states, self.within)
+                    if self.found:
+                        self.then()
+                        return
 
     def close(self):
         """Look no more."""
         self._over.set()
         if self.is_alive():
             self.join()
+
+    def standstill(self):
+        """Where the ranks were, in a sentence, if some of them waited at the end and none had gone
+        on for a while: perhaps for one that is slow. Else None."""
+        if not self._still or not any(one.waits for one in self._still[1]):
+            return None
+        seconds, states = self._still
+        ranks = "; ".join(rank_in_words(one, self.within) for one in states)
+        return f"At its end no rank had gone on for {seconds:.0f} s: {ranks}."
 
     def at_the_end(self, codes=()):
         """The ``Hang`` that was found or, as far as the ranks waited when they ended, why.
@@ -58,4 +69,4 @@ def _idle(one, used, seconds):
     if one.ended:
         return True
     still = one.beat.get("cpu", 0) - used < STILL * seconds
-    return one.waits and one.fresh and still and not one.beat["busy"]
+    return (one.waits or one.stuck) and one.fresh and still and not one.beat["busy"]
