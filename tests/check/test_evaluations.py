@@ -9,7 +9,7 @@ from d2lmgpu.watch.check.by_evaluations import evaluation, own_part
 from d2lmgpu.watch.check.divisions import divisions
 from d2lmgpu.watch.check.evaluations import told_as
 
-ROWS = [{"a": 1, "b": 1}, {"c": 1, "d": 1}]
+ROWS = ["ab", "cd"]
 
 
 def evidence(ranks=({}, {}), often=1, **both):
@@ -25,7 +25,7 @@ def evidence(ranks=({}, {}), often=1, **both):
 
 def with_one(rows, drawn_for=False):
     """What one process evaluated at the same time."""
-    phase = {"step": 5, "part": sum(rows.values()), "rows": rows}
+    phase = {"step": 5, "part": 4, "rows": rows}
     return SimpleNamespace(
         one=SimpleNamespace(first={"evaluated": [phase], "drawn_for": drawn_for})
     )
@@ -51,7 +51,7 @@ BY_ALL, BY_OWN = ["a.py:2", 4], ["a.py:4", 2]
         (None, evidence(told=[ALL], trains=True)),
         (None, evidence(told=[ALL], random=True)),
         (None, evidence(told=[ALL], part=4)),  # all evaluate all
-        (None, evidence(told=[ALL], rows={"a": 1, "b": 1})),  # the same half
+        (None, evidence(told=[ALL], rows="ab")),  # the same half
         (None, evidence(told=[ALL], of=2)),  # no more rows are known of
         (None, evidence(told=[ALL], often=11)),  # it belongs to the updates
     ],
@@ -62,10 +62,16 @@ def test_a_metric_of_a_part_is_named_where_it_is_told_as_that_of_all(line, seen)
 
 def test_what_one_process_evaluates_tells_that_a_slice_is_a_part():
     seen = evidence(told=[ALL], of=2)
-    assert evaluation(seen, with_one(dict.fromkeys("abcd", 1)))[1] == "a.py:3"
-    assert evaluation(seen, with_one(dict.fromkeys("abce", 1))) is None
-    assert evaluation(seen, with_one(dict.fromkeys("ab", 1))) is None
-    assert evaluation(seen, with_one(dict.fromkeys("abcd", 1), drawn_for=True)) is None
+    assert evaluation(seen, with_one("abcd"))[1] == "a.py:3"
+    assert evaluation(seen, with_one("abce")) is None
+    assert evaluation(seen, with_one("ab")) is None
+    assert evaluation(seen, with_one("abcd", drawn_for=True)) is None
+
+
+def test_other_rows_of_the_same_whole_are_no_parts():
+    """All evaluate all, in an order of their own, and the first rows alone are seen."""
+    seen = evidence(told=[ALL], part=4)
+    assert evaluation(seen, with_one("abcd")) is None
 
 
 def test_a_number_that_nobody_is_seen_to_tell_is_noted():
@@ -99,6 +105,7 @@ def test_lines_that_tell_a_metric(text, kind):
 
 SCRIPT = """
 def count(data):
+    most = 1 / len(data)
     hits = look()
     return hits / len(data)
 
@@ -107,9 +114,8 @@ def scaled(data, world_size):
     return hits / len(data)
 
 def average(data):
-    size = len(data)
+    size, batch_size = len(data), 4
     loss = look() / size
-    batch_size = 4
     loss /= size
     loss /= batch_size
     return loss
@@ -134,9 +140,9 @@ class Net:
 @pytest.mark.parametrize(
     "call, lines",
     [
-        ("count([0] * 4)", ["4"]),
+        ("count([0] * 4)", ["5"]),
         ("scaled([0] * 4, 2)", []),
-        ("average([0] * 4)", ["12", "14"]),
+        ("average([0] * 4)", ["13", "14"]),
         ("Net().test()", ["29"]),
     ],
 )

@@ -1,7 +1,5 @@
 """A rank's own metric that is taken for that of all ranks: a rule as in ``rules``, and a note."""
 
-from collections import Counter
-
 OWN = (
     "Each rank evaluates its own part ({part} of {whole} rows, {where}), and no rank sends what "
     "it found to another: a number of rank 0 alone is that of its part."
@@ -58,13 +56,14 @@ def _whole(ranks, alone):
     if not all(parts):
         return None
     together, of = sum(parts), {rank["of"] for rank in ranks}
-    rows = [Counter(rank["rows"]) for rank in ranks]
+    rows = [set(rank["rows"]) for rank in ranks]
+    every = set.union(*rows)
     drawn = any(rank["random"] for rank in ranks)
     if of == {min(of)} and not drawn and max(parts) < min(of) <= together < min(of) + len(ranks):
         whole = min(of)  # a sampler shares them out, and may repeat some
-    elif alone and alone["part"] == together and sum(rows, Counter()) == Counter(alone["rows"]):
+    elif alone and alone["part"] == together and set(alone["rows"]) == every:
         whole = together
     else:
         return None
-    shared = sum(map(len, rows)) - len(set().union(*rows))
+    shared = sum(map(len, rows)) - len(every)
     return whole if shared <= together - whole else None

@@ -10,7 +10,6 @@ import os
 import re
 import sys
 import time
-from collections import Counter
 from functools import wraps
 
 from d2lmgpu.watch.check.divisions import divisions
@@ -67,7 +66,7 @@ class Evaluations:
         if self.current is None:
             self.current = {
                 "step": self.watch.steps.number, "where": self.watch.where(), "end": False,
-                "loaders": {}, "rows": Counter(), "number": 0, "exchanged": False,
+                "loaders": {}, "rows": set(), "number": 0, "exchanged": False,
                 "divisions": divisions(self.watch, sys._getframe(1)), "told": [],
                 "since": time.time_ns(),
             }  # fmt: skip
@@ -77,7 +76,7 @@ class Evaluations:
         tensors = [v for v in [*args, *kwargs.values()] if isinstance(v, self.torch.Tensor)]
         if tensors and tensors[0].dim():
             self.current["number"] += len(tensors[0])
-            if self.current["rows"].total() < MOST:
+            if len(self.current["rows"]) < MOST:
                 self.current["rows"].update(hashes(tensors[0]))
 
     def _exchanged(self, collective):
@@ -130,7 +129,7 @@ class Evaluations:
         samplers = [getattr(loader.batch_sampler, "sampler", loader.sampler) for loader in loaders]
         data = self.torch.utils.data
         drawn = data.RandomSampler, data.WeightedRandomSampler
-        told = {name: one[name] for name in TOLD} | {"rows": dict(one["rows"])}
+        told = {name: one[name] for name in TOLD} | {"rows": sorted(one["rows"])}
         told["trains"] = any(id(loader) in self.training for loader in loaders)
         told["random"] = any(isinstance(s, drawn) for s in samplers)
         try:
