@@ -43,7 +43,7 @@ class Evaluations:
     def __init__(self, watch, facts):
         self.watch, self.torch, self.facts = watch, watch.torch, facts
         self.found, self.current = [], None
-        self.given, self.training = None, set()  # loaders
+        self.given, self.training = None, {}  # loaders: kept, so that ids stay theirs
         facts.on_batch.append(self._loaded)
         facts.on_backward.append(self._backward)
         facts.on_evaluation.append(self._passes)
@@ -56,7 +56,7 @@ class Evaluations:
 
     def _backward(self):
         if self.given is not None:
-            self.training.add(id(self.given))
+            self.training[id(self.given)] = self.given
         self.given = None
         if self.current:
             self.current["end"] = True
