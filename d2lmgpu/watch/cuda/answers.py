@@ -1,5 +1,7 @@
 """What ``torch.cuda`` and ``torch.accelerator`` say and do."""
 
+import os
+import sys
 from types import SimpleNamespace
 
 from d2lmgpu.machine.no_gpu import NOTHING, ZERO, Nothing
@@ -12,6 +14,17 @@ ONLY_DONE = [
     "set_rng_state",
 ]
 UNUSED = ["max_memory_cached", "memory_cached", "utilization"]
+
+
+COMPILER = os.path.join("torch", "_dynamo", "variables", "streams.py")
+
+
+def _for_the_compiler():
+    """Whether torch.compile asks by itself, to whose streams there is nothing here."""
+    frame = sys._getframe(1)
+    while frame.f_code.co_filename == __file__:
+        frame = frame.f_back
+    return frame.f_code.co_filename.endswith(COMPILER)
 
 
 def _fresh(function):
@@ -30,7 +43,7 @@ def replace(torch, device, devices):
         return devices
 
     def available():
-        return count() > 0
+        return not _for_the_compiler() and count() > 0
 
     def set_device(place):
         device("cuda")

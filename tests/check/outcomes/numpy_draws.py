@@ -1,4 +1,4 @@
-"""Each rank draws rows by NumPy, by a seed of its own; with --noise all add the same to theirs."""
+"""Each rank draws its rows by NumPy, by its own seed; with --noise all add the same to theirs."""
 
 import os
 import sys
