@@ -182,6 +182,8 @@ def ddp_and_sharded():
     net = nn.SyncBatchNorm.convert_sync_batchnorm(nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)))
     net = DistributedDataParallel(net.cuda(), device_ids=[0], output_device=0)
     net(torch.ones(4, 2, device="cuda")).sum().backward()
+    compiled = torch.compile(net, backend="eager")
+    compiled(torch.ones(4, 2, device="cuda")).sum().backward()
     sharded = fully_shard(nn.Linear(2, 2).cuda())
     sharded(torch.ones(1, 2)).sum().backward()
     dist.destroy_process_group()
