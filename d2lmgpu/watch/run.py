@@ -43,6 +43,8 @@ OF_GPUS = (
     "The script asks for GPUs ({line}): here they are cores of the CPU under that name, and gloo "
     "is in place of NCCL."
 )
+NUMBERED = "Cannot access accelerator device"  # what torch.device(0) says without a GPU
+BY_NAME = " Write torch.device('cuda', 0): a number alone is a device only where there is a GPU."
 UNSEEN = (
     "The script imports {package} (at {where}), which updates or exchanges in ways of its own that "
     "are not watched yet. Give it a DistributedDataParallel in its place for this."
@@ -94,6 +96,7 @@ class Watched:
             if report["end"] == "raised":
                 text = report["error"]["text"]
                 why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")
+                why += BY_NAME if NUMBERED in text else ""
                 return f"The script raised {text}{why}"
             if report["end"] == "exit" and report["code"] not in (0, None):
                 return f"The script ended itself with exit code {report['code']}: {self.last_line}"

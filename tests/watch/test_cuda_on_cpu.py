@@ -8,6 +8,7 @@ import pytest
 from soaking import sample
 
 from d2lmgpu.process.roles import LOOPBACK, held_ports
+from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check.run import check
 from d2lmgpu.watch.explain.answer import explain_script
 from d2lmgpu.watch.ranks import MEETING
@@ -122,6 +123,13 @@ def test_what_scripts_for_gpus_call_works_without_one():
     command = [sys.executable, "-W", "ignore", str(CALLS)]
     ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=300)
     assert ran.stdout == "" and "asked for at train.py:7" in ran.stderr
+
+
+def test_a_device_that_is_a_number_alone_is_refused_with_its_line_and_what_to_write(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("import torch\ndevice = torch.device(0)\n", encoding="utf-8")
+    with pytest.raises(WatchError, match=r"torch\.device\('cuda', 0\).*train\.py:2"):
+        explain_script(script, devices=(1, 1))
 
 
 def test_a_right_script_is_the_same_and_what_was_on_cpu_cores_is_said(tmp_path):
