@@ -88,7 +88,7 @@ def test_a_wait_that_nobody_can_end_is_named(traces, function):
 def test_a_wait_that_ends_is_no_hang(traces):
     """By a timeout, by another thread, by an alarm, by a worker that sleeps; each for 5 s."""
 
-    def late(deed):
+    def late():
         import queue
         import signal
         import threading
@@ -104,26 +104,32 @@ def test_a_wait_that_ends_is_no_hang(traces):
                 time.sleep(5)
                 return str(row)
 
-        if dist.get_rank() == 0:
-            lock, event = threading.Lock(), threading.Event()
+        def by_a_timeout(lock, event):
+            lock.acquire(timeout=5)
+
+        def by_a_timer(lock, event):
+            threading.Timer(5, event.set).start()
+            event.wait()
+
+        def by_an_alarm(lock, event):
+            signal.signal(signal.SIGALRM, lambda *_: lock.release())
+            signal.alarm(5)
             lock.acquire()
-            if deed == "timeout":
-                lock.acquire(timeout=5)
-            elif deed == "timer":
-                threading.Timer(5, event.set).start()
-                event.wait()
-            elif deed == "alarm":
-                signal.signal(signal.SIGALRM, lambda *_: lock.release())
-                signal.alarm(5)
+
+        def by_a_queue(lock, event):
+            with pytest.raises(queue.Empty):
+                queue.Queue().get(timeout=5)
+
+        def by_a_worker(lock, event):
+            next(iter(DataLoader(Rows(), None, num_workers=1, multiprocessing_context="fork")))
+
+        for waits in (by_a_timeout, by_a_timer, by_an_alarm, by_a_queue, by_a_worker):
+            if dist.get_rank() == 0:
+                lock = threading.Lock()
                 lock.acquire()
-            elif deed == "queue":
-                with pytest.raises(queue.Empty):
-                    queue.Queue().get(timeout=5)
-            else:
-                next(iter(DataLoader(Rows(), None, num_workers=1, multiprocessing_context="fork")))
-        dist.barrier()
+                waits(lock, threading.Event())
+            dist.barrier()
         return dist.get_rank()
 
-    for deed in ("timeout", "timer", "alarm", "queue", "loader"):
-        assert launch(late, deed, num_processes=2) == [0, 1]
+    assert launch(late, num_processes=2) == [0, 1]
     traces.assert_none()

@@ -201,6 +201,39 @@ for i in range(3):
 """,
         "groups",
     ),
+    "a loader's worker that hangs": (
+        TRAINS
+        + """
+import threading
+lock = threading.Lock()
+class Rows(torch.utils.data.Dataset):
+    def __len__(self):
+        return 8
+    def __getitem__(self, row):
+        with lock:
+            return row
+step()
+if rank == 1:
+    lock.acquire()  # what is forked now has it taken for ever
+for row in torch.utils.data.DataLoader(Rows(), num_workers=1):  # rank 1
+    step()
+dist.barrier()
+""",
+        "stuck",
+    ),
+    "a lock taken twice": (
+        TRAINS.replace("# LOSS", "# rank 0")
+        + """
+import threading
+lock = threading.Lock()
+for i in range(4):
+    lock.acquire()  # rank 1
+    step()
+    if rank == 0 or i != 2:
+        lock.release()
+""",
+        "stuck",
+    ),
 }
 SLOW = {
     "sleeps": "time.sleep(6)",

@@ -6,7 +6,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from planted_hangs import HEAD, SCRIPTS, SLOW, SLOW_SCRIPT
+from planted_hangs import HEAD, SCRIPTS, SLOW, SLOW_SCRIPT, TRAINS
 from soaking import sample
 
 from d2lmgpu.process.roles import held_ports
@@ -65,3 +65,25 @@ def test_check_says_that_a_script_hangs(tmp_path):
     assert done.returncode == 2 and told["outcome"] == "not compared"
     for rank in (0, 1):
         assert f"script.py:{line_of(rank, source)}" in told["reason"]
+
+
+POLLS = (
+    TRAINS
+    + """
+step()
+if rank == 1:
+    while not os.path.exists("ready"):
+        time.sleep(0.1)  # rank 1
+dist.barrier()  # rank 0
+"""
+)
+
+
+def test_where_each_rank_was_is_told_of_what_may_yet_end(tmp_path):
+    """Somebody may still write that file: no hang."""
+    script = tmp_path / "script.py"
+    script.write_text(HEAD + POLLS)
+    found = run(script, [], 2, OBSERVER, OPTIONS, replace(PATIENT, seconds=8.0))
+    assert found.hang is None
+    for rank in (0, 1):
+        assert f"(script.py:{line_of(rank, POLLS)}" in found.note

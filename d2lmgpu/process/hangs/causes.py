@@ -85,7 +85,7 @@ def stuck(states, waiting, folder):
 
 def _stuck_in_words(one, folder):
     where = at(one.place, folder, code=True) + _during(one)
-    if one.beat["doing"] == "loader":
+    if one.stuck == "worker":
         return (
             f"waits in next(loader){where} for a worker of its loader that waits for a lock, which "
             "no thread of that worker can release"

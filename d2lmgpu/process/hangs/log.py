@@ -181,13 +181,13 @@ class Log:
 
 
 def _stuck(does, pid, others):
-    """Whether the main thread waits for what nobody can bring: a lock, where all ``others`` are
-    threads of ours, or a loader with a worker of that kind."""
-    if does == "loader":
-        return bool(stuck_children(pid))
-    if does == "waits" or any(not _is_ours(frame) for frame in others) or interrupted_later():
-        return False
-    return waits_for_ever(pid)
+    """For what the main thread waits that nobody can bring: a "lock", where all ``others`` are
+    threads of ours, or a "worker" of a loader that itself waits so. None if there is no such."""
+    if does == "waits" or interrupted_later():
+        return None
+    if waits_for_ever(pid) and all(_is_ours(frame) for frame in others):
+        return "lock"
+    return "worker" if does == "loader" and stuck_children(pid) else None
 
 
 def _is_ours(frame):

@@ -89,14 +89,15 @@ class State:
 
     @property
     def stuck(self):
-        """Whether it waits, not for other ranks, for what nobody can bring.
+        """Of a rank that waits, and not for others, for what nobody can bring: "lock", "worker".
 
         A lock is waited for in C: the line must say so, as a library may wait there for a disk.
         """
-        if self.ended or not self.beat.get("stuck"):
-            return False
-        line = linecache.getline(*self.place[:2]).strip() if self.place else ""
-        return self.beat["doing"] != "own" or bool(LOCK.search(line))
+        kind = None if self.ended else self.beat.get("stuck")
+        if kind == "lock" and self.beat["doing"] != "lock":
+            line = linecache.getline(*self.place[:2]).strip() if self.place else ""
+            return kind if LOCK.search(line) else None
+        return kind
 
     @property
     def _seen(self):
@@ -132,10 +133,14 @@ class State:
         return last if last and (self.backward or last.place == self.place) else None
 
     @property
+    def steps(self):
+        """What changes with each call and each update."""
+        return self.path, self.ended, self.beat.get("calls"), self.beat.get("updates")
+
+    @property
     def progress(self):
         """What changes as long as it goes on."""
-        beat = self.beat
-        return self.path, self.ended, beat.get("calls"), beat.get("updates"), beat.get("place")
+        return *self.steps, self.beat.get("place")
 
 
 def read(folder, codes=()):

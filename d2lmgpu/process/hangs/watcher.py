@@ -4,6 +4,7 @@ import threading
 import time
 
 from d2lmgpu.process.hangs.causes import hang, rank_in_words
+from d2lmgpu.process.hangs.log import LIMIT
 from d2lmgpu.process.hangs.state import read
 
 LOOK = 0.5  # seconds from one look to the next
@@ -24,23 +25,30 @@ class Watcher(threading.Thread):
         super().__init__(daemon=True, name="hang-watcher")
         self.folder, self.then, self.within = folder, then, within
         self.found, self._over = None, threading.Event()
-        self._still = None
+        self._still = None  # seconds without a call or an update, and the ranks
 
     def run(self):
         before, since, used = None, time.monotonic(), {}
+        steps, last = None, time.monotonic()
         while not self._over.wait(LOOK):
             states, now = read(self.folder), time.monotonic()
+            if any(one.ended == LIMIT for one in states):
+                return
+            if steps != (steps := [one.steps for one in states]):
+                last, self._still = now, None
+            elif now - last >= QUIET:
+                self._still = now - last, states
             progress = [one.progress for one in states]
             if progress != before:
-                before, since, self._still = progress, now, None
+                before, since = progress, now
                 used = {one.path: one.beat.get("cpu", 0) for one in states}
-            elif now - since >= QUIET:
-                self._still = now - since, states
-                if all(_idle(one, used[one.path], now - since) for one in states):
-                    self.found = hang(states, self.within)
-                    if self.found:
-                        self.then()
-                        return
+            elif now - since >= QUIET and all(
+                _idle(one, used[one.path], now - since) for one in states
+            ):
+                self.found = hang(states, self.within)
+                if self.found:
+                    self.then()
+                    return
 
     def close(self):
         """Look no more."""
@@ -49,13 +57,13 @@ class Watcher(threading.Thread):
             self.join()
 
     def standstill(self):
-        """Where the ranks were, in a sentence, if some of them waited at the end and none had gone
-        on for a while: perhaps for one that is slow. Else None."""
+        """Where the ranks were, in a sentence, if some of them waited when they were stopped and
+        none had gone on for a while: perhaps for one that is slow. Else None."""
         if not self._still or not any(one.waits for one in self._still[1]):
             return None
         seconds, states = self._still
         ranks = "; ".join(rank_in_words(one, self.within) for one in states)
-        return f"At its end no rank had gone on for {seconds:.0f} s: {ranks}."
+        return f"For {seconds:.0f} s, when it was stopped, no rank had gone on: {ranks}."
 
     def at_the_end(self, codes=()):
         """The ``Hang`` that was found or, as far as the ranks waited when they ended, why.
