@@ -33,6 +33,7 @@ PUBLIC = ("distributed_c10d.py", "_functional_collectives.py")  # files of what 
 BACKWARD = "_engine_run_backward"  # PyTorch's function in which a backward pass runs
 BETWEEN = ("_ops.py",)  # of PyTorch, from a hook to the operator
 DISTRIBUTED = f"{os.sep}torch{os.sep}distributed{os.sep}"
+DDP = os.path.join("torch", "nn", "parallel", "distributed.py")  # its forward exchanges, too
 LOADER = f"{os.sep}torch{os.sep}utils{os.sep}data{os.sep}"
 LOCKS = ("threading.py", "queue.py", "synchronize.py", "connection.py", "selectors.py")
 
@@ -216,7 +217,7 @@ def doing(frame):
     while frame.f_code.co_filename.endswith(BETWEEN) and frame.f_back:
         frame = frame.f_back
     file = frame.f_code.co_filename
-    waits = file.startswith(HOOKS) or DISTRIBUTED in file
+    waits = file.startswith(HOOKS) or DISTRIBUTED in file or file.endswith(DDP)
     if waits or frame.f_code.co_name == BACKWARD:
         return "waits"
     inner = frame
