@@ -58,6 +58,9 @@ class Watch:
         self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
                                  (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
         self.distributed, self.records = False, 0
+        # Kept until the end: with its net a script frees a group of gloo, which then waits for its
+        # threads and keeps Python's lock, for which they may wait (pytorch/pytorch#56297).
+        self._groups = []
         self._log = Log(self.folder, self.is_own)
         if not spawned:
             self._log.start(self.rank, self.world)
@@ -217,6 +220,15 @@ class Watch:
             self._log.start(self.rank, self.world, joined=True)
 
         dist.init_process_group = dist.distributed_c10d.init_process_group = noted
+        make = dist.distributed_c10d._new_process_group_helper
+
+        @wraps(make)
+        def made(*args, **kwargs):
+            found = make(*args, **kwargs)
+            self._groups.append(found)
+            return found
+
+        dist.distributed_c10d._new_process_group_helper = made
 
     def _note_collective(self, operator, arguments, waiting):
         if not waiting:
