@@ -1,8 +1,10 @@
 """The rows of scripts of others, and what is told of an answer about one."""
 
+import json
+
 import pytest
 
-from benchmarks.public_scripts import is_right, kind, rows
+from benchmarks.public_scripts import PATH, is_right, kind, rows
 from d2lmgpu.watch.check.run import OUTCOMES
 from d2lmgpu.watch.check.words import MENDS
 
@@ -32,3 +34,11 @@ def test_what_is_right_to_say_can_be_said():
 def test_kinds_of_answers(right, outcome, defect, told):
     row = {"right": right, "outcome": outcome, "defect": defect}
     assert kind(row) == told and is_right(row) == (told == "right")
+
+
+def test_the_record_is_of_these_rows_and_says_nothing_false():
+    recorded = json.loads(PATH.read_text(encoding="utf-8"))["rows"]
+    asked = [{name: row[name] for name in rows()[0]} for row in recorded]
+    assert asked == rows()
+    assert [row["kind"] for row in recorded] == [kind(row) for row in recorded]
+    assert not any(row["kind"].startswith("false") for row in recorded)
