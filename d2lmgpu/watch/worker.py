@@ -213,6 +213,7 @@ class Watch:
         def noted(*args, **kwargs):
             rank, world = (kwargs.get(name, -1) for name in ("rank", "world_size"))
             rank, world = self.rank if rank == -1 else rank, self.world if world == -1 else world
+            self._groups.clear()  # a store of an old group would answer with its old addresses
             self._log.start(rank, world, joined=True)
             real(*args, **kwargs)
             self.distributed = True

@@ -1,5 +1,6 @@
 """When a rank's own metric counts as told as everybody's, without running a script."""
 
+import re
 import sys
 from types import SimpleNamespace
 
@@ -7,7 +8,7 @@ import pytest
 
 from d2lmgpu.watch.check.by_evaluations import evaluation, own_part
 from d2lmgpu.watch.check.divisions import divisions
-from d2lmgpu.watch.check.evaluations import told_as
+from d2lmgpu.watch.check.evaluations import SHARED, told_as
 
 ROWS = ["ab", "cd"]
 
@@ -95,12 +96,29 @@ def test_a_number_that_nobody_is_seen_to_tell_is_noted():
         ("epoch 2 loss 0.3", "number"),  # the training's
         ("train accuracy 0.9", "number"),
         ("validation took 0.5 s", "number"),
+        ("value loss 0.5", "number"),  # of a critic, in training
         ("Testing", None),
         ("Epoch 3 accuracy", None),
     ],
 )
 def test_lines_that_tell_a_metric(text, kind):
     assert told_as(text, rank=1) == kind
+
+
+@pytest.mark.parametrize(
+    "line, shared",
+    [
+        ("counts = torch.zeros(2).share_memory_()", True),
+        ("hits = mp.Value('i', 0)", True),
+        ("queue = context.Queue()", True),
+        ("store = dist.TCPStore(host, port)", True),
+        ("from mpi4py import MPI", True),
+        ("values = [accuracy]", False),
+        ("queue.append(accuracy)", False),
+    ],
+)
+def test_ways_from_rank_to_rank_without_a_collective(line, shared):
+    assert bool(re.search(SHARED, line)) == shared
 
 
 SCRIPT = """
@@ -112,6 +130,13 @@ def count(data):
 def scaled(data, world_size):
     hits = look() * world_size
     return hits / len(data)
+
+def progress(total_steps):
+    return look() / total_steps
+
+def multiplied(data):
+    size = get_world_size()
+    return size * look() / len(data)
 
 def average(data):
     size, batch_size = len(data), 4
@@ -142,8 +167,10 @@ class Net:
     [
         ("count([0] * 4)", ["5"]),
         ("scaled([0] * 4, 2)", []),
-        ("average([0] * 4)", ["13", "14"]),
-        ("Net().test()", ["29"]),
+        ("progress(4)", []),
+        ("multiplied([0] * 4)", []),
+        ("average([0] * 4)", ["20", "21"]),
+        ("Net().test()", ["36"]),
     ],
 )
 def test_divisions_after_a_call(tmp_path, call, lines):
@@ -158,7 +185,7 @@ def test_divisions_after_a_call(tmp_path, call, lines):
         found.extend(divisions(watch, sys._getframe()))
         return 1.0
 
-    names = {"look": look}
+    names = {"look": look, "get_world_size": lambda: 2}
     exec(compile(SCRIPT, str(script), "exec"), names)
     eval(call, names)
     assert [place for place, number in found if number == 4] == [f"script.py:{n}" for n in lines]

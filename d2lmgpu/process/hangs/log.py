@@ -192,9 +192,13 @@ def _stuck(does, pid, others):
 
 
 def _is_ours(frame):
-    while frame and not frame.f_code.co_filename.startswith(PACKAGE):
+    """Whether a thread is one that this package has started."""
+    outermost = frame
+    while frame:
+        if frame.f_code.co_filename != threading.__file__:
+            outermost = frame
         frame = frame.f_back
-    return frame is not None
+    return outermost.f_code.co_filename.startswith(PACKAGE)
 
 
 def stack(error):

@@ -29,22 +29,25 @@ class Watcher(threading.Thread):
 
     def run(self):
         before, since, used = None, time.monotonic(), {}
-        steps, last = None, time.monotonic()
+        steps, last, spent = None, time.monotonic(), {}
         while not self._over.wait(LOOK):
             states, now = read(self.folder), time.monotonic()
             if any(one.ended == LIMIT for one in states):
                 return
             if steps != (steps := [one.steps for one in states]):
                 last, self._still = now, None
-            elif now - last >= QUIET:
-                self._still = now - last, states
+                spent = {one.path: one.beat.get("cpu", 0) for one in states}
+            elif now - last >= QUIET and len(states) > 1:
+                waits = any(
+                    one.waits and not one.ended and _computes_nothing(one, spent, now - last)
+                    for one in states
+                )
+                self._still = (now - last, states) if waits else None
             progress = [one.progress for one in states]
             if progress != before:
                 before, since = progress, now
                 used = {one.path: one.beat.get("cpu", 0) for one in states}
-            elif now - since >= QUIET and all(
-                _idle(one, used[one.path], now - since) for one in states
-            ):
+            elif now - since >= QUIET and all(_idle(one, used, now - since) for one in states):
                 self.found = hang(states, self.within)
                 if self.found:
                     self.then()
@@ -59,9 +62,10 @@ class Watcher(threading.Thread):
     def standstill(self):
         """Where the ranks were, in a sentence, if some of them waited when they were stopped and
         none had gone on for a while: perhaps for one that is slow. Else None."""
-        if not self._still or not any(one.waits for one in self._still[1]):
+        seconds, states = self._still or (0, [])
+        now = {one.path: one for one in read(self.folder)}
+        if not states or any(_went_on(one, now.get(one.path)) for one in states):
             return None
-        seconds, states = self._still
         ranks = "; ".join(rank_in_words(one, self.within) for one in states)
         return f"For {seconds:.0f} s, when it was stopped, no rank had gone on: {ranks}."
 
@@ -76,5 +80,18 @@ class Watcher(threading.Thread):
 def _idle(one, used, seconds):
     if one.ended:
         return True
-    still = one.beat.get("cpu", 0) - used < STILL * seconds
-    return (one.waits or one.stuck) and one.fresh and still and not one.beat["busy"]
+    waits = (one.waits or one.stuck) and one.fresh and not one.beat["busy"]
+    return waits and _computes_nothing(one, used, seconds)
+
+
+def _computes_nothing(one, used, seconds):
+    return one.beat.get("cpu", 0) - used[one.path] < STILL * seconds
+
+
+def _went_on(before, after):
+    """Whether a rank has done anything since but to be stopped."""
+    if after is None:
+        return True
+    calls = before.beat.get("calls"), before.beat.get("updates")
+    same = calls == (after.beat.get("calls"), after.beat.get("updates"))
+    return not same or after.ended not in (before.ended, LIMIT)

@@ -18,7 +18,7 @@ class Batches:
         self.watch, self.torch, self.facts = watch, watch.torch, facts
         self.recorded, self.counts, self.bytes = {}, {}, 0
         self.share, self.replay = None, bool(replay)
-        self.with_workers = set()  # loaders, by id, that asked for some
+        self.with_workers = {}  # loaders, by id, that asked for some: kept, so that it stays theirs
         self.batches = self._read(replay) if replay and replay["loaders"] else {}
         self._watch_loaders()
 
@@ -47,7 +47,8 @@ class Batches:
         def without_workers(loader):
             own = loader.worker_init_fn or isinstance(loader.dataset, data.IterableDataset)
             if not own:  # its workers ask which of them they are
-                self.with_workers |= {id(loader)} if loader.num_workers else set()
+                if loader.num_workers:
+                    self.with_workers[id(loader)] = loader
                 loader.num_workers = loader.timeout = 0
             return iterator_of(loader)
 

@@ -206,6 +206,8 @@ def same_seed(e, one):
     ]
     common = set.intersection(*draws)
     if common and len(common) * 2 > len(draws[0]):
-        _, where, _, seed = min(common)
-        return "same-seed", e.line(seed) or where, "the same random numbers on every rank"
+        # one draw is seen twice where random.uniform draws by a method of its generator
+        _, where, _, seed = min(common, key=lambda d: (d[0], d[1] or "", d[2], not d[3]))
+        where = (seed and e.line(seed)) or where
+        return "same-seed", where, "the same random numbers on every rank"
     return None

@@ -9,6 +9,8 @@ from d2lmgpu.watch.run import source_of
 SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)
 FUNCTIONS = SCOPES[:2]
 SHARES = ("world", "replica", "rank", "nproc", "gpu")  # names of how many ranks there are
+COUNTS = ("world_size", "device_count")  # functions that tell it
+OTHERS = ("batch", "step", "epoch", "iter")  # names of numbers of other things than rows
 
 
 def divisions(watch, frame):
@@ -32,11 +34,13 @@ def divisions(watch, frame):
 @cache
 def _after(file, line):
     """[(line, divisor)] in the function of this line, of statements that end on it or later."""
-    later = [one for one in _statements(_scope(file, line)) if one.end_lineno >= line]
+    scope = _scope(file, line)
+    later = [one for one in _statements(scope) if one.end_lineno >= line]
     arithmetic = [part for one in later for part in _arithmetic(one)]
-    if any(isinstance(n.op, ast.Mult) and _of_shares(n) for n in arithmetic):
+    counts = _counts(scope)
+    if any(isinstance(n.op, ast.Mult) and _of_shares(n, counts) for n in arithmetic):
         return []
-    divisions = [n for n in arithmetic if isinstance(n.op, ast.Div) and not _of_shares(n)]
+    divisions = [n for n in arithmetic if isinstance(n.op, ast.Div) and not _of_shares(n, counts)]
     return [(n.lineno, n.right if isinstance(n, ast.BinOp) else n.value) for n in divisions]
 
 
@@ -44,9 +48,21 @@ def _arithmetic(statement):
     return (node for node in ast.walk(statement) if isinstance(node, (ast.BinOp, ast.AugAssign)))
 
 
-def _of_shares(node):
+def _of_shares(node, counts):
     """Whether a number is scaled with how many ranks there are."""
-    return any(name in ast.unparse(node).lower() for name in SHARES)
+    named = any(name in ast.unparse(node).lower() for name in SHARES)
+    return named or any(isinstance(n, ast.Name) and n.id in counts for n in ast.walk(node))
+
+
+def _counts(scope):
+    """Names that are given how many ranks there are."""
+    return {
+        target.id
+        for statement in _statements(scope)
+        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+        and ast.unparse(statement.value.func).endswith(COUNTS)
+        for target in statement.targets if isinstance(target, ast.Name)
+    }  # fmt: skip
 
 
 @cache
@@ -84,7 +100,8 @@ def _number(divisor, file, line, frame):
             except Exception:  # of the reader's own class: it may raise anything
                 return None
     value = _value(divisor, frame)
-    return value if type(value) is int and "batch" not in ast.unparse(divisor) else None
+    of_others = any(name in ast.unparse(divisor).lower() for name in OTHERS)
+    return value if type(value) is int and not of_others else None
 
 
 def _assigned(name, scope):

@@ -18,13 +18,14 @@ from d2lmgpu.watch.check.generators import NOISE, OTHERS, watch_generators
 
 TORCH = ("randint", "randn", "rand", "randperm", "multinomial", "normal")
 LARGE = 4 << 20  # bytes of a draw that is not kept: a data set, which all ranks draw alike
+LEAST = 4096  # bytes as which a small one counts
 MOST_BYTES = 64 << 20
 
 
 class Draws:
     def __init__(self, watch, replay):
         self.watch, self.torch = watch, watch.torch
-        self.recorded, self.numbers, self.bytes = {}, {}, 0
+        self.recorded, self.numbers, self.bytes, self.lines = {}, {}, 0, {}
         self.training, self.updates = 0, []  # draws so far, and when each update began
         self.how = replay and replay["draws"]
         self.ranks = self._read(replay) if self.how else []
@@ -38,12 +39,14 @@ class Draws:
         return [self.torch.load(file, weights_only=True) for file in files if os.path.exists(file)]
 
     def _watched(self, real):
+        chooses = getattr(real, "__module__", None) == "random" and real.__name__ == "choice"
+
         @wraps(real)
         def drawn(*args, **kwargs):
             value = real(*args, **kwargs)
-            caller = sys._getframe(1)
-            line = self.watch.where([(caller.f_code.co_filename, caller.f_lineno)])
-            if not line:
+            line = self._line(sys._getframe(1))
+            # what is chosen of the reader's is no row of several that could be put together
+            if not line or (chooses and not isinstance(value, Number)):
                 return value
             # an evaluation, which rank 0 may do alone, does not shift what the training draws
             training = self.torch.is_grad_enabled()
@@ -54,20 +57,28 @@ class Draws:
 
         return drawn
 
+    def _line(self, caller):
+        """ "file:line" of the reader's, or None."""
+        place = caller.f_code.co_filename, caller.f_lineno
+        if place not in self.lines:
+            self.lines[place] = self.watch.where([place])
+        return self.lines[place]
+
     def _kept(self, key, value):
-        held = self._tensor(value)
-        size = 0 if held is None else held.numel() * held.element_size()
+        size = max(LEAST, _size(value))
         small = size <= LARGE and self.bytes + size <= MOST_BYTES
-        self.bytes += size if small else 0
-        self.recorded.setdefault(key, []).append(held if small else None)
+        held = self._tensor(value) if small else None
+        self.bytes += 0 if held is None else size
+        self.recorded.setdefault(key, []).append(held)
         return value
 
     def _tensor(self, value):
-        """What was drawn as a tensor; None if it is of other things than numbers."""
+        """What was drawn as a tensor; None if it is of other things, or of too large numbers."""
         if isinstance(value, self.torch.Tensor):
             return value.detach().clone()
-        array = np.array(value) if _all_numbers(value) else None
-        return None if array is None else self.torch.from_numpy(array)
+        array = np.array(value) if _all_numbers(value) else np.array(None)
+        held = array.dtype.kind in "biuf" and array.dtype.itemsize <= 8
+        return self.torch.from_numpy(array) if held else None
 
     def _replayed(self, key, number, value):
         turns = len(self.ranks) if self.how == "in turn" else 1
@@ -78,16 +89,22 @@ class Draws:
             drawn = ranks[0][number] if number < len(ranks[0]) else None
             return value if drawn is None else _like(value, drawn)
         if turns > 1:
-            return _like(value, ranks[number % turns][number // turns])
+            drawn = ranks[number % turns][number // turns]
+            return value if drawn is None else _like(value, drawn)
         parts = [rank[number] for rank in ranks]
-        return _like(value, self.torch.cat(parts)) if parts[0].dim() else value
+        if any(part is None or not part.dim() for part in parts):
+            return value
+        return _like(value, self.torch.cat(parts))
 
     def _alike(self, ranks):
         """Whether all ranks have drawn the same, or what was not kept."""
         return all(
-            None in draws or all(self.torch.equal(draws[0], draw) for draw in draws)
+            any(draw is None for draw in draws) or all(self._equal(draws[0], d) for d in draws)
             for draws in zip(*ranks)
         )
+
+    def _equal(self, a, b):
+        return a.dtype == b.dtype and self.torch.equal(a, b)
 
     def report(self):
         if self.recorded:
@@ -95,6 +112,15 @@ class Draws:
             self.torch.save(self.recorded, data)
             self.watch.keep("draws", data.getvalue())
         return {"drawn": self.updates, "drawn_for": bool(self.how)}
+
+
+def _size(value):
+    """Bytes of what was drawn, about."""
+    if isinstance(value, np.ndarray):
+        return value.nbytes
+    if isinstance(value, list):
+        return 8 * len(value)
+    return value.numel() * value.element_size() if hasattr(value, "element_size") else 8
 
 
 def _all_numbers(value):
@@ -110,4 +136,6 @@ def _like(value, tensor):
         return tensor.numpy().copy()
     if isinstance(value, list):
         return tensor.tolist()
-    return type(value)(tensor.item()) if isinstance(value, Number) else tensor
+    if isinstance(value, np.generic):
+        return type(value)(tensor.item())
+    return tensor.item() if isinstance(value, Number) else tensor

@@ -5,6 +5,7 @@ to the next backward pass. What is exchanged and printed in that time belongs to
 """
 
 import builtins
+import contextlib
 import logging
 import os
 import re
@@ -19,10 +20,14 @@ CLOCK = 20_000_000  # nanoseconds that the time of a file may lag behind
 MOST = 20_000  # rows of an evaluation that are hashed
 TOLD = ("step", "where", "end", "exchanged", "divisions", "told")  # as they are kept
 TELL = 50  # prints of an evaluation that are looked at
-TESTED = r"\b(test|val|valid|validation|eval|evaluation|dev)"
+TESTED = r"\b(test|val|valid|validation|eval|evaluation|dev)(?![a-z])"
 RATIO = r"(acc|accuracy|top.?[15]|f1|auc|iou|miou|precision|recall|bleu)\b"
 LOSS = r"(loss|error|mse|mae|perplexity|ppl)\b"
 NUMBER = r"\d*\.\d+|\d ?%"
+SHARED = (  # by which a number may go to another rank without a collective
+    r"share_memory|\b(Value|Array|Manager|Queue|Pipe|TCPStore|FileStore|HashStore)\(|\brpc\b|mpi4py"
+    r"|h5py|sqlite3"
+)
 OWNER = r"rank|gpu|cuda|local|process|worker|node|device|shard"
 
 
@@ -34,7 +39,8 @@ class Evaluations:
     - ``part``: how many rows this rank is to evaluate, ``of``: of how many that it has at hand,
       ``rows``: hashes of the first of them;
     - ``trains``: whether a loader of these trains, too; ``random``: whether they are drawn;
-    - ``exchanged``: whether anything went from rank to rank, maybe in a file;
+    - ``exchanged``: whether anything went from rank to rank, or may have: in a file, or by what
+      the reader's code has for it;
     - ``divisions``: of what is computed after it, see there;
     - ``told``: what was printed, (line, "all", "own" or "number"): a metric, as that of all ranks
       or under this rank's name, or another number.
@@ -93,9 +99,10 @@ class Evaluations:
         current = self.current
         if event != "open" or current is None:
             return
-        path, mode, _ = arguments
+        path, _, flags = arguments
         kept = isinstance(path, str) and os.path.isfile(path) and not path.startswith("/proc/")
-        written = os.stat(path).st_mtime_ns if kept and mode in ("r", "rb") else 0
+        reads = flags & os.O_ACCMODE != os.O_WRONLY
+        written = os.stat(path).st_mtime_ns if kept and reads else 0
         if written > current["since"] - CLOCK:
             current["exchanged"] = True
 
@@ -111,7 +118,8 @@ class Evaluations:
         @wraps(handle)
         def logged(logger, record):
             if self.current and self.watch.is_own(record.pathname):
-                self._told(record.getMessage())
+                with contextlib.suppress(Exception):  # as logging does with what cannot be put in
+                    self._told(record.getMessage())
             return handle(logger, record)
 
         builtins.print, logging.Logger.handle = printed, logged
@@ -122,6 +130,9 @@ class Evaluations:
 
     def report(self):
         self.current = None
+        shared = bool(self.found) and self.facts.mentions(SHARED)
+        for one in self.found:
+            one["exchanged"] |= shared
         return {"evaluated": [self._reported(one) for one in self.found]}
 
     def _reported(self, one):

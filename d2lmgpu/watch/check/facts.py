@@ -1,6 +1,7 @@
 """Facts of a script beside its gradients: who was called, where, with which states."""
 
 import hashlib
+import re
 import sys
 from contextlib import contextmanager
 from functools import wraps
@@ -8,7 +9,7 @@ from functools import wraps
 import numpy as np
 
 from d2lmgpu.watch.check.generators import NOISE as OF_OTHERS
-from d2lmgpu.watch.check.generators import watch_generators
+from d2lmgpu.watch.check.generators import watch_generators, watch_seeds
 from d2lmgpu.watch.collectives import watch_collectives
 from d2lmgpu.watch.run import source_of
 
@@ -244,12 +245,12 @@ class Facts:
         for name in DROPOUT:
             setattr(functional, name, watched(getattr(functional, name), "dropout"))
         watch_generators(OF_OTHERS, self._noise_of_others)
-        watch_generators(["seed"], self._seed_of_others)
+        watch_seeds(self._seed_of_others)
 
-    def _seed_of_others(self, real, state):
+    def _seed_of_others(self, real, kind):
         @wraps(real)
         def seeded(*args, **kwargs):
-            self.lines["other seed"] = self.watch.where() or self.lines.get("other seed")
+            self.lines[kind] = self.watch.where() or self.lines.get(kind)
             return real(*args, **kwargs)
 
         return seeded
@@ -260,11 +261,10 @@ class Facts:
 
         @wraps(real)
         def drawn(*args, **kwargs):
-            before = state(*args) if self.trained and len(self.draws) < DRAWS else None
             value = real(*args, **kwargs)
             own = self.reading == "own" or (self.reading is None and np.size(value) > 1)
             if self.trained and own:
-                self._draw("noise", before, "other seed")
+                self._draw("noise", lambda: state(*args), state.seed)
             return value
 
         return drawn
@@ -275,12 +275,13 @@ class Facts:
             self.notes["noise"] = True
 
     def _draw(self, kind, state=None, seed="seed"):
-        if len(self.draws) < DRAWS and self.watch.steps.number:
-            state = state or fingerprint([self.torch.get_rng_state()])
-            step = self.watch.steps.number
-            where = self.watch.where()
-            self.draws.append({"state": state, "where": where, "step": step, "seed": seed})
+        """``state()``: letters for that of the generator, None without one; PyTorch's else."""
         self.notes[kind] = True
+        if len(self.draws) >= DRAWS or not self.watch.steps.number:
+            return
+        if letters := state() if state else fingerprint([self.torch.get_rng_state()]):
+            step, where = self.watch.steps.number, self.watch.where()
+            self.draws.append({"state": letters, "where": where, "step": step, "seed": seed})
 
     def report(self):
         samplers = [{k: v for k, v in one.items() if k != "kept"} for one in self.samplers.values()]
@@ -292,7 +293,7 @@ class Facts:
             "evaluations": self.evaluations,
             "shared": self.shared,
             "aliased": self.aliased,
-            "joins": self._joins(),
+            "joins": self.mentions("init_process_group"),
             "epoch": self.epoch,
             "part": self.own_part and self._told(self.own_part),
         }
@@ -301,12 +302,12 @@ class Facts:
         indices = [int(i) for i in part["kept"].indices[:INDICES]]
         return {"where": part["where"], "indices": indices, "of": len(part["kept"].dataset)}
 
-    def _joins(self):
-        """Whether the reader's code has a line for a group, be it reached or not."""
+    def mentions(self, pattern):
+        """Whether the reader's code has this regular expression in a line, be it reached or not."""
         files = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
         sources = (file for file in files if file and file.endswith(".py"))
         own = {file for file in sources if self.watch.where([(file, 1)])}
-        return any("init_process_group" in source_of(file) for file in own | {self.watch.script})
+        return any(re.search(pattern, source_of(file)) for file in own | {self.watch.script})
 
 
 def _drops(input, p=0.5, training=True, inplace=False):
