@@ -28,26 +28,17 @@ class Watcher(threading.Thread):
         self._still = None  # seconds without a call or an update, and the ranks
 
     def run(self):
-        before, since, used = None, time.monotonic(), {}
-        steps, last, spent = None, time.monotonic(), {}
+        steps, progress = _Unchanged("steps"), _Unchanged("progress")
         while not self._over.wait(LOOK):
             states, now = read(self.folder), time.monotonic()
             if any(one.ended == LIMIT for one in states):
                 return
-            if steps != (steps := [one.steps for one in states]):
-                last, self._still = now, None
-                spent = {one.path: one.beat.get("cpu", 0) for one in states}
-            elif now - last >= QUIET and len(states) > 1:
-                waits = any(
-                    one.waits and not one.ended and _computes_nothing(one, spent, now - last)
-                    for one in states
-                )
-                self._still = (now - last, states) if waits else None
-            progress = [one.progress for one in states]
-            if progress != before:
-                before, since = progress, now
-                used = {one.path: one.beat.get("cpu", 0) for one in states}
-            elif now - since >= QUIET and all(_idle(one, used, now - since) for one in states):
+            steps.look(states, now)
+            progress.look(states, now)
+            waits = (one.waits and not one.ended and steps.computes_nothing(one) for one in states)
+            still = steps.seconds >= QUIET and len(states) > 1 and any(waits)
+            self._still = (steps.seconds, states) if still else None
+            if progress.seconds >= QUIET and all(_idle(one, progress) for one in states):
                 self.found = hang(states, self.within)
                 if self.found:
                     self.then()
@@ -77,15 +68,30 @@ class Watcher(threading.Thread):
         return self.found or hang(read(self.folder, codes), self.within)
 
 
-def _idle(one, used, seconds):
+class _Unchanged:
+    """For how many ``seconds`` the attribute ``name`` of all ranks has been what it is."""
+
+    def __init__(self, name):
+        self.name, self.values, self.since, self.seconds, self.cpu = name, None, 0.0, 0.0, {}
+
+    def look(self, states, now):
+        """``states``: of the ranks at the time ``now``, in seconds."""
+        values = [getattr(one, self.name) for one in states]
+        if values != self.values:
+            self.values, self.since = values, now
+            self.cpu = {one.path: one.beat.get("cpu", 0) for one in states}
+        self.seconds = now - self.since
+
+    def computes_nothing(self, one):
+        """Whether a rank has used next to no core since."""
+        return one.beat.get("cpu", 0) - self.cpu[one.path] < STILL * self.seconds
+
+
+def _idle(one, progress):
     if one.ended:
         return True
     waits = (one.waits or one.stuck) and one.fresh and not one.beat["busy"]
-    return waits and _computes_nothing(one, used, seconds)
-
-
-def _computes_nothing(one, used, seconds):
-    return one.beat.get("cpu", 0) - used[one.path] < STILL * seconds
+    return waits and progress.computes_nothing(one)
 
 
 def _went_on(before, after):

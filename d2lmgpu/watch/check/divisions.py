@@ -59,10 +59,12 @@ def _counts(scope):
     return {
         target.id
         for statement in _statements(scope)
-        if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Call)
+        if isinstance(statement, ast.Assign)
+        and isinstance(statement.value, ast.Call)
         and ast.unparse(statement.value.func).endswith(COUNTS)
-        for target in statement.targets if isinstance(target, ast.Name)
-    }  # fmt: skip
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
 
 
 @cache
@@ -70,9 +72,10 @@ def _scope(file, line):
     """The innermost function that has this line, else the whole file."""
     tree = ast.parse(source_of(file))
     around = [
-        node for node in ast.walk(tree)
+        node
+        for node in ast.walk(tree)
         if isinstance(node, FUNCTIONS) and node.lineno <= line <= node.end_lineno
-    ]  # fmt: skip
+    ]
     return max(around, key=lambda node: node.lineno, default=tree)
 
 

@@ -71,11 +71,17 @@ class Evaluations:
     def _passes(self, args, kwargs):
         if self.current is None:
             self.current = {
-                "step": self.watch.steps.number, "where": self.watch.where(), "end": False,
-                "loaders": {}, "rows": set(), "number": 0, "exchanged": False,
-                "divisions": divisions(self.watch, sys._getframe(1)), "told": [],
+                "step": self.watch.steps.number,
+                "where": self.watch.where(),
+                "end": False,
+                "loaders": {},
+                "rows": set(),
+                "number": 0,
+                "exchanged": False,
+                "divisions": divisions(self.watch, sys._getframe(1)),
+                "told": [],
                 "since": time.time_ns(),
-            }  # fmt: skip
+            }
             self.found.append(self.current)
         if self.given is not None:
             self.current["loaders"][id(self.given)] = self.given

@@ -15,9 +15,17 @@ from types import ModuleType
 import numpy as np
 
 NOISE = (
-    "random", "rand", "randn", "random_sample", "uniform", "normal", "standard_normal", "binomial",
-    "gauss", "normalvariate",
-)  # fmt: skip
+    "random",
+    "rand",
+    "randn",
+    "random_sample",
+    "uniform",
+    "normal",
+    "standard_normal",
+    "binomial",
+    "gauss",
+    "normalvariate",
+)
 NUMPY, PYTHON = "seed of NumPy", "seed of random"
 OTHERS = ("randint", "integers", "randrange", "choice", "choices", "sample", "permutation")
 
