@@ -65,7 +65,8 @@ UNFOLD = """async () => {
     const folds = [...document.querySelectorAll("details")];
     for (const fold of folds) fold.open = true;
     await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-    for (const fold of folds) fold.getAnimations({ subtree: true }).forEach((fade) => fade.finish());
+    const fades = folds.flatMap((fold) => fold.getAnimations({ subtree: true }));
+    for (const fade of fades) fade.finish();
 }"""
 
 
