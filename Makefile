@@ -48,7 +48,7 @@ SEEN := $(sort $(filter PATH HOME LANG CI TMPDIR OPENBLAS_% $(CACHES),$(.VARIABL
 PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytest
 
 # Two of these at once in one folder would write the same files.
-ALONE := $(PYTHON) tools/alone.py
+ALONE := $(PYTHON) tools/folder_lock.py
 
 # Rooms of tests whose processes are many or live long: a lane each, the longest first.
 LANES := $(addprefix test-,process package hub course browser lab explain hosted)
@@ -79,7 +79,7 @@ serve: setup  ## show the pages on this machine only; also those of a book with 
 	@$(PYTHON) -u -m http.server --bind 127.0.0.1 --directory _build/html 0
 
 offline: book  ## the pages as one zip that opens without a server or a network, to dist/
-	@$(PYTHON) tools/offline.py
+	@$(PYTHON) tools/offline_zip.py
 
 pdf: book  ## the pages as one PDF, to dist/
 	@$(PYTHON) tools/pdf.py

@@ -48,9 +48,9 @@ def seconds_to_step(client, code):
             return seconds
 
 
-def told(what, seconds, limit):
+def report(what, seconds, limit):
     """Print the median; whether it is within the limit."""
-    numbers = " ".join(f"{one:.2f}" for one in seconds)
+    numbers = " ".join(f"{second:.2f}" for second in seconds)
     good = median(seconds) <= limit
     print(f"{what}: {median(seconds):.2f} s ({numbers})", "ok" if good else f"TOO MUCH: {limit} s")
     return good
@@ -70,7 +70,7 @@ def main():
                 begin = time.perf_counter()
                 box.up(2, "1gbit", True)
                 ups.append(time.perf_counter() - begin)
-            good.append(told("Slurm in the box, from nothing to idle", ups, IDLE_LIMIT))
+            good.append(report("Slurm in the box, from nothing to idle", ups, IDLE_LIMIT))
             jobs.ask("salloc", "--no-shell", "--nodes=2", "--time=30")
             (job,) = jobs.ask("squeue", "--noheader", "--format=%A")
             manager, client = start_new_kernel(kernel_name="python3")
@@ -78,8 +78,8 @@ def main():
                 seconds_to_step(client, FIRST)
                 for what, hosts in {"ssh": '["n1", "n2"]', "held": f"Slurm(job={job})"}.items():
                     code = f"launch(train, hosts={hosts}, num_processes=1)"
-                    found = [seconds_to_step(client, code) for _ in range(REPEATS)]
-                    good.append(told(f"{what}, to the first step on 2 hosts", found, LIMIT))
+                    seconds = [seconds_to_step(client, code) for _ in range(REPEATS)]
+                    good.append(report(f"{what}, to the first step on 2 hosts", seconds, LIMIT))
             finally:
                 client.stop_channels()
                 manager.shutdown_kernel(now=True)

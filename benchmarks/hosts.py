@@ -26,22 +26,22 @@ def steps(page):
         box.rate(rate)
         for hosts, each in CLUSTERS:
             names = [f"n{i}" for i in range(1, hosts + 1)]
-            found = launch(
+            ranks = launch(
                 page["step_seconds"], hosts, page["WIDTH"], REPEATS,
                 hosts=names, num_processes=each,
             )  # fmt: skip
-            yield from page["compared"](found, hosts, each, rate, page["WIDTH"])
+            yield from page["compared"](ranks, hosts, each, rate, page["WIDTH"])
 
 
 def servers(page):
     """Push and pull through one server and through two, of two hosts with a worker each."""
     box.rate("100mbit")
     for number in (1, 2):
-        found = launch(
+        ranks = launch(
             page["push_and_pull"], page["SIZE"], REPEATS,
             hosts=["n1", "n2"], num_processes=1, num_servers=number,
         )  # fmt: skip
-        measured = median(seconds for taken, _ in found for seconds in taken)
+        measured = median(seconds for taken, _ in ranks for seconds in taken)
         modelled = page["with_servers"](2, number, "100mbit")
         yield {"servers": number, "rate": "100mbit", "measured": measured, "modelled": modelled}
 

@@ -13,8 +13,8 @@ import time
 
 from benchmarks.measure import PAIRS, verdict
 from d2lmgpu.course.chapter_train import ChapterTrain
-from d2lmgpu.lab import runner
 from d2lmgpu.lab.model import LabModel
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.lab.view import LabView
 
 REPEATS = 5
@@ -54,7 +54,7 @@ class Bench:
     def warm(self):
         """Wait until there is a spare worker that has everything imported."""
         ready = threading.Event()
-        runner.keep_spare(self.model.function.modules, lambda event: ready.set())
+        POOL.keep_spare(self.model.function.modules, lambda event: ready.set())
         ready.wait()
         time.sleep(SETTLE)
 
@@ -115,7 +115,7 @@ def main():
             verdict(f"{name}: UI, longest wait", [max(waits)], 0.1, ".3f", " s"),
             verdict(f"{name}: time under the lab over bare", ratios, 1.03, ".3f"),
         ]
-    runner.end_spare()
+    POOL.end_spare()
     return good.count(False)
 
 

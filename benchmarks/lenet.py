@@ -35,9 +35,9 @@ def rate(d2l, num_gpus, **turns):
 
 def two_devices(d2l, framework):
     """One device first, two second, and what two could give right now."""
-    one, two = (partial(rate, d2l, k, **SHORT_TURNS) for k in (1, 2))
+    single, pair = (partial(rate, d2l, k, **SHORT_TURNS) for k in (1, 2))
     with Apart(framework) as apart:
-        return pairs(one, two, ceiling=apart.rate)
+        return pairs(single, pair, ceiling=apart.rate)
 
 
 class Apart:

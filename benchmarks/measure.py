@@ -77,10 +77,10 @@ def verdict(name, values, limit, form=".2f", unit=""):
 
 def installed(framework):
     """Whether it is; if not, say so."""
-    found = importlib.util.find_spec(framework) is not None
-    if not found:
+    present = importlib.util.find_spec(framework) is not None
+    if not present:
         print(f"{framework}: left out, it is not installed")
-    return found
+    return present
 
 
 def result_of(module, *arguments, **settings):

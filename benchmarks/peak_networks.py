@@ -57,10 +57,10 @@ class Block(nn.Module):
         if angles:
             q, k = rotated(q, *angles), rotated(k, *angles)
         few = k.shape[1] < q.shape[1]
-        found = F.scaled_dot_product_attention(
+        attended = F.scaled_dot_product_attention(
             q, k, v, is_causal=self.kind != "BERT", enable_gqa=few
         )
-        return self.dropout(self.out(found.transpose(1, 2).reshape(X.shape)))
+        return self.dropout(self.out(attended.transpose(1, 2).reshape(X.shape)))
 
     def dense(self, X):
         hidden = F.silu(self.gate(X)) * self.up(X) if self.gate else F.gelu(self.up(X))
@@ -77,8 +77,8 @@ class Block(nn.Module):
 
 def rotated(X, cos, sin):
     """Pairs of numbers turned by angles that grow with the token's place."""
-    one, other = X.chunk(2, -1)
-    return X * cos + torch.cat([-other, one], -1) * sin
+    first, second = X.chunk(2, -1)
+    return X * cos + torch.cat([-second, first], -1) * sin
 
 
 class LanguageModel(nn.Module):

@@ -40,7 +40,7 @@ OPTIMIZERS = {
     "SGD": lambda ps: torch.optim.SGD(ps, lr=0.1),
     "AdamW": lambda ps: torch.optim.AdamW(ps),
 }
-WAYS = ("DDP", "FSDP")
+STRATEGIES = ("DDP", "FSDP")
 # Each storage is one of these products times a number of bytes, or is cut by k, or is what FSDP
 # gathers at once: all parameters of a unit.
 WEIGHTS = ["d", "f", "V", "a g", "d d", "d f", "d a g", "V d", "T d", "1"]
@@ -58,7 +58,7 @@ def sizes_of_runs(make, runs, setting):
 
     ``make``: what ``follow`` gets of a run's letters. What is given back at once has no order.
     """
-    columns, found = [], None
+    columns, structure = [], None
     for letters in runs:
         gc.collect()
         net, batch, loss = make(letters)
@@ -71,11 +71,11 @@ def sizes_of_runs(make, runs, setting):
                 (numbers.setdefault(e.number, len(numbers)), taken, e.size) for e in together
             ]
             events += several if taken else sorted(several)
-        known = [event[:2] for event in events]
-        assert found is None or known == found, "a step of another structure"
-        found = known
+        events_of_run = [event[:2] for event in events]
+        assert structure is None or events_of_run == structure, "a step of another structure"
+        structure = events_of_run
         columns.append([size for *_, size in events])
-    return found, np.array(columns, float).T
+    return structure, np.array(columns, float).T
 
 
 def sharded(make):
@@ -100,28 +100,29 @@ def moments(make, runs, setting, candidates):
             for run in runs
         ]
     )
-    known, total, found = {}, Counter(), []
+    known, total, sums = {}, Counter(), []
     for (number, taken), sizes in zip(events, columns):
         if number not in known:
             ratios = sizes / values.T
             constant = np.ptp(ratios, axis=1) < 1e-9 * ratios[:, 0]
             if sizes.any():
                 assert constant.any(), f"no product is {sizes}"
-                one = int(constant.argmax())
-                known[number] = {p: c * ratios[one, 0] for p, c in candidates[names[one]].items()}
+                index = int(constant.argmax())
+                terms = candidates[names[index]]
+                known[number] = {p: c * ratios[index, 0] for p, c in terms.items()}
             else:
                 known[number] = {}
         for p, size in known[number].items():
             total[p] += size if taken else -size
-        found.append({p: size for p, size in total.items() if abs(size) > 1e-6})
-    return found
+        sums.append({p: size for p, size in total.items() if abs(size) > 1e-6})
+    return sums
 
 
 def largest(sums, samples):
     """Few of ``sums`` of which one is, nearly, the largest for each of ``samples``."""
-    products = sorted({p for one in sums for p in one})
+    products = sorted({p for terms in sums for p in terms})
     values = np.array([[value(p, letters) for p in products] for letters in samples])
-    sizes = np.array([[one.get(p, 0) for p in products] for one in sums]) @ values.T
+    sizes = np.array([[terms.get(p, 0) for p in products] for terms in sums]) @ values.T
     good = sizes >= (1 - TOLERANCE) * sizes.max(axis=0)
     kept, unsettled = [], np.ones(len(samples), bool)
     while unsettled.any():
@@ -133,19 +134,19 @@ def largest(sums, samples):
 
 def undominated(sums, products):
     """The rows of ``sums`` than which no other has all products as large."""
-    rows = np.unique([[one.get(p, 0) for p in products] for one in sums], axis=0)
+    rows = np.unique([[terms.get(p, 0) for p in products] for terms in sums], axis=0)
     return np.array([row for row in rows if ((rows >= row).all(axis=1)).sum() == 1])
 
 
-def by_depth(found):
+def by_depth(sums_by_depth):
     """The sums of any depth L, from those of three depths: each product grows evenly with L.
 
     The depths are such that only a moment in the same place, from the first or the last layer on,
     is in line.
     """
     few, more, most = DEPTHS
-    products = sorted({p for sums in found.values() for one in sums for p in one})
-    rows = {depth: undominated(sums, products) for depth, sums in found.items()}
+    products = sorted({p for sums in sums_by_depth.values() for terms in sums for p in terms})
+    rows = {depth: undominated(sums, products) for depth, sums in sums_by_depth.items()}
     there = {tuple(row.round(3)) for row in rows[most]}
     lines = []
     for row in rows[few]:
@@ -158,16 +159,16 @@ def by_depth(found):
     return lines
 
 
-def pieces_of(parameters, ways):
+def pieces_of(parameters, strategy):
     """Candidates for a storage: products, cut by k or not, and all parameters of a unit."""
-    found = {name: {name: 1} for name in [*WEIGHTS, *OTHER_PRODUCTS]}
-    found |= {f"unit {i}": unit for i, unit in enumerate(parameters)}
-    if ways == "FSDP":
-        found |= {
-            f"{name} cut": {f"{p} /k": c for p, c in found[name].items()}
+    candidates = {name: {name: 1} for name in [*WEIGHTS, *OTHER_PRODUCTS]}
+    candidates |= {f"unit {i}": unit for i, unit in enumerate(parameters)}
+    if strategy == "FSDP":
+        candidates |= {
+            f"{name} cut": {f"{p} /k": c for p, c in candidates[name].items()}
             for name in [*WEIGHTS, *(f"unit {i}" for i in range(len(parameters)))]
         }
-    return found
+    return candidates
 
 
 LLAMA = {"d d": 2, "d a g": 2, "d f": 3, "d": 2}, {"V d": 2, "d": 1}
@@ -176,7 +177,7 @@ BERT = GPT2[0], {"V d": 1, "T d": 1, "d": 5, "d d": 1, "V": 1}
 PARAMETERS = {"Llama": LLAMA, "GPT-2": GPT2, "BERT": BERT}  # of a block, and of the rest
 
 
-def small(kind, layers, seed, way):
+def small(kind, layers, seed, strategy):
     """Numbers of a small language model; each size divides by the devices."""
     rng = np.random.default_rng(seed)
     h, a = int(rng.choice([4, 8])), 4 * int(rng.integers(4, 16))
@@ -191,16 +192,16 @@ def small(kind, layers, seed, way):
         "d": h * a,
         "f": 16 * int(rng.integers(10, 36)),
         "V": 8 * int(rng.integers(20, 90)),
-        "k": (2, 8)[seed] if way == "FSDP" else 1,
+        "k": (2, 8)[seed] if strategy == "FSDP" else 1,
     }
 
 
-def realistic(kind, way, number=4000):
+def realistic(kind, strategy, number=4000):
     """Numbers as people have them."""
-    rng, found = np.random.default_rng(1), []
+    rng, samples = np.random.default_rng(1), []
     for _ in range(number):
         h, a = int(rng.choice([4, 8, 12, 16, 32, 64])), int(rng.choice([64, 128]))
-        found.append(
+        samples.append(
             {
                 "L": int(rng.integers(2, 100)),
                 "n": int(2 ** rng.uniform(0, 9)),
@@ -211,12 +212,12 @@ def realistic(kind, way, number=4000):
                 "d": h * a,
                 "f": int(h * a * rng.uniform(2, 5)),
                 "V": int(2 ** rng.uniform(9, 18)),
-                "k": int(rng.choice([2, 4, 8, 16, 64, 512])) if way == "FSDP" else 1,
+                "k": int(rng.choice([2, 4, 8, 16, 64, 512])) if strategy == "FSDP" else 1,
             }
         )
-    for letters in found:
+    for letters in samples:
         letters["/k"] = 1 / letters["k"]
-    return found
+    return samples
 
 
 def with_cut(runs):
@@ -227,70 +228,70 @@ def config_of(letters):
     return Config(*(letters[letter] for letter in "LdhgfVT"))
 
 
-def language_model(kind, precision, optimizer, way):
+def language_model(kind, precision, optimizer, strategy):
     """The sums of a kind of language model, with L for what each layer adds."""
-    wrap = sharded if way == "FSDP" else lambda make: make
+    wrap = sharded if strategy == "FSDP" else lambda make: make
 
     def make(letters):
         config = config_of(letters)
         return wrap(lambda: LanguageModel(config, kind)), tokens(config), of_each_token
 
-    candidates, found = pieces_of(PARAMETERS[kind], way), {}
+    candidates, sums_by_depth = pieces_of(PARAMETERS[kind], strategy), {}
     for layers in DEPTHS:
-        runs = with_cut([small(kind, layers, seed, way) for seed in range(2)])
-        found[layers] = moments(make, runs, (precision, OPTIMIZERS[optimizer]), candidates)
-    sums = largest(by_depth(found), realistic(kind, way))
+        runs = with_cut([small(kind, layers, seed, strategy) for seed in range(2)])
+        sums_by_depth[layers] = moments(make, runs, (precision, OPTIMIZERS[optimizer]), candidates)
+    sums = largest(by_depth(sums_by_depth), realistic(kind, strategy))
     block, rest = PARAMETERS[kind]
-    return with_buckets(sums, {f"L {p}": c for p, c in block.items()} | rest, way)
+    return with_buckets(sums, {f"L {p}": c for p, c in block.items()} | rest, strategy)
 
 
-def with_buckets(sums, parameters, way):
+def with_buckets(sums, parameters, strategy):
     """DDP's, if there is another device: letter b."""
-    if way == "DDP":
-        sums = [one | {f"b {p}": 4 * c for p, c in parameters.items()} for one in sums]
+    if strategy == "DDP":
+        sums = [terms | {f"b {p}": 4 * c for p, c in parameters.items()} for terms in sums]
     return sums
 
 
-def other(name, precision, optimizer, way):
+def other(name, precision, optimizer, strategy):
     """The sums of a network of one size: what does not depend on the batch, and what does."""
     make, batch, loss = OTHERS[name]
-    wrap = sharded if way == "FSDP" else lambda net: net
+    wrap = sharded if strategy == "FSDP" else lambda net: net
     runs = [{"n": 2, "k": 2}, {"n": 3, "k": 2}, {"n": 2, "k": 4}]
-    if way == "DDP":
+    if strategy == "DDP":
         runs = [{"n": 2, "k": 1}, {"n": 3, "k": 1}]
     events, columns = sizes_of_runs(
         lambda letters: (wrap(make), batch, loss), runs, (precision, OPTIMIZERS[optimizer])
     )
     signs = np.array([1 if taken else -1 for _, taken in events])[:, None]
     totals = (signs * columns).cumsum(axis=0)
-    found = []
+    sums = []
     for sizes in totals:
         each = sizes[1] - sizes[0]
-        cut = 4 * (sizes[0] - sizes[2]) if way == "FSDP" else 0
-        found.append({"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2})
+        cut = 4 * (sizes[0] - sizes[2]) if strategy == "FSDP" else 0
+        sums.append({"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2})
     samples = [
         {"n": 2**n, "/k": 1 / k}
         for n in np.arange(0, 12, 0.25)
-        for k in ((2, 4, 8, 16, 64) if way == "FSDP" else (1,))
+        for k in ((2, 4, 8, 16, 64) if strategy == "FSDP" else (1,))
     ]
     parameters = {"1": sum(p.numel() for p in make().parameters())}
-    return with_buckets(largest(found, samples), parameters, way)
+    return with_buckets(largest(sums, samples), parameters, strategy)
 
 
 def rounded(sums):
-    return [{p: round(size, 6) for p, size in one.items() if abs(size) > 1e-6} for one in sums]
+    return [{p: round(size, 6) for p, size in terms.items() if abs(size) > 1e-6} for terms in sums]
 
 
 def count():
-    settings = [*product(PRECISIONS, OPTIMIZERS, WAYS)]
+    settings = [*product(PRECISIONS, OPTIMIZERS, STRATEGIES)]
     sums = {}
     gc.disable()  # what it gives back would come at moments of its own
     for name in (*KINDS, *OTHERS):
         counting = language_model if name in KINDS else other
         sums[name] = {}
         for setting in settings:
-            found = sums[name][", ".join(setting)] = rounded(counting(name, *setting))
-            print(name, *setting, len(found), "sums", flush=True)
+            counted = sums[name][", ".join(setting)] = rounded(counting(name, *setting))
+            print(name, *setting, len(counted), "sums", flush=True)
     gc.enable()
     return sums
 
@@ -324,9 +325,9 @@ VECTORS = [  # of sizes that are not those counted: what they are, then how they
 ]
 
 
-def told(kind, numbers, precision, optimizer, way, devices, batch_size):
+def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size):
     """What ``fits`` says of such a training."""
-    wrap = sharded if way == "FSDP" else lambda make: make
+    wrap = sharded if strategy == "FSDP" else lambda make: make
     if kind in OTHERS:
         make, batch, loss = OTHERS[kind]
     else:
@@ -338,9 +339,9 @@ def told(kind, numbers, precision, optimizer, way, devices, batch_size):
 def vectors():
     names = [*NUMBERS.values()][2:]  # of a language model
     for vector in VECTORS:
-        kind, numbers, precision, optimizer, way, devices, batch_size = vector
-        fit = told(*vector)
-        row = {"kind": kind, "precision": precision, "optimizer": optimizer, "way": way}
+        kind, numbers, precision, optimizer, strategy, devices, batch_size = vector
+        fit = fit_of(*vector)
+        row = {"kind": kind, "precision": precision, "optimizer": optimizer, "strategy": strategy}
         row |= {"devices": devices, "batch_size": batch_size}
         row |= dict(zip(names, numbers or [""] * len(names)))
         yield row | {"peak": fit.peak, "least": fit.least, "reserved": fit.reserved}
@@ -357,7 +358,7 @@ def main():
     data = {
         "precisions": PRECISIONS,
         "optimizers": [*OPTIMIZERS],
-        "ways": WAYS,
+        "strategies": STRATEGIES,
         # what the allocator needs at least, and what nine in ten hold, as multiples of the peak
         "least": round(min(row["least"] / row["peak"] for row in large), 3),
         "held": round(float(np.quantile([r["reserved"] / r["peak"] for r in large], 0.9)), 3),

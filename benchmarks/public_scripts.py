@@ -29,7 +29,7 @@ from d2lmgpu.records import store
 
 PATH = Path(store.FOLDER) / "public-scripts.json"
 IMAGES = Path(__file__).parent / "in_place_of_downloads"
-SAID = ("outcome", "defect", "where", "reason")
+ANSWERED = ("outcome", "defect", "where", "reason")
 LONGEST = 600  # seconds: check ends each of its runs before that by itself
 
 
@@ -54,7 +54,7 @@ def kind(row) -> str:
     return "another defect" if row["right"].startswith("different") else "false accusation"
 
 
-def said(row, clones) -> dict:
+def with_answer(row, clones) -> dict:
     """The row with what ``check`` says of its script, in a copy of its folder, in seconds."""
     clone = Path(clones, row["repository"].replace("/", "+"))
     top = row["path"].rpartition("/")[0].partition("/")[0] or "."  # not all of a large one
@@ -84,26 +84,27 @@ def said(row, clones) -> dict:
         )
         seconds = time.perf_counter() - start
     answer = json.loads(done.stdout)
-    return row | {name: answer[name] for name in SAID} | {"seconds": round(seconds, 1)}
+    return row | {name: answer[name] for name in ANSWERED} | {"seconds": round(seconds, 1)}
 
 
 def main(clones, *repositories) -> int:
     """The record of all rows, those of ``repositories`` made anew; how many answers are wrong."""
     before = json.loads(PATH.read_text(encoding="utf-8"))["rows"] if PATH.exists() else []
     known = {(row["repository"], row["path"]): row for row in before}
-    found = []
+    answered = []
     for row in rows():
         kept = known.get((row["repository"], row["path"]))
         if kept and repositories and row["repository"] not in repositories:
-            found.append(kept | row)
+            answered.append(kept | row)
             continue
-        found.append(said(row, clones))
-        print(*(found[-1][name] for name in ("repository", "path", "seconds", *SAID)), sep="  ")
-    found = [row | {"kind": kind(row)} for row in found]
-    record = store.provenance("python -m benchmarks.public_scripts CLONES") | {"rows": found}
+        answered.append(with_answer(row, clones))
+        columns = ("repository", "path", "seconds", *ANSWERED)
+        print(*(answered[-1][name] for name in columns), sep="  ")
+    answered = [row | {"kind": kind(row)} for row in answered]
+    record = store.provenance("python -m benchmarks.public_scripts CLONES") | {"rows": answered}
     store.save(PATH, record)
-    wrong = [row for row in found if row["kind"].startswith(("false", "another"))]
-    print(sum(map(is_right, found)), "of", len(found), "right;", len(wrong), "wrong")
+    wrong = [row for row in answered if row["kind"].startswith(("false", "another"))]
+    print(sum(map(is_right, answered)), "of", len(answered), "right;", len(wrong), "wrong")
     return len(wrong)
 
 

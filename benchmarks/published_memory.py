@@ -39,27 +39,28 @@ def fit_of(name, batch_size, precision):
     return fits(*given, int(batch_size), precision, devices)
 
 
-def told(row) -> dict:
+def with_fit(row) -> dict:
     """The row with what ``fits`` says: the bytes and the error, or whether it fits and is right."""
     fit = fit_of(row["name"], row["batch_size"], row["precision"])
     row = row | {"bytes": size(row)}
     if row["counter"] in ("allocated", "reserved"):
         predicted = getattr(fit, row["counter"])
         return row | {"predicted": predicted, "error": round(predicted / row["bytes"] - 1, 4)}
-    found = on_total(fit.least, fit.reserved, Card("the card", row["bytes"], row["source"]))
+    on_card = on_total(fit.least, fit.reserved, Card("the card", row["bytes"], row["source"]))
     right = {"enough": FITS, "too little": DOES_NOT}[row["counter"]]
-    return row | {"low": found.low, "high": found.high, "verdict": found.verdict, "right": right}
+    answer = {"low": on_card.low, "high": on_card.high, "verdict": on_card.verdict}
+    return row | answer | {"right": right}
 
 
-def classes(told_rows) -> dict[str, float]:
+def classes(fitted) -> dict[str, float]:
     """How bad each class is: the median error of a network, how many verdicts are wrong."""
-    found = defaultdict(list)
-    for row in told_rows:
+    errors = defaultdict(list)
+    for row in fitted:
         if "error" in row:
-            found[f"{row['name']}, {row['counter']}"].append(abs(row["error"]))
+            errors[f"{row['name']}, {row['counter']}"].append(abs(row["error"]))
         else:
-            found["verdicts"].append(row["verdict"] != row["right"])
-    return {name: sum(of) if name == "verdicts" else median(of) for name, of in found.items()}
+            errors["verdicts"].append(row["verdict"] != row["right"])
+    return {name: sum(of) if name == "verdicts" else median(of) for name, of in errors.items()}
 
 
 def worse(before: dict[str, float], now: dict[str, float]) -> list[str]:
@@ -72,7 +73,7 @@ def worse(before: dict[str, float], now: dict[str, float]) -> list[str]:
 
 
 def main() -> int:
-    now = [told(row) for row in rows()]
+    now = [with_fit(row) for row in rows()]
     for row in sorted(now, key=lambda row: -abs(row.get("error", 0))):
         what = f"{row['error']:+.1%}" if "error" in row else row["verdict"]
         print(f"{row['name']:16} batch {row['batch_size']:>3} {row['precision']:11} {what}")

@@ -55,8 +55,8 @@ def vit():
 
 
 def with_two_heads(net, X, y):
-    found = net(X)
-    return F.cross_entropy(found["out"], y) + 0.5 * F.cross_entropy(found["aux"], y)
+    outputs = net(X)
+    return F.cross_entropy(outputs["out"], y) + 0.5 * F.cross_entropy(outputs["aux"], y)
 
 
 def fcn():
@@ -92,13 +92,13 @@ class UNet(nn.Module):
         )
 
     def forward(self, X):
-        kept, found = [], {}
+        kept, nodes = [], {}
         for layer in self.down:
             X = layer(X)
             kept.append(X)
         for i in (3, 2, 1, 0):
-            found[i] = X = self.join[i](torch.cat([kept[i], self.up[i](X)], 1))
-        return self.heads[0](found[0]), self.heads[1](found[1])
+            nodes[i] = X = self.join[i](torch.cat([kept[i], self.up[i](X)], 1))
+        return self.heads[0](nodes[0]), self.heads[1](nodes[1])
 
 
 def of_each_pixel(net, X, y):
@@ -136,8 +136,8 @@ class Block(nn.Module):
             part.view(batch, length, self.heads, -1).transpose(1, 2)
             for part in self.qkv(self.norms[0](X)).split(width, 2)
         )
-        found = self.attention(q, k, v).transpose(1, 2).contiguous().view(X.shape)
-        X = X + F.dropout(self.projection(found), self.dropout)
+        attended = self.attention(q, k, v).transpose(1, 2).contiguous().view(X.shape)
+        X = X + F.dropout(self.projection(attended), self.dropout)
         H = self.first(self.norms[1](X))
         H = 0.5 * H * (1 + torch.tanh(0.8 * (H + 0.044715 * torch.pow(H, 3.0))))
         return X + F.dropout(self.second(H), self.dropout)

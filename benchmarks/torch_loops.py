@@ -137,11 +137,11 @@ def two_devices():
     """One device first, two second."""
     from d2lmgpu.launch import launch
 
-    one, two = (lambda k=k: launch(ddp_rate, num_processes=k)[0] for k in (1, 2))
+    single, pair = (lambda k=k: launch(ddp_rate, num_processes=k)[0] for k in (1, 2))
     return {
         "pairs": {
             "LeNet from scratch": lenet.two_devices(d2l, "torch"),
-            "ResNet-18 (width 8), DDP": pairs(one, two),
+            "ResNet-18 (width 8), DDP": pairs(single, pair),
         },
         "time of an update, two devices": lenet.where_time_goes(d2l),
     }

@@ -23,16 +23,18 @@ def pytest_configure(config):
     if config.option.executed:
         from programs import program
 
-        book, executed, kept = program("book"), program("executed"), program("kept").Kept(ROOT)
+        book, plugins = program("book"), program("nbval_plugins")
+        cache = program("chapter_cache")
+        kept = cache.ChapterCache(ROOT)
         if hasattr(config, "workerinput"):
             little = config.workerinput["little_data"]
         else:
             little = config.stash[LITTLE_DATA] = book.turn_to_little_data()
             if little:
                 kept.begin()
-        plugin = executed.Executed if little else executed.Compared
+        plugin = plugins.Executed if little else plugins.Compared
         config.pluginmanager.register(plugin(kept))
-        os.environ.update(program("kept").IN_THE_BOOK)
+        os.environ.update(cache.IN_THE_BOOK)
     os.environ.setdefault("D2LMGPU_PROFILE", "test")
 
 

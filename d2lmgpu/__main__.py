@@ -107,10 +107,10 @@ def _asked(question, refused):
         return refused(str(error))
 
 
-def _tell(options, told, screen, annotations):
+def _print_answer(options, content, screen, annotations):
     """Print an answer in the form that is asked for: a dict, words, or words and annotations."""
     if options.json:
-        print(json.dumps(told, indent=1))
+        print(json.dumps(content, indent=1))
     else:
         print(*filter(None, [screen, *(annotations if options.github else [])]), sep="\n")
 
@@ -125,7 +125,7 @@ def check(options):
         lambda: check(*given, **further), lambda why: Verdict.refused(why, options.devices)
     )
     screen = words.screen(verdict, options.script) if verdict.updates else ""
-    _tell(options, verdict.as_dict(), screen, verdict.annotations(options.script))
+    _print_answer(options, verdict.as_dict(), screen, verdict.annotations(options.script))
     return OUTCOMES[verdict.outcome]
 
 
@@ -139,25 +139,25 @@ def explain(options):
     further = {"unprotected": options.unprotected, "progress": options.progress}
     answer = _asked(lambda: explain_script(*given, **further), Refused)
     explained = answer.outcome != "not explained"
-    told, screen = answer.as_dict(), str(answer) if explained else ""
+    content, screen = answer.as_dict(), str(answer) if explained else ""
     if before and explained:
-        found = against.Against(before, told)
-        told, screen = found.as_dict(), f"{screen}\n\n{found}"
-    _tell(options, told, screen, answer.annotations(options.script))
+        comparison = against.Against(before, content)
+        content, screen = comparison.as_dict(), f"{screen}\n\n{comparison}"
+    _print_answer(options, content, screen, answer.annotations(options.script))
     if options.html and explained:
         Path(options.html).write_text(page(answer), encoding="utf-8")
-    return OUTCOMES[told["outcome"]]
+    return OUTCOMES[content["outcome"]]
 
 
 def fits(options):
     from d2lmgpu.watch.fits.answer import fits_script
 
     given = options.script, options.arguments, options.gpu, options.devices, options.unprotected
-    found = fits_script(*given, remedies=options.remedies)
+    answers = fits_script(*given, remedies=options.remedies)
     if options.json:
-        print(json.dumps([one.as_dict() for one in found], indent=1))
+        print(json.dumps([answer.as_dict() for answer in answers], indent=1))
     else:
-        print(*found, sep="\n")
+        print(*answers, sep="\n")
 
 
 class Parser(argparse.ArgumentParser):
@@ -170,17 +170,17 @@ class Parser(argparse.ArgumentParser):
         self.exit(self.misuse, f"{self.prog}: error: {message}\n")
 
 
-def of_a_question(name, one):
+def of_a_question(name, subparser):
     """How the command ``name``, which asks something of a script, answers and fails."""
-    one.set_defaults(failed=MISUSE)
-    one.misuse = MISUSE
-    form = one.add_mutually_exclusive_group()
+    subparser.set_defaults(failed=MISUSE)
+    subparser.misuse = MISUSE
+    form = subparser.add_mutually_exclusive_group()
     text = f"the answer as JSON, as watch/{name}/schema.json in the package d2lmgpu has it"
     form.add_argument("--json", action="store_true", help=text)
     text = "also workflow commands, by which GitHub marks the lines in a pull request"
     form.add_argument("--github", action="store_true", help=text)
     text = "say on stderr which run goes on, and for how long; without either at a terminal only"
-    one.add_argument("--progress", action=argparse.BooleanOptionalAction, help=text)
+    subparser.add_argument("--progress", action=argparse.BooleanOptionalAction, help=text)
 
 
 def of_a_script(add):
@@ -229,11 +229,11 @@ def parser() -> argparse.ArgumentParser:
 
     def command(function, text, commands=commands, above="", epilog=None, asks=False):
         name = function.__name__.removeprefix(above).replace("_", "-")
-        one = commands.add_parser(name, help=text, description=text, epilog=epilog)
-        one.set_defaults(run=function)
+        subparser = commands.add_parser(name, help=text, description=text, epilog=epilog)
+        subparser.set_defaults(run=function)
         if asks:
-            of_a_question(name, one)
-        return one.add_argument
+            of_a_question(name, subparser)
+        return subparser.add_argument
 
     command(doctor, "what this machine has, and what it lacks for the course")
     add = command(record, "run a chapter's train with several settings and write what it did")

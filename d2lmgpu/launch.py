@@ -6,9 +6,11 @@ that imports the framework, and that one forks the workers: see ``process.superv
 imported here but for the store in which the workers of several hosts meet.
 """
 
+import contextlib
 import os
 import pickle
 import sys
+import threading
 
 from d2lmgpu.machine import devices
 from d2lmgpu.machine.checks import is_count, is_list
@@ -25,7 +27,6 @@ from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
-_prepared = None
 # Parts of PyTorch that take long to import: an optimiser or DDP imports the first.
 SLOW = ("torch._dynamo", "torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict")
 
@@ -58,7 +59,6 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     end; then it says in which collective and line each of them is. However it ends, no process,
     port or file is left behind.
     """
-    global _prepared
     check_forks()
     for name, number in {"num_processes": num_processes, "num_servers": num_servers}.items():
         if not is_count(number) and (name, number) != ("num_servers", None):
@@ -80,7 +80,7 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
     elif servers:
         child = start_ranks("mxnet")
     else:
-        child, _prepared = _prepared or start_ranks("torch", *_slow_parts()), None
+        child = _PREPARED.take() or start_ranks("torch", *_slow_parts())
     return _run(child, call, number, servers)
 
 
@@ -90,36 +90,39 @@ def _run(child, call, number, servers):
     num_hosts = len(child.processes) if isinstance(child, Hosts) else 1
     shown = Shown(lambda text: print(text, end="", flush=True))
     errors = Shown(lambda text: print(text, end="", flush=True, file=sys.stderr))
-    said = Bounded(0, TAIL)  # on standard error
+    errors_end = Bounded(0, TAIL)
 
     def on_errors(data):
-        said.add(data)
+        errors_end.add(data)
         errors(data)
 
-    hangs = None if isinstance(child, Hosts) or servers else Watcher(child.folder, child.kill)
-    try:
-        job = {"call": call, "num_processes": number, "num_servers": servers, "processes": names,
-               "world_size": number * num_hosts, "address": roles.LOOPBACK,
-               "store": None, **settings(os.environ | child.environ)}  # fmt: skip
+    with child:
+        job = {
+            "call": call,
+            "num_processes": number,
+            "num_servers": servers,
+            "processes": names,
+            "world_size": number * num_hosts,
+            "address": roles.LOOPBACK,
+            "store": None,
+            **settings(os.environ | child.environ),
+        }
         child.send(pickle.dumps(job))
-        if hangs:
-            hangs.start()
-        end = child.read(
-            on_event=lambda event: child.finish() if event["event"] == "done" else pass_on(event),
-            on_output=shown,
-            on_errors=on_errors,
-        )
+        seen = not isinstance(child, Hosts) and not servers
+        watcher = Watcher(child.folder, child.kill) if seen else contextlib.nullcontext()
+        with watcher:
+            end = child.read(
+                on_event=lambda e: child.finish() if e["event"] == "done" else pass_on(e),
+                on_output=shown,
+                on_errors=on_errors,
+            )
         shown.close()
         errors.close()
         processes = child.processes if isinstance(child, Hosts) else {None: names}
-        if hangs and hangs.found:
-            raise LaunchError(f"The workers wait for each other without end. {hangs.found}")
-        hang = hangs and hangs.at_the_end(end["codes"] or ())
-        return results(child, roles.in_words(processes), end, said.text(), hang)
-    finally:
-        if hangs:
-            hangs.close()
-        child.close()
+        if seen and watcher.hang:
+            raise LaunchError(f"The workers wait for each other without end. {watcher.hang}")
+        hang = watcher.at_the_end(end["codes"] or ()) if seen else None
+        return results(child, roles.in_words(processes), end, errors_end.text(), hang)
 
 
 def _slow_parts():
@@ -141,9 +144,33 @@ def _check_hosts(hosts):
         )
 
 
+class Prepared:
+    """The child that imports PyTorch ahead of a ``launch``, which is the only one to get it."""
+
+    def __init__(self):
+        self._child = None
+        self._lock = threading.Lock()
+
+    def take(self):
+        """The child, which the caller closes from now on; None if none was prepared."""
+        with self._lock:
+            child, self._child = self._child, None
+        return child
+
+    def renew(self):
+        """Have a new child in place of one that nobody has taken."""
+        with self._lock:
+            if self._child is not None:
+                self._child.close()
+                self._child = None
+            # The first optimiser imports the latter.
+            self._child = start_ranks("torch", "torch._dynamo")
+
+
+# One a process: where a lab prepares, the reader's own call of ``launch`` takes it.
+_PREPARED = Prepared()
+
+
 def prepare():
     """Let the processes of the next ``launch`` import PyTorch now; they end with this process."""
-    global _prepared
-    if _prepared is not None:
-        _prepared.close()
-    _prepared = start_ranks("torch", "torch._dynamo")  # the first optimiser imports the latter
+    _PREPARED.renew()

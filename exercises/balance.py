@@ -109,7 +109,7 @@ def bandwidth(k, num_bytes, seconds):
 # for it. Lock a guess, then run the cell below it, which simulates 10,000 steps.
 
 # %%
-from d2lmgpu.lab import Prediction
+from d2lmgpu.predictions import Prediction
 
 wait = Prediction("exercises/late", "How long do 256 devices wait in a step, on average?", "s", low=0, high=1)
 wait

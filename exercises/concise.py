@@ -43,7 +43,7 @@ def batch_statistics(means, variances, sizes):
 # exercise computes it with your function.
 
 # %%
-from d2lmgpu.lab import Prediction
+from d2lmgpu.predictions import Prediction
 
 sixteen = Prediction("exercises/sixteen", "How many times as fast as one device are 16, if they share "
                      "a batch of 256, an image takes 0.5 ms, and each step 5 ms that nobody shares?",

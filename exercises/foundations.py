@@ -44,7 +44,7 @@ def replicate(params, k):
 
 # %%
 from d2lmgpu.collectives.schedules import plan
-from d2lmgpu.lab import Prediction
+from d2lmgpu.predictions import Prediction
 
 port = Prediction("exercises/port", "How many times as many bytes does device 0 send in the naive "
                   "way as in the ring, with 8 devices?", "times", low=0, high=16)

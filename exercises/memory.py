@@ -98,7 +98,7 @@ def clip(device, part, limit):
 # Lock a guess; the cell under the next exercise computes it with your function.
 
 # %%
-from d2lmgpu.lab import Prediction
+from d2lmgpu.predictions import Prediction
 
 seven_billion = Prediction("exercises/held", "How many GB does ZeRO of stage 2 leave on each of 8 devices, of a "
                            "network with 7 billion parameters, trained in 16 bits with Adam?", "GB", low=0, high=200)

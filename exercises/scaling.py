@@ -62,7 +62,7 @@ def allreduce_halving(device, data):
 # Lock a guess; the cell under the next exercise computes it with your function.
 
 # %%
-from d2lmgpu.lab import Prediction
+from d2lmgpu.predictions import Prediction
 
 ring_or_tree = Prediction("exercises/crossover", "From how many megabytes on is a ring faster than a tree, "
                           "on 64 devices with 10 µs latency and 10 GB/s?", "MB", low=0, high=1000)

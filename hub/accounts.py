@@ -45,8 +45,8 @@ def make(name, group):
     command = ["useradd", "--create-home", "--shell", "/bin/bash", "--groups", group, name]
     answer = subprocess.run(command, capture_output=True, text=True)
     if answer.returncode:
-        said = " ".join(answer.stderr.split()) or "useradd gave no reason"
-        message = f"No account could be made for {name} ({said}): tell your instructor."
+        reason = " ".join(answer.stderr.split()) or "useradd gave no reason"
+        message = f"No account could be made for {name} ({reason}): tell your instructor."
         raise Refused(503, "no-account", message)
 
 
@@ -56,26 +56,26 @@ def close_home(account: pwd.struct_passwd) -> None:
     The folder alone: what is in it cannot be reached then. Raises ``Refused`` (403) for a home that
     is not the learner's own folder, or cannot be closed.
     """
-    home, said = account.pw_dir, ""
+    home, reason = account.pw_dir, ""
     try:
         # The folder itself, held open: what its name leads to could change between two looks.
         folder = os.open(os.path.realpath(home), os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
-            found = os.fstat(folder)
-            if found.st_uid != account.pw_uid:
-                said = "it belongs to another account"
-            elif found.st_mode & OTHERS:
-                os.chmod(f"/proc/self/fd/{folder}", stat.S_IMODE(found.st_mode) & ~OTHERS)
+            status = os.fstat(folder)
+            if status.st_uid != account.pw_uid:
+                reason = "it belongs to another account"
+            elif status.st_mode & OTHERS:
+                os.chmod(f"/proc/self/fd/{folder}", stat.S_IMODE(status.st_mode) & ~OTHERS)
         finally:
             os.close(folder)
     except OSError as error:
-        said = os.strerror(error.errno)
-    if said:
+        reason = os.strerror(error.errno)
+    if reason:
         raise Refused(
             403,
             "open-home",
             f"The home of {account.pw_name}, {home}, cannot be closed to the other learners"
-            f" ({said}): tell your instructor.",
+            f" ({reason}): tell your instructor.",
         )
 
 

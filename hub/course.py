@@ -63,15 +63,15 @@ def copy(repository: Path, branch: str, root: Path = ROOT) -> None:
         hook.parent.mkdir()
         hook.write_text("#!/bin/sh\necho 'The course is for reading only.'\nexit 1\n")
         hook.chmod(0o755)
-    here = [f"--git-dir={repository}", f"--work-tree={root}"]
+    places = [f"--git-dir={repository}", f"--work-tree={root}"]
     state = repository.parent.resolve()  # with the key that signs cookies: never for learners
     but = f"/{state.relative_to(root)}" if state.is_relative_to(root) else ""
     (repository / "info").mkdir(exist_ok=True)
     (repository / "info" / "exclude").write_text(f"{but}\n")
-    git(*here, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
-    git(*here, "add", "--all", cwd=root)
-    if git(*here, "status", "--porcelain", "--untracked-files=no", cwd=root):
-        git(*IDENTITY, *here, "commit", "--quiet", "--message=The course as it is here", cwd=root)
+    git(*places, "symbolic-ref", "HEAD", f"refs/heads/{branch}")
+    git(*places, "add", "--all", cwd=root)
+    if git(*places, "status", "--porcelain", "--untracked-files=no", cwd=root):
+        git(*IDENTITY, *places, "commit", "--quiet", "--message=The course as it is here", cwd=root)
 
 
 def git(*arguments, cwd=None) -> str:

@@ -49,16 +49,16 @@ class GpuSlots:
         held = {gpu for lease in self.leases.values() for gpu in lease.gpus}
         return tuple(gpu for gpu in present if gpu not in held)
 
-    def told(self, present: GpuIds, kind: str = "GPUs") -> str:
+    def availability(self, present: GpuIds, kind: str = "GPUs") -> str:
         """How many of the ``present`` GPUs are free, and for how long who holds the others."""
         free = len(self.free_gpus(present))
-        said = f"{free} of {len(present)} {kind} {'is' if free == 1 else 'are'} free now"
+        text = f"{free} of {len(present)} {kind} {'is' if free == 1 else 'are'} free now"
         holders = [
             f"{owner} has held {count} for {duration(time.time() - lease.since)}"
             for owner, lease in self.leases.items()
             if (count := len(set(lease.gpus) & set(present)))
         ]
-        return f"{said}: {', '.join(holders)}" if holders else said
+        return f"{text}: {', '.join(holders)}" if holders else text
 
     def lease(self, owner: str, count: int, present: GpuIds, most: int = NO_LIMIT) -> GpuIds:
         """Promise ``count`` of the ``present`` GPUs to ``owner``, at most ``most`` per server.
@@ -77,7 +77,7 @@ class GpuSlots:
             raise Refused(409, "too-few", f"{asked}; this machine has {len(present)}. {advice}")
         if count > len(free):
             advice = "Choose fewer, or wait until a server stops."
-            raise Refused(409, "too-few", f"{asked}; {self.told(present)}. {advice}")
+            raise Refused(409, "too-few", f"{asked}; {self.availability(present)}. {advice}")
         if count:
             self.leases[owner] = Lease(free[:count], time.time())
         return free[:count]
@@ -156,10 +156,10 @@ def present_gpus() -> GpuIds:
     except FileNotFoundError:
         return ()
     except subprocess.TimeoutExpired:
-        said = "nothing in 30 s"
+        reason = "nothing in 30 s"
     else:
         if not answer.returncode:
             return tuple(answer.stdout.split())
-        said = (answer.stdout + answer.stderr).strip().partition("\n")[0]
-    trouble = f"The GPU driver does not answer ({said or 'no message'}): tell your instructor."
+        reason = (answer.stdout + answer.stderr).strip().partition("\n")[0]
+    trouble = f"The GPU driver does not answer ({reason or 'no message'}): tell your instructor."
     raise Refused(503, "driver", f"{trouble} Starting with 0 GPUs still works.")

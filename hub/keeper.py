@@ -32,12 +32,12 @@ def main(command: list[str]) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "orphans cannot be adopted (PR_SET_CHILD_SUBREAPER)")
-    said = bytearray()
+    last_words = bytearray()
     errors, theirs = os.pipe()
     # Its number alone is used: the object's methods would take its end away from os.wait.
     server = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=theirs).pid
     os.close(theirs)
-    listener = threading.Thread(target=pass_on, args=(errors, said), daemon=True)
+    listener = threading.Thread(target=pass_on, args=(errors, last_words), daemon=True)
     listener.start()
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: ask(server, number))
@@ -48,17 +48,17 @@ def main(command: list[str]) -> int:
     end_the_rest()
     listener.join(1)  # not for good: somebody may have been handed the other end
     with suppress(OSError):  # after a start the hub no longer listens
-        os.write(sys.stdin.fileno(), said)
+        os.write(sys.stdin.fileno(), last_words)
     return os.waitstatus_to_exitcode(status)
 
 
-def pass_on(errors: int, said: bytearray) -> None:
-    """Hand on what comes out of ``errors`` to standard error; keep the end of it in ``said``."""
+def pass_on(errors: int, last_words: bytearray) -> None:
+    """Hand on what comes out of ``errors`` to standard error; its end to ``last_words``."""
     while data := os.read(errors, 65536):
         with suppress(OSError):  # nobody reads the hub's log any more: the server runs on
             os.write(sys.stderr.fileno(), data)
-        said += data
-        del said[:-WORDS]
+        last_words += data
+        del last_words[:-WORDS]
 
 
 def ask(server: int, number: int) -> None:

@@ -24,8 +24,8 @@ def framework(notebook: str) -> str:
         code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     except (OSError, ValueError, KeyError, TypeError):
         return "torch"  # a console, a notebook that was never saved, or a file that is no notebook
-    found = IMPORT.search(code)
-    return found[1] if found else "torch"
+    first_import = IMPORT.search(code)
+    return first_import[1] if first_import else "torch"
 
 
 def install(mxnet_python: str, torch_python: str, prefix: str = sys.prefix) -> Path:

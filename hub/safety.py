@@ -35,13 +35,13 @@ def authenticator_class(name: str) -> type[Authenticator]:
     registered = {entry.name: entry for entry in entry_points(group="jupyterhub.authenticators")}
     there_are = f"there are {', '.join(sorted(registered))}. README.md says what to install"
     try:
-        found = registered[name].load() if name in registered else import_item(name)
+        authenticator = registered[name].load() if name in registered else import_item(name)
     except (ImportError, ValueError) as error:
         message = f"HUB_AUTH={name!r} is not installed ({error}); {there_are} for others."
         raise SettingError(message) from error
-    if not (isinstance(found, type) and issubclass(found, Authenticator)):
+    if not (isinstance(authenticator, type) and issubclass(authenticator, Authenticator)):
         raise SettingError(f"HUB_AUTH={name!r} is not a login; {there_are} for others.")
-    return found
+    return authenticator
 
 
 def is_open(auth: str) -> bool:

@@ -123,8 +123,8 @@ class CourseSlurmSpawner(SlurmSpawner):
     def state_gethost(self):
         """The address of the job's node, as Slurm has it: a name need mean nothing here."""
         command = ["scontrol", "show", "node", "--oneliner", super().state_gethost()]
-        told = subprocess.check_output(command, text=True)
-        return re.search(r" NodeAddr=(\S+)", told)[1]
+        node = subprocess.check_output(command, text=True)
+        return re.search(r" NodeAddr=(\S+)", node)[1]
 
     async def start(self):
         if not NAME.fullmatch(self.user.name):
@@ -166,10 +166,10 @@ class CourseSlurmSpawner(SlurmSpawner):
         become = self.exec_prefix.format(username=self.user.name)
         log = shlex.quote(os.path.join(self.req_homedir, LOG))
         try:
-            said = await self.run_command(f"{become} tail --bytes=2000 {log}")
+            last_words = await self.run_command(f"{become} tail --bytes=2000 {log}")
         except RuntimeError as error:
-            said = str(error)
-        raise ended(f"its log is {LOG}", said)
+            last_words = str(error)
+        raise ended(f"its log is {LOG}", last_words)
 
 
 class PortOnly(APIHandler):

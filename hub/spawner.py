@@ -55,8 +55,11 @@ class GpuLease(LocalProcessSpawner):
             for count in counts
         )
         kind = "simulated GPUs (shares of the CPU)" if self.settings.simulated_gpus else "GPUs"
+        availability = (
+            f"{SLOTS.availability(present, kind)}." if present else "There is no GPU now."
+        )
         notes = [
-            trouble or (f"{SLOTS.told(present, kind)}." if present else "There is no GPU now."),
+            trouble or availability,
             accounts.little_room(self.home()),
             gpu_slots.WITHOUT,
             self.no_limits and f"Memory and CPU are not limited here: {self.no_limits}.",
@@ -211,9 +214,9 @@ class GpuSpawner(GpuLease):
         return await super().start()
 
 
-def ended(how: str, said: str) -> gpu_slots.Refused:
-    """The refusal of a server that ended while it started, with the end of what it ``said``."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+def ended(how: str, last_words: str) -> gpu_slots.Refused:
+    """The refusal of a server that ended while it started, with its ``last_words``."""
+    lines = [line.strip() for line in last_words.splitlines() if line.strip()]
     words = cut(" ".join(lines[-LINES:]), WORDS, WORDS)
     reason = f"It said at the end: {words}" if lines else "It gave no reason."
     message = f"Your server ended while it started ({how}). {reason}"

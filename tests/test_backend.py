@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from d2lmgpu.backend import hand_on
+from d2lmgpu.backend.arguments import ArgumentError, Rules
 from d2lmgpu.backend.refused import VERSION
 from d2lmgpu.data.loader import resize_images
 
@@ -88,3 +89,30 @@ def test_images_are_scaled():
     assert np.allclose(columns, columns[:1])  # rows alike: x was scaled along x
     inner = np.diff(columns[0])[2:-2]
     assert np.allclose(inner, 1 / 54, atol=1e-5)
+
+
+class NumPyRules(Rules):
+    Array = np.ndarray
+    Device = int
+
+
+def test_a_function_or_a_parameter_without_a_rule_is_refused_when_it_is_made():
+    def new_function(data):
+        pass
+
+    def seed(n, data=None):
+        pass
+
+    for function in (new_function, seed):
+        with pytest.raises(TypeError, match=rf"{function.__name__}\(.*Rules"):
+            NumPyRules().checked(function)
+
+
+def test_a_function_has_the_rules_of_its_own_entry():
+    def seed(n):
+        return n
+
+    checked = NumPyRules().checked(seed)
+    assert checked(3) == checked(n=3) == 3
+    with pytest.raises(ArgumentError, match="n is -1"):
+        checked(-1)

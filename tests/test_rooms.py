@@ -15,8 +15,8 @@ PACKAGE = ROOT / "d2lmgpu"
 # A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
 ORDER = [
     ["machine"], ["process"], ["launch"], ["data"], ["memory"], ["collectives"], ["figures"],
-    ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"], ["lab"], ["course"],
-    ["__main__"],
+    ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"],
+    ["predictions"], ["lab"], ["course"], ["__main__"],
 ]  # fmt: skip
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 

@@ -2,9 +2,9 @@
 
 A chapter that fails costs that chapter: its page says so at its head, the others are as they
 should be, and the exit status is 1. It is 2 where there are no pages, as after a warning, and
-130 after Ctrl+C. What was run is kept in ``_build`` (``kept.py``). `make test` lets nbval run
-chapters on little data, and what they put out is kept there, too (``executed.py``), unless
-``make book`` has run them. ``--tested`` builds the book of either.
+130 after Ctrl+C. What was run is kept in ``_build`` (``chapter_cache.py``). `make test` lets
+nbval run chapters on little data, and what they put out is kept there, too
+(``nbval_plugins.py``), unless ``make book`` has run them. ``--tested`` builds the book of either.
 """
 
 import json
@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import nbformat
-from kept import Kept
+from chapter_cache import ChapterCache
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.read import create_nb_reader
 from myst_parser.config.main import MdParserConfig
@@ -39,7 +39,8 @@ PAGES = 60  # seconds for the pages of a book that nobody has built here
 
 def turn_to_little_data(root: Path = ROOT) -> bool:
     """Choose the tests' profile, unless `make book` has run the chapters in its own; whether so."""
-    little = os.environ.get("D2LMGPU_PROFILE") == "test" or not Kept(root).is_of_these_settings()
+    chosen = os.environ.get("D2LMGPU_PROFILE") == "test"
+    little = chosen or not ChapterCache(root).is_of_these_settings()
     if little:
         os.environ["D2LMGPU_PROFILE"] = "test"
     return little
@@ -47,15 +48,15 @@ def turn_to_little_data(root: Path = ROOT) -> bool:
 
 def chapters(root: Path) -> dict[str, tuple[Path, nbformat.NotebookNode]]:
     """{page: its file, its notebook as Sphinx reads it} of all pages with code, in their order."""
-    found = {}
+    notebooks = {}
     for page in parse_toc_yaml(root / "_toc.yml"):
         for path in (root / f"{page}.ipynb", root / f"{page}.md"):
             if path.exists():
                 text = path.read_text(encoding="utf-8")
                 reader = create_nb_reader(str(path), MdParserConfig(), NbParserConfig(), text)
                 if reader:
-                    found[page] = path, reader.read(text)
-    return {page: of for page, of in found.items() if _code(of[1])}
+                    notebooks[page] = path, reader.read(text)
+    return {page: of for page, of in notebooks.items() if _code(of[1])}
 
 
 def _code(notebook):
@@ -68,35 +69,36 @@ class Times:
     def __init__(self, root: Path):
         self.file = root / ".cache" / "book-seconds.json"
         self.profile = os.environ.get("D2LMGPU_PROFILE") or "auto"
-        self.here = {}
+        self.local = {}
         with suppress(OSError, ValueError):
-            self.here = json.loads(self.file.read_text(encoding="utf-8"))
-        there = {}
+            self.local = json.loads(self.file.read_text(encoding="utf-8"))
+        elsewhere = {}
         with suppress(OSError):
-            there = json.loads((root / ELSEWHERE).read_text(encoding="utf-8"))["seconds"]
+            elsewhere = json.loads((root / ELSEWHERE).read_text(encoding="utf-8"))["seconds"]
         share = LITTLE if self.profile == "test" else 1
-        self.there = {page: seconds * share for page, seconds in there.items()} | {"pages": PAGES}
+        self.elsewhere = {page: seconds * share for page, seconds in elsewhere.items()}
+        self.elsewhere["pages"] = PAGES
         self.expected, self.took = 0.0, 0.0
 
     def of(self, page: str) -> float:
         """What a page will take: of one that has not run here, as fast as the others were."""
-        mine = self.here.get(self.profile, {})
+        mine = self.local.get(self.profile, {})
         if page in mine:
             return mine[page]
         pace = self.took / self.expected if self.expected else 1
-        return self.there.get(page, 20.0) * pace
+        return self.elsewhere.get(page, 20.0) * pace
 
     def learn(self, page: str, seconds: float) -> None:
-        if page not in self.here.get(self.profile, {}):
-            self.expected += self.there.get(page, 20.0)
+        if page not in self.local.get(self.profile, {}):
+            self.expected += self.elsewhere.get(page, 20.0)
             self.took += seconds
-        self.here.setdefault(self.profile, {})[page] = round(seconds, 1)
+        self.local.setdefault(self.profile, {})[page] = round(seconds, 1)
         self.file.parent.mkdir(exist_ok=True)
-        self.file.write_text(json.dumps(self.here, indent=1), encoding="utf-8")
+        self.file.write_text(json.dumps(self.local, indent=1), encoding="utf-8")
 
     @property
     def source(self) -> str:
-        return "by the last time" if self.here.get(self.profile) else "by a machine with two cores"
+        return "by the last time" if self.local.get(self.profile) else "by a machine with two cores"
 
 
 def minutes(seconds: float) -> str:
@@ -124,14 +126,14 @@ def failure(error, notebook) -> str:
     """The line of a chapter that failed, and with what."""
     text = re.sub(COLOURS, "", str(error)).strip()
     arrows = [line.split(" ", 1) for line in text.splitlines() if re.match(r"-+> *\d+ ", line)]
-    said = text.splitlines()[-1] if text else type(error).__name__
+    fault = text.splitlines()[-1] if text else type(error).__name__
     if isinstance(error, CellExecutionError):
-        said = f"{error.ename}: {re.sub(COLOURS, '', error.evalue)}".splitlines()[0]
+        fault = f"{error.ename}: {re.sub(COLOURS, '', error.evalue)}".splitlines()[0]
     line = re.sub(r"^-*>? *\d+ ", "", " ".join(arrows[0])).strip() if arrows else ""
-    return f"{said}, at {line}" if line else said
+    return f"{fault}, at {line}" if line else fault
 
 
-def run(kept: Kept, missing: dict, times: Times) -> dict[str, str]:
+def run(kept: ChapterCache, missing: dict, times: Times) -> dict[str, str]:
     """Run these chapters and keep them; {page: how it failed}."""
     failed = {}
     left = [*missing, "pages"]
@@ -159,13 +161,13 @@ def run(kept: Kept, missing: dict, times: Times) -> dict[str, str]:
     return failed
 
 
-def log_of(kept: Kept, page: str) -> Path:
+def log_of(kept: ChapterCache, page: str) -> Path:
     return kept.build / "logs" / f"{page.replace('/', '-')}.txt"
 
 
-def build(kept: Kept, failed: dict[str, str]) -> int:
-    """Make the pages; failed chapters say so at their heads (``pages/failed.py``)."""
-    logs = {page: [said, str(log_of(kept, page))] for page, said in failed.items()}
+def build(kept: ChapterCache, failed: dict[str, str]) -> int:
+    """Make the pages; failed chapters say so at their heads (``pages/failures.py``)."""
+    logs = {page: [fault, str(log_of(kept, page))] for page, fault in failed.items()}
     (kept.build / "failed.json").write_text(json.dumps(logs), encoding="utf-8")
     # This page shows the seconds of all others, so it is made anew with any of them.
     (kept.build / ".doctrees" / "chapters" / "reference" / "status.doctree").unlink(missing_ok=True)
@@ -190,7 +192,7 @@ def make(root: Path) -> int:
         subprocess.run([sys.executable, Path(__file__).with_name(tool)], cwd=root, check=True)
     if "--tested" in sys.argv:
         turn_to_little_data(root)
-    kept = Kept(root)
+    kept = ChapterCache(root)
     kept.begin()
     times = Times(root)
     missing = {page: of for page, of in chapters(root).items() if kept.find(of[1]) is None}
@@ -209,8 +211,8 @@ def make(root: Path) -> int:
         return 0
     again = "The next make book runs what failed again:"
     print(f"But {len(failed)} of its chapters failed. {again}", file=sys.stderr)
-    for page, said in failed.items():
-        print(f"{page}: {said}\n    {log_of(kept, page)}", file=sys.stderr)
+    for page, fault in failed.items():
+        print(f"{page}: {fault}\n    {log_of(kept, page)}", file=sys.stderr)
     return 1
 
 

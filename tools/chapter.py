@@ -41,7 +41,7 @@ def normalise(notebook: nbformat.NotebookNode) -> None:
             cell.outputs = []
         elif CHECKED in tags:
             # Standard error has times and numbers of processes, and is not compared.
-            cell.outputs = [one for one in cell.outputs if one.get("name") != "stderr"]
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
             if KEEP not in tags:
                 tags.append(KEEP)
 

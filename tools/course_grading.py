@@ -66,13 +66,13 @@ class Asked:
 
 def asked(source: Path = SOURCE) -> list[Asked]:
     """All questions of an autograder's folder, in the order of its columns."""
-    found = []
+    questions = []
     for path in sorted((source / "tests").glob("*.py")):
         test = runpy.run_path(str(path))["test"]
         cases = [TEST.search(case["code"]) for case in test["suites"][0]["cases"]]
         seeds = [list(range(int(case[3]), int(case[4]))) if case[3] else None for case in cases]
-        found.append(Asked(cases[0][1], cases[0][2], test["points"], seeds))
-    return found
+        questions.append(Asked(cases[0][1], cases[0][2], test["points"], seeds))
+    return questions
 
 
 class Collecting:
@@ -115,33 +115,33 @@ class Graded(Collecting):
         from otter.test_files import GradingResults, create_test_file
         from otter.test_files.abstract_test import TestCaseResult
 
-        found, tests = graded(self.folder), []
-        for name, one in found["questions"].items():
+        grades, tests = graded(self.folder), []
+        for name, grade in grades["questions"].items():
             test = create_test_file(str(SOURCE / "tests" / f"{name}.py"), NBMetadataConfig())
-            for case, (passed, words) in zip(test.test_cases, one["tests"], strict=True):
+            for case, (passed, words) in zip(test.test_cases, grade["tests"], strict=True):
                 test.test_case_results.append(TestCaseResult(case, words, passed))
-            test.update_score(one["score"])  # otter would give half of it for one of two tests
+            test.update_score(grade["score"])  # otter would give half of it for one of two tests
             tests.append(test)
         GradingResults.__init__(results, tests, results.notebook)
-        results.set_output(found["remark"])
+        results.set_output(grades["remark"])
 
 
 def shown_right(notebook) -> list[str]:
     """The questions of which the notebook, as it was handed in, shows that they are correct."""
-    found = set()
+    names = set()
     for cell in notebook.cells:
         for output in cell.get("outputs", []):
             texts = [output.get("text", ""), output.get("data", {}).get("text/plain", "")]
             for text in texts:
-                found.update(SHOWN_RIGHT.findall(text if isinstance(text, str) else ""))
-    return sorted(found)
+                names.update(SHOWN_RIGHT.findall(text if isinstance(text, str) else ""))
+    return sorted(names)
 
 
 def unparsed(notebook) -> list[str]:
     """What is wrong with each cell that is no Python; its number is that of a run from the top."""
     from IPython.core.inputtransformer2 import TransformerManager
 
-    found = []
+    faults = []
     sources = (cell.source for cell in notebook.cells if cell.cell_type == "code")
     for number, source in enumerate(sources, 1):
         try:
@@ -152,8 +152,8 @@ def unparsed(notebook) -> list[str]:
         except Exception as error:  # whatever a parser makes of what a learner has written
             line = f", in `{error.text.strip()}`" if getattr(error, "text", None) else ""
             what = getattr(error, "msg", "") or f"{type(error).__name__}: {error}"
-            found.append(f"cell {number} does not parse ({what}{line}).")
-    return found
+            faults.append(f"cell {number} does not parse ({what}{line}).")
+    return faults
 
 
 def note(answers, name, value):
@@ -288,12 +288,12 @@ def points(folder: Path) -> dict:
     answers, remarks, questions = folder / "answers", [], {}
     names = ("shown", "errors", "unparsed")
     shown, errors, broken = (noted(answers / f"{name}.json") for name in names)
-    for one in asked():
-        found = best(one, answers / one.name)
-        score = one.points if all(passed for passed, _ in found) else 0
-        questions[one.name] = {"score": score, "tests": found}
+    for question in asked():
+        tests = best(question, answers / question.name)
+        score = question.points if all(passed for passed, _ in tests) else 0
+        questions[question.name] = {"score": score, "tests": tests}
         if not score:
-            remarks.append(f"{one.name}: {why(one.name in shown, found, errors)}")
+            remarks.append(f"{question.name}: {why(question.name in shown, tests, errors)}")
     if remarks:
         remarks[:0] = broken
     return {"questions": questions, "remark": " ".join(remarks)}
@@ -313,7 +313,7 @@ def noted(path):
     with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(read(path, 1 << 20))
         if isinstance(value, list):
-            return [str(one)[:300] for one in value[:100]]
+            return [str(entry)[:300] for entry in value[:100]]
     return []
 
 
@@ -323,31 +323,31 @@ def best(question: Asked, folder: Path) -> list:
 
     last, end = None, time.monotonic() + QUESTION_SECONDS
     for path in sorted(folder.glob("*"), reverse=True):
-        found = []
+        tests = []
         for seeds in question.seeds:
             seconds = min(SECONDS, end - time.monotonic())
             if path.suffix == ".txt":
-                found.append([False, read(path, 1000).decode(errors="replace")])
+                tests.append([False, read(path, 1000).decode(errors="replace")])
             elif seconds <= 0:
-                found.append([False, "Other answers to this question took all its time."])
-            elif found and not found[-1][0]:
-                found.append([False, found[-1][1]])
+                tests.append([False, "Other answers to this question took all its time."])
+            elif tests and not tests[-1][0]:
+                tests.append([False, tests[-1][1]])
             else:
                 verdict = tried(question.name, read(path, ANSWER_SIZE), seeds or SEEDS, seconds)
-                found.append([bool(verdict), str(verdict)])
-        if all(passed for passed, _ in found):
-            return found
-        last = last or found
+                tests.append([bool(verdict), str(verdict)])
+        if all(passed for passed, _ in tests):
+            return tests
+        last = last or tests
     nothing = f"The notebook has no function {question.function}, and checks no other."
     return last or [[False, nothing]] * len(question.seeds)
 
 
-def why(was_right, found, errors) -> str:
+def why(was_right, tests, errors) -> str:
     """Why there is no point: the first thing that was wrong, and where the learner's own check
     did not find it."""
-    told = next(words for passed, words in found if not passed)
-    first = next((line for line in told.splitlines() if not line.startswith("✓")), told)
-    if found[0][0]:
+    message = next(words for passed, words in tests if not passed)
+    first = next((line for line in message.splitlines() if not line.startswith("✓")), message)
+    if tests[0][0]:
         return f"right for the cases that the notebook shows, not for others ({first})."
     if was_right:
         cells = f" The first cell that failed: {errors[0]}." if errors else ""

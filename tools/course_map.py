@@ -78,11 +78,11 @@ def stop(page: str, title: str | None) -> str:
     """A page as a link."""
     place = page.removeprefix("chapters/")
     name, time = framework(page), minutes(page)
-    said = "" if name.startswith("no") else f"{name}, "
+    prefix = "" if name.startswith("no") else f"{name}, "
     return (
         f'<li><a href="{place}.html">{icon(FRAMEWORKS[name][0])}'
         f"<span><b>{escape(title or heading(page))}</b> {escape(IDEAS[place])}</span>"
-        f'<small style="--minutes:{time}">{said}{time} minutes</small></a></li>'
+        f'<small style="--minutes:{time}">{prefix}{time} minutes</small></a></li>'
     )
 
 

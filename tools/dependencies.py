@@ -1,7 +1,7 @@
 """What a chapter depends on, beside its own text: noted while it runs, compared later.
 
 Each process that it starts notes the files of the course that it reads and the folders that it
-lists (``noting/sitecustomize.py``). To these come the modules that they name, in an import or a
+lists (``file_notes/sitecustomize.py``). To these come the modules that they name, in an import or a
 string, wherever it stands: a worker may import what its kernel does not, on another host, or
 without that note. A chapter runs again where something of all this has changed.
 """
@@ -17,7 +17,7 @@ from pathlib import Path
 
 NEVER = {"__pycache__", ".ipynb_checkpoints"}  # made by who reads a folder
 
-NOTING = Path(__file__).with_name("noting")
+NOTING = Path(__file__).with_name("file_notes")
 LOG = "D2LMGPU_NOTED"
 FILES = r"[\w./-]+\.py\b"  # a script, as a command names it
 MODULES = r"\bd2lmgpu(?:\.\w+)+"
@@ -33,26 +33,26 @@ def noted(log: Path, root: Path) -> set[str]:
     """The files and folders in ``log``, as paths in the course; the log is removed."""
     paths = set(log.read_text(encoding="utf-8").splitlines()) if log.exists() else set()
     log.unlink(missing_ok=True)
-    found = set()
+    files = set()
     for path in map(Path, map(os.path.normpath, paths)):
         if path.parent.name == "__pycache__" and path.suffix == ".pyc":
             path = Path(importlib.util.source_from_cache(path))
         if path.is_relative_to(root) and not NEVER & {*path.parts}:
-            found.add(str(path.relative_to(root)))
-    return found - {"."}
+            files.add(str(path.relative_to(root)))
+    return files - {"."}
 
 
 def dependencies(chapter: Path, code: Iterable[str], noted: set[str], root: Path) -> set[str]:
     """``noted`` and all that it and the chapter's ``code`` name, as paths in the course."""
-    found, todo = set(noted), {path for path in noted if path.endswith(".py")}
+    files, todo = set(noted), {path for path in noted if path.endswith(".py")}
     for cell in code:
         todo |= _named(cell, chapter.parent, root)
     while todo:
         path = todo.pop()
-        found.add(path)
+        files.add(path)
         if (file := root / path).is_file():
-            todo |= _named(file.read_text(encoding="utf-8"), file.parent, root) - found
-    return found
+            todo |= _named(file.read_text(encoding="utf-8"), file.parent, root) - files
+    return files
 
 
 def digests(paths: Iterable[str], root: Path, since: float = float("inf")) -> dict[str, str]:
@@ -81,7 +81,7 @@ def _named(code, folder, root):
         names = set(_names(code))
     except SyntaxError:  # a cell with a command of IPython's: its words are looked at
         names = set(re.findall(f"{MODULES}|{FILES}", code))
-    found = set()
+    files = set()
     for name in names:
         if name.endswith(".py"):
             files = [folder / name]
@@ -90,8 +90,8 @@ def _named(code, folder, root):
         for file in files:
             path = Path(os.path.normpath(file))
             if path.is_relative_to(root) and path.is_file():
-                found.add(str(path.relative_to(root)))
-    return found
+                files.add(str(path.relative_to(root)))
+    return files
 
 
 @cache
@@ -100,11 +100,11 @@ def _names(code) -> tuple[str, ...]:
 
 
 def _walk(tree) -> Iterator[str]:
-    told = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docstrings = {
         id(node.body[0].value)
         for node in ast.walk(tree)
-        if isinstance(node, told) and node.body and isinstance(node.body[0], ast.Expr)
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
     }
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

@@ -44,7 +44,7 @@ HAND_IN = """## Hand In
 
 Save this notebook: it is what is graded. The next cell writes the table of *all* your predictions
 in this course, with their errors, to the file `my-predictions.csv` beside it."""
-TABLE = 'from d2lmgpu.lab import predictions\n\npredictions().save("my-predictions.csv")'
+TABLE = 'from d2lmgpu.predictions import predictions\n\npredictions().save("my-predictions.csv")'
 
 
 @dataclass
@@ -172,10 +172,10 @@ def read(name: str, number: int) -> Part:
 
 def parts() -> list[Part]:
     """All masters, in the order of the course; the exercises are numbered through."""
-    found, number = [], 1
+    masters, number = [], 1
     for name in PARTS:
-        found.append(read(name, number))
-        number += sum(1 for _ in found[-1].questions())
-    for question in (question for part in found for question in part.questions()):
+        masters.append(read(name, number))
+        number += sum(1 for _ in masters[-1].questions())
+    for question in (question for part in masters for question in part.questions()):
         question.text = f"*{question.kind.capitalize()}.* {question.text}"
-    return found
+    return masters

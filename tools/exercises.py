@@ -50,31 +50,32 @@ def page(all_parts: list[Part]) -> str:
             blocks += [f"### {chapter.title}"]
             links = ", ".join(f"{{doc}}`../{name}`" for name in chapter.pages)
             blocks += [f"The chapter: {links}."]
-            for one in chapter.questions:
-                blocks += [f"(exercise-{slug(one.title)})=\n#### {one.heading}", one.text]
-                if one.given:
-                    blocks += [f"```python\n{one.given}\n```"]
-                hints = enumerate(find(one.name).hints, 1)
+            for question in chapter.questions:
+                target = f"(exercise-{slug(question.title)})="
+                blocks += [f"{target}\n#### {question.heading}", question.text]
+                if question.given:
+                    blocks += [f"```python\n{question.given}\n```"]
+                hints = enumerate(find(question.name).hints, 1)
                 blocks += [f"```{{dropdown}} Hint {i}\n{hint}\n```" for i, hint in hints]
-                code = f"```python\n{one.solution}\n```"
+                code = f"```python\n{question.solution}\n```"
                 blocks += [f"````{{dropdown}} Solution\n{code}\n````"]
     return "\n\n".join(blocks) + "\n"
 
 
 def lists(all_parts: list[Part]) -> dict[str, str]:
     """{chapter: the list of its checked exercises}"""
-    found = {}
+    by_page = {}
     for part in all_parts:
         for chapter in part.chapters:
             notebook = f"../../exercises/{part.name}.ipynb"
             lines = [
-                f"- [{one.heading}]({notebook}#{one.heading.replace(' ', '-')}) ({one.kind})"
-                for one in chapter.questions
+                f"- [{q.heading}]({notebook}#{q.heading.replace(' ', '-')}) ({q.kind})"
+                for q in chapter.questions
             ]
             text = f"These [check themselves]({notebook}), with hints and solutions."
             for name in chapter.pages:
-                found[name] = "\n".join(["### Checked Exercises\n", text, "", *lines])
-    return found
+                by_page[name] = "\n".join(["### Checked Exercises\n", text, "", *lines])
+    return by_page
 
 
 def put(text: str, source: Path, target: Path) -> None:

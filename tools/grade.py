@@ -27,7 +27,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import course_grading
-from confined import MEMORY, Confinement, NotConfined
+from confinement import MEMORY, Confinement, NotConfined
 from submissions import SIZE, Submission, content, submissions
 
 from d2lmgpu.process.supervisor import remove
@@ -80,7 +80,7 @@ class Grader:
             path.parent.mkdir(parents=True, exist_ok=True)
             lines = [line for line in (remark, *log) if line.strip()]
             path.write_text("\n".join(lines), errors="backslashreplace", encoding="utf-8")
-        points = {one.name: points.get(one.name, 0) for one in self.asked}
+        points = {question.name: points.get(question.name, 0) for question in self.asked}
         remark = " ".join(remark.split())[:1000]
         return {
             "submission": submission.name,
@@ -129,7 +129,7 @@ class Grader:
             environ["PYTHONPATH"] = str(source / "files")
         program = [sys.executable, source / course_grading.SCRIPT, *command]
         ended = self.confinement.run(program, folder / "home", slot, self.seconds, environ)
-        log.append(ended.said)
+        log.append(ended.errors)
         if ended.cut == "time":
             raise NotGraded(f"ended after {self.seconds:g} seconds")
         if ended.cut == "memory":
@@ -138,25 +138,26 @@ class Grader:
         if number in set(signal.Signals):
             raise NotGraded(f"not graded: {signal.Signals(number).name} ended it")
         if ended.code:
-            last = ended.said.strip().splitlines()[-1:] or [f"exit status {ended.code}"]
+            last = ended.errors.strip().splitlines()[-1:] or [f"exit status {ended.code}"]
             raise NotGraded(f"not graded: {last[0]}")
         return ended.answer
 
-    def read(self, found, log):
+    def read(self, grades, log):
         """The points and the remark that were found; raises NotGraded if they cannot be."""
-        points, told = {}, []
-        for one in self.asked:
-            question = found["questions"][one.name]
-            score = points[one.name] = question["score"]
+        points, lines = {}, []
+        for question in self.asked:
+            grade = grades["questions"][question.name]
+            score = points[question.name] = grade["score"]
             number = isinstance(score, (int, float)) and not isinstance(score, bool)
-            if not number or not math.isfinite(score) or not 0 <= score <= one.points:
-                raise NotGraded(f"not graded: {score!r} points for {one.name}")
-            told += [f"\n{one.name}: {score:g} of {one.points:g}", *said(one, question["tests"])]
-        log[:0] = told
-        return points, found["remark"]
+            if not number or not math.isfinite(score) or not 0 <= score <= question.points:
+                raise NotGraded(f"not graded: {score!r} points for {question.name}")
+            lines += [f"\n{question.name}: {score:g} of {question.points:g}"]
+            lines += test_lines(question, grade["tests"])
+        log[:0] = lines
+        return points, grades["remark"]
 
 
-def said(question, tests):
+def test_lines(question, tests):
     """What each test of a question found; behind one that was not passed none was tried."""
     for seeds, (passed, words) in zip(question.seeds, tests):
         yield "Hidden cases:" if seeds else "The cases that the notebook shows:"
@@ -188,8 +189,8 @@ def main() -> None:
     except (OSError, zipfile.BadZipFile) as error:
         sys.exit(f"{options.autograder} is no autograder ({error}): make exercises makes them.")
     with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as trial:
-        found = submissions(options.folder, Path(name), print, left_out=("grades",))
-        if not found:
+        handed_in = submissions(options.folder, Path(name), print, left_out=("grades",))
+        if not handed_in:
             sys.exit(f"{options.folder} has no notebooks: give the folder of the submissions.")
         try:
             confinement.check(Path(trial))
@@ -197,21 +198,22 @@ def main() -> None:
             sys.exit(str(reason))
         if not confinement.apart:
             print("Notebooks run under this account, and may do whatever it may.")
-        write(grader, found, options.folder / "grades")
+        write(grader, handed_in, options.folder / "grades")
 
 
-def write(grader: Grader, found: list[Submission], target: Path) -> None:
-    """Grade all of ``found``; each row is written when it is known."""
+def write(grader: Grader, handed_in: list[Submission], target: Path) -> None:
+    """Grade all of ``handed_in``; each row is written when it is known."""
     target.mkdir(exist_ok=True)
-    columns = ["submission", "total", *(one.name for one in grader.asked), "remark"]
-    most = sum(one.points for one in grader.asked)
+    columns = ["submission", "total", *(question.name for question in grader.asked), "remark"]
+    most = sum(question.points for question in grader.asked)
     pool = ThreadPoolExecutor(AT_A_TIME)
     try:
         with (target / "grades.csv").open("w", errors="backslashreplace", newline="") as file:
             table = csv.DictWriter(file, columns)
             table.writeheader()
             file.flush()
-            for job in as_completed([pool.submit(grader.row, one, target) for one in found]):
+            jobs = [pool.submit(grader.row, submission, target) for submission in handed_in]
+            for job in as_completed(jobs):
                 row = job.result()
                 table.writerow(row | {name: plain(row[name]) for name in ("submission", "remark")})
                 file.flush()

@@ -24,12 +24,12 @@ BRANCH = "main"
 
 def update() -> None:
     """Bring the reader's copy to what the course is now. SystemExit says why it cannot be."""
-    said = []
+    lines = []
     try:
         course.copy(REPOSITORY, BRANCH)
-        said.extend(GitPuller(REPOSITORY.as_uri(), str(MINE), branch=BRANCH).pull())
+        lines.extend(GitPuller(REPOSITORY.as_uri(), str(MINE), branch=BRANCH).pull())
     except (course.CourseError, OSError, subprocess.CalledProcessError) as error:
-        why = f"{error}\n{''.join(said)}"
+        why = f"{error}\n{''.join(lines)}"
         raise SystemExit(f"{MINE} could not be brought up to date: {why}") from None
 
 
@@ -47,7 +47,7 @@ def main(*options: str) -> None:
             f"--notebook-dir={MINE}",
             page,
             "--allow-root",
-            "--ServerApp.jpserver_extensions=unchanged=True",
+            "--ServerApp.jpserver_extensions=notebook_metadata=True",
             *options,
         ]
     )

@@ -42,8 +42,8 @@ def record(cache: Path = ROOT / "_build" / ".jupyter_cache") -> None:
     for run in get_cache(cache).list_cache_records():
         page = run.uri[run.uri.rindex("/chapters/") + 1 :].partition(".")[0]
         seconds[page] = round(run.data["execution_seconds"], 1)
-    found = store.provenance("python tools/page_minutes.py") | {"seconds": seconds}
-    RECORD.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    content = store.provenance("python tools/page_minutes.py") | {"seconds": seconds}
+    RECORD.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

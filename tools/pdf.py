@@ -41,26 +41,26 @@ def contents(root):
 def article(html, page, pages):
     """The article of a page, its ids made its own and its links leading into the whole."""
     soup = BeautifulSoup((html / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
-    found = soup.select_one("article.bd-article")
-    for useless in found.select(
+    whole = soup.select_one("article.bd-article")
+    for useless in whole.select(
         ".headerlink, script[type='application/vnd.jupyter.widget-state+json']"
     ):
         useless.decompose()
-    for element in found.select("[id]"):
+    for element in whole.select("[id]"):
         element["id"] = f"{page}:{element['id']}"
-    for element in found.find_all(True):
+    for element in whole.find_all(True):
         for name in REFERENCES:
             if name in element.attrs:
                 ids = element[name].split() if isinstance(element[name], str) else element[name]
-                element[name] = " ".join(f"{page}:{one}" for one in ids)
+                element[name] = " ".join(f"{page}:{identifier}" for identifier in ids)
         for name in ("src", "href"):
             if name in element.attrs:
                 element[name] = address(element[name], page, pages)
         for name, value in element.attrs.items():  # within drawings: fill="url(#hatched)"
             if isinstance(value, str) and "url(#" in value:
                 element[name] = value.replace("url(#", f"url(#{page}:")
-    found["id"] = page
-    return found
+    whole["id"] = page
+    return whole
 
 
 def address(link, page, pages):

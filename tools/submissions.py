@@ -41,26 +41,26 @@ class Unreadable(ValueError):
     """A file that is none, or too much."""
 
 
-def submissions(folder: Path, unpacked: Path, told, left_out=()) -> list[Submission]:
+def submissions(folder: Path, unpacked: Path, report, left_out=()) -> list[Submission]:
     """All that is in ``folder``, in order; zips are unpacked to ``unpacked``.
 
     Each file in the folder itself is one submission. In the folders below, all files that lie
-    together are one learner's: a notebook gets those beside it. ``told`` is called with a word for
-    what gets no row. ``left_out`` are names in ``folder`` that are not looked at.
+    together are one learner's: a notebook gets those beside it. ``report`` is called with a word
+    for what gets no row. ``left_out`` are names in ``folder`` that are not looked at.
     """
-    found = []
-    for path in entries(folder, told):
+    rows = []
+    for path in entries(folder, report):
         if path.name not in left_out:
-            read = together if path.is_dir() and not path.is_symlink() else one
-            found += read(path, path.name, unpacked, told)
-    return found
+            read = of_folder if path.is_dir() and not path.is_symlink() else of_file
+            rows += read(path, path.name, unpacked, report)
+    return rows
 
 
-def entries(folder, told):
+def entries(folder, report):
     """What is in a folder, but for what systems and editors put there."""
     for path in sorted(folder.iterdir()):
         if made_by_others(path.name):
-            told(LEFT_OUT.format(path.name))
+            report(LEFT_OUT.format(path.name))
         else:
             yield path
 
@@ -70,32 +70,32 @@ def made_by_others(name):
     return name in MADE_BY_OTHERS or name.startswith(APPLE_DOUBLE) or name.endswith(FROM_THE_NET)
 
 
-def together(folder, name, unpacked, told, deep=0):
+def of_folder(folder, name, unpacked, report, deep=0):
     """The submissions in a folder that may be one learner's."""
-    found, files = [], []
-    for path in entries(folder, told):
+    rows, files = [], []
+    for path in entries(folder, report):
         if path.is_dir() and not path.is_symlink():
-            found += together(path, f"{name}/{path.name}", unpacked, told, deep)
+            rows += of_folder(path, f"{name}/{path.name}", unpacked, report, deep)
         else:
             files.append(path)
     graded = [path for path in files if path.suffix == NOTEBOOK]
     graded = graded or [path for path in files if path.suffix == SCRIPT]
     for path in files:
-        beside = [other for other in files if other is not path and regular(other)]
-        beside = [other for other in beside if other.suffix not in (NOTEBOOK, ".zip")]
+        companions = [other for other in files if other is not path and regular(other)]
+        companions = [other for other in companions if other.suffix not in (NOTEBOOK, ".zip")]
         if path in graded or path.suffix.lower() == ".zip" or not regular(path) or not graded:
-            for submission in one(path, f"{name}/{path.name}", unpacked, told, deep):
+            for submission in of_file(path, f"{name}/{path.name}", unpacked, report, deep):
                 if submission.files and path in graded:
-                    submission.files += beside
-                found.append(submission)
+                    submission.files += companions
+                rows.append(submission)
         else:
-            told(f"{name}/{path.name}: no row, it goes with the notebook beside it.")
-    if not found:
-        found.append(Submission(name, remark="it holds no file"))
-    return found
+            report(f"{name}/{path.name}: no row, it goes with the notebook beside it.")
+    if not rows:
+        rows.append(Submission(name, remark="it holds no file"))
+    return rows
 
 
-def one(path, name, unpacked, told, deep=0):
+def of_file(path, name, unpacked, report, deep=0):
     """The submissions of one file: several in a zip."""
     if not regular(path):
         what = "a link" if path.is_symlink() else "no regular file"
@@ -104,10 +104,10 @@ def one(path, name, unpacked, told, deep=0):
         return [Submission(name, [path])]
     if path.suffix.lower() == ".zip":
         try:
-            target = unpack(path, unpacked, told, deep)
+            target = unpack(path, unpacked, report, deep)
         except Exception as error:  # whatever zipfile makes of a file that is none
             return [Submission(name, remark=f"this zip cannot be unpacked: {error}")]
-        return together(target, name, unpacked, told, deep + 1)
+        return of_folder(target, name, unpacked, report, deep + 1)
     ending = f"its name ends in {path.suffix}" if path.suffix else "its name has no ending"
     return [Submission(name, remark=f"{ending}: hand in a notebook, whose name ends in .ipynb")]
 
@@ -131,7 +131,7 @@ def content(path: Path, most: int) -> bytes:
     return data
 
 
-def unpack(path, unpacked, told, deep):
+def unpack(path, unpacked, report, deep):
     """The folder to which a zip was unpacked. Raises Unreadable, or what zipfile raises."""
     if deep >= DEEP:
         raise Unreadable("it lies in a zip in a zip")
@@ -148,7 +148,7 @@ def unpack(path, unpacked, told, deep):
             elif not member.is_dir():
                 members.append((member, target.joinpath(*parts)))
         for name in left_out:
-            told(LEFT_OUT.format(name))
+            report(LEFT_OUT.format(name))
         if len(members) > FILES:
             raise Unreadable(f"it holds more than {FILES} files")
         for member, place in members:

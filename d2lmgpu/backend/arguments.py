@@ -1,7 +1,9 @@
-"""What the public functions of a backend take: the same rules in both frameworks."""
+"""What the public functions of a backend take: one registry for both frameworks."""
 
 import functools
 import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 
@@ -36,56 +38,120 @@ def holds(kind, array):
     return kind in str(array.dtype)
 
 
-class Rules:
-    """What an argument must be, by its name; and a method for each function with more to check.
+@dataclass(frozen=True)
+class Rule:
+    """What one argument must be: ``valid(value)``, and in words, as they follow "give"."""
 
-    A framework's subclass gives its types ``Array`` and ``Device``, and: ``memory(array)`` is the
-    first byte and the one after the last; ``place(array)`` its device; ``at_hand(array)`` its
-    values in NumPy, or None where to read them is to wait for a GPU; ``recorded(array)`` whether
-    automatic differentiation forbids to write it; ``exists(device)``.
+    valid: Callable
+    allowed: str
+    convert: Callable | None = None  # what the function gets in place of the value; None: itself
+
+
+@dataclass(frozen=True)
+class Checks:
+    """What a function takes. The three callables take its arguments by their names.
+
+    ``arguments`` has a Rule for each parameter, or None where ``together`` or the function itself
+    checks it. ``together`` raises where arguments do not fit each other; ``failed`` says why the
+    function has failed, if it was for its arguments, and is asked only then.
+    """
+
+    arguments: dict[str, Rule | None]
+    together: Callable | None = None
+    failed: Callable | None = None
+
+
+class Rules:
+    """The checks of every public function, by its name: see ``registry``.
+
+    A framework's subclass gives its types ``Array`` and ``Device``, and in words what ``NETWORK``
+    has parameters, and: ``memory(array)`` is the first byte and the one after the last;
+    ``place(array)`` its device; ``values(array)`` its values in NumPy, or None where to read them
+    is to wait for a GPU; ``recorded(array)`` whether automatic differentiation forbids to write it;
+    ``exists(device)``; ``has_parameters(net)``.
     """
 
     def __init__(self):
-        array = f"an array of the framework ({self.Array.__name__})"
-        rules = [
-            ("X y y_hat", self.is_array, array),
-            ("params data", self.are_arrays, f"a list, each entry {array}"),
-            ("device", self.is_device, "a device, as try_gpu(i) does"),
-            ("devices", self.are_devices, "a list of devices, as devices(k) does"),
-            ("device_params", is_list, "a list of replicas"),
-            ("fn net", callable, "a function or a network"),
-            ("data_iter", lambda value: hasattr(value, "__iter__"), "batches (X, y)"),
-            ("x", is_numpy, "a NumPy array of numbers"),
-            ("lr", is_real, "a finite number"),
-            ("batch_size num_classes in_channels width", is_count, "a whole number from 1 up"),
-            ("n", partial(is_whole, most=2**32 - 1), "a whole number from 0 to 2**32 - 1"),
-            ("i", partial(is_whole, most=127), "a whole number from 0 to 127"),
-        ]
-        self.by_name = {name: rule for names, *rule in rules for name in names.split()}
+        self.registry = self._registry()
+
+    def _registry(self):
+        """{name of a function: its Checks}."""
+        name = f"an array of the framework ({self.Array.__name__})"
+        array = Rule(self.is_array, name)
+        arrays = Rule(self.are_arrays, f"a list, each entry {name}")
+        device = Rule(self.is_device, "a device, as try_gpu(i) does")
+        devices = Rule(self.are_devices, "a list of devices, as devices(k) does")
+        replicas = Rule(is_list, "a list of replicas")
+        code = Rule(callable, "a function or a network")
+        batches = Rule(lambda value: hasattr(value, "__iter__"), "batches (X, y)", self.batches)
+        count = Rule(is_count, "a whole number from 1 up")
+        index = Rule(partial(is_whole, most=127), "a whole number from 0 to 127")
+        seed = Rule(partial(is_whole, most=2**32 - 1), "a whole number from 0 to 2**32 - 1")
+        rate = Rule(is_real, "a finite number")
+        batch = {"X": array, "y": array}
+        return {
+            "gpu": Checks({"i": index}),
+            "cpu": Checks({"i": index}),
+            "seed": Checks({"n": seed}),
+            "array": Checks({"x": Rule(is_numpy, "a NumPy array of numbers")}),
+            "parallel": Checks({"fn": code, "per_device_args": None}, self.one_entry_a_device),
+            "split_batch": Checks(batch | {"devices": devices, "weights": None}, self.same_length),
+            "get_params": Checks({"params": arrays, "device": device}, self.of_floats),
+            "allreduce": Checks({"data": arrays}, self.can_be_added_in_place),
+            "sgd": Checks({"params": arrays, "lr": rate, "batch_size": count}, self.trainable),
+            "lenet": Checks({"X": array, "params": arrays}, failed=self.not_of_lenet),
+            "forward_backward": Checks(batch | {"params": arrays}, self.labeled_and_trainable),
+            "train_batch": Checks(
+                batch | {"device_params": replicas, "devices": devices, "lr": rate},
+                self.a_replica_a_device,
+            ),
+            "balance": Checks(
+                {"fn": code}
+                | batch
+                | {"params": arrays, "devices": devices, "per_device_args": None, "weights": None},
+                self.can_be_balanced,
+            ),
+            "resnet18": Checks({"num_classes": count, "in_channels": count, "width": count}),
+            "accuracy": Checks({"y_hat": array, "y": array}),
+            "evaluate_accuracy_gpu": Checks(
+                {"net": code, "data_iter": batches, "device": device}, self.on_one_device
+            ),
+            "evaluate_accuracy_gpus": Checks(
+                {"net": code, "data_iter": batches}, self.on_all_devices
+            ),
+        }
 
     def checked(self, function):
-        """``function``, its arguments checked first. ArgumentError names a wrong one."""
-        signature, together = inspect.signature(function), getattr(self, function.__name__, None)
-        rules = {name: self.by_name[name] for name in signature.parameters if name in self.by_name}
+        """``function``, its arguments checked first. ArgumentError names a wrong one.
+
+        Raises TypeError for a function, or a parameter, that is not in the registry.
+        """
+        name, signature = function.__name__, inspect.signature(function)
+        checks = self.registry.get(name)
+        if checks is None or checks.arguments.keys() != signature.parameters.keys():
+            raise TypeError(
+                f"{name}{signature} has no checks: give each parameter a rule in Rules."
+            )
+        rules = {name: rule for name, rule in checks.arguments.items() if rule}
         defaults = {name: signature.parameters[name].default for name in rules}
-        explain = getattr(self, f"{function.__name__}_failed", None)
 
         @functools.wraps(function)
         def call(*args, **kwargs):
             bound = signature.bind(*args, **kwargs)
             given = bound.arguments
-            for name, (right, allowed) in rules.items():
+            for name, rule in rules.items():
                 if name in given and given[name] is not defaults[name]:
-                    need(right(given[name]), name, given[name], allowed)
-            if together:
-                together(**given)
-            if "data_iter" in given:
-                given["data_iter"] = self.batches(given["data_iter"])
+                    need(rule.valid(given[name]), name, given[name], rule.allowed)
+            if checks.together:
+                checks.together(**given)
+            for name, rule in rules.items():
+                if rule.convert and name in given:
+                    given[name] = rule.convert(given[name])
             try:
                 return function(*bound.args, **bound.kwargs)
             except Exception:
-                if explain:
-                    explain(**given)
+                if checks.failed:
+                    checks.failed(**given)
                 raise
 
         return call
@@ -97,32 +163,42 @@ class Rules:
         return is_list(values) and all(map(self.is_array, values))
 
     def is_device(self, value):
-        right = isinstance(value, self.Device)
-        if right and not self.exists(value):
+        valid = isinstance(value, self.Device)
+        if valid and not self.exists(value):
             raise DeviceError(f"{value} is not here: take a device of try_all_gpus().")
-        return right
+        return valid
 
     def are_devices(self, values):
         return is_list(values) and len(values) and all(map(self.is_device, values))
 
-    def trainable(self, params):
+    def have_gradients(self, params):
         for i, p in enumerate(params):
             need(p.grad is not None, f"params[{i}].grad", None, "parameters of get_params")
 
-    def apart(self, name, arrays):
-        """No two of ``arrays`` may share memory."""
+    def share_no_memory(self, name, arrays):
         ranges = sorted((str(self.place(array)), *self.memory(array)) for array in arrays)
-        for (here, _, stop), (there, start, end) in pairwise(ranges):
-            if here == there and start < min(stop, end):
+        for (place, _, stop), (next_place, start, end) in pairwise(ranges):
+            if place == next_place and start < min(stop, end):
                 raise ArgumentError(
                     f"Two arrays of {name} share memory, so what is done to one is done to both: "
                     "give copies, one a device (get_params makes them)."
                 )
 
-    def batch(self, X, y):
+    def same_length(self, X, y, **rest):
+        """As many examples as labels."""
         need(X.ndim and y.ndim, "X or y", 0, "arrays with an axis of examples, not one number")
         if len(X) != len(y):
             raise ArgumentError(f"X has {len(X)} examples, y has {len(y)}: give as many of each.")
+
+    def labeled(self, X, y):
+        """A batch with labels of ten classes."""
+        self.same_length(X, y)
+        whole = holds("int", y) and y.ndim == 1
+        need(whole, "y", (tuple(y.shape), str(y.dtype)), "labels (n,) of an integer type")
+        values = self.values(y)
+        if values is not None and len(values):
+            ends = int(values.min()), int(values.max())
+            need(ends[0] >= 0 and ends[1] < 10, "The range of y", ends, "labels from 0 to 9")
 
     def batches(self, data_iter):
         """The batches of ``data_iter``, each checked, for a function that needs an example."""
@@ -130,71 +206,65 @@ class Rules:
         for batch in data_iter:
             pair = self.are_arrays(batch) and len(batch) == 2
             need(pair, "A batch", batch, f"a pair (X, y) of {self.Array.__name__}")
-            self.batch(*batch)
+            self.same_length(*batch)
             examples += len(batch[1])
             yield batch
         if not examples:
             raise ArgumentError("data_iter has no examples: give at least one batch of (X, y).")
 
-    def labeled(self, X, y):
-        """A batch with labels of ten classes."""
-        self.batch(X, y)
-        whole = holds("int", y) and y.ndim == 1
-        need(whole, "y", (tuple(y.shape), str(y.dtype)), "labels (n,) of an integer type")
-        values = self.at_hand(y)
-        if values is not None and len(values):
-            ends = int(values.min()), int(values.max())
-            need(ends[0] >= 0 and ends[1] < 10, "The range of y", ends, "labels from 0 to 9")
-
-    def parallel(self, fn, per_device_args=(), lengths=()):
+    def one_entry_a_device(self, fn, per_device_args=(), lengths=()):
         for values in per_device_args:
             need(has_entries(values), "An argument of fn", values, "a list with one entry a device")
         lengths = [*lengths, *map(len, per_device_args)]
         same = "at least one list, each with one entry a device"
         need(len(set(lengths)) == 1, "The number of entries for fn", lengths, same)
 
-    def split_batch(self, X, y, devices, weights=None):
-        self.batch(X, y)
-
-    def get_params(self, params, device):
+    def of_floats(self, params, device):
         kinds = [str(p.dtype) for p in params if not holds("float", p)]
         need(not kinds, "The type of params", kinds, "arrays of a float type")
 
-    def allreduce(self, data):
+    def can_be_added_in_place(self, data):
         need(len(data), "data", data, "a list with one array a device")
         kinds = {(tuple(array.shape), array.dtype) for array in data}
         need(len(kinds) == 1, "The shapes and types of data", list(kinds), "arrays of one of each")
         need(not holds("bool", data[0]), "data", str(data[0].dtype), "arrays of numbers")
         free = not any(map(self.recorded, data))
         need(free, "data", "being recorded", "gradients, or add up where nothing is recorded")
-        self.apart("data", data)
+        self.share_no_memory("data", data)
 
-    def lenet_failed(self, X, params):
+    def not_of_lenet(self, X, params):
         """Raise ArgumentError if the shapes, types or devices are why LeNet has failed."""
         shapes = [tuple(p.shape) for p in params]
         need(shapes == LENET_SHAPES, "The shapes of params", shapes, f"LeNet's {LENET_SHAPES}")
-        right = tuple(X.shape[1:]) == (1, 28, 28)
-        need(right, "The shape of X", tuple(X.shape), "images (n, 1, 28, 28)")
+        images = tuple(X.shape[1:]) == (1, 28, 28)
+        need(images, "The shape of X", tuple(X.shape), "images (n, 1, 28, 28)")
         kinds = sorted({f"{a.dtype} on {self.place(a)}" for a in (X, *params)})
         need(len(kinds) == 1, "X and params", kinds, "one type on one device")
 
-    def forward_backward(self, X, y, params):
+    def trainable(self, params, lr, batch_size):
+        self.have_gradients(params)
+
+    def labeled_and_trainable(self, X, y, params):
         self.labeled(X, y)
-        self.trainable(params)
+        self.have_gradients(params)
 
-    def sgd(self, params, lr, batch_size):
-        self.trainable(params)
-
-    def train_batch(self, X, y, device_params, devices, lr):
+    def a_replica_a_device(self, X, y, device_params, devices, lr):
         self.labeled(X, y)
         k = len(device_params)
         need(k == len(devices), "The number of replicas", k, f"{len(devices)}, one a device")
         for i, params in enumerate(device_params):
-            right = self.are_arrays(params) and len(params) == len(LENET_SHAPES)
-            need(right, f"device_params[{i}]", params, "a list of LeNet's 8 arrays")
-            self.trainable(params)
-        self.apart("device_params", [params[0] for params in device_params])
+            of_lenet = self.are_arrays(params) and len(params) == len(LENET_SHAPES)
+            need(of_lenet, f"device_params[{i}]", params, "a list of LeNet's 8 arrays")
+            self.have_gradients(params)
+        self.share_no_memory("device_params", [params[0] for params in device_params])
 
-    def balance(self, fn, X, y, params, devices, per_device_args=(), weights=None):
-        self.batch(X, y)
-        self.parallel(fn, per_device_args, [len(devices)])
+    def can_be_balanced(self, fn, X, y, params, devices, per_device_args=(), weights=None):
+        self.same_length(X, y)
+        self.one_entry_a_device(fn, per_device_args, [len(devices)])
+
+    def on_one_device(self, net, data_iter, device=None):
+        """Some networks of a framework say what they will not do."""
+
+    def on_all_devices(self, net, data_iter):
+        allowed = f"{self.NETWORK}, or use evaluate_accuracy_gpu"
+        need(self.has_parameters(net), "net", net, allowed)

@@ -16,9 +16,9 @@ from d2lmgpu.costmodel import CostError, need
 from d2lmgpu.costmodel.measure import Calibration
 from d2lmgpu.costmodel.model import Step, Work, best_num_gpus, step
 from d2lmgpu.machine import devices, profiles
+from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.hardware import cpu_model
-from d2lmgpu.machine.saving import save
 from d2lmgpu.process.settings import version_of
 
 SETTINGS = (profiles.VARIABLE, devices.VARIABLE, "CUDA_VISIBLE_DEVICES")

@@ -62,11 +62,11 @@ def calibrate(framework: str, workers: str = "threads") -> Calibration:
     d2l = importlib.import_module(f"d2lmgpu.{framework}")
     kind, _ = available(d2l.num_gpus())
     need(kind != "mixed", VARIABLE, os.environ.get(VARIABLE), "gpu or cpu: the model's are equal")
-    here = real_devices(d2l)
+    devices = real_devices(d2l)
     if workers == "threads":
-        algorithm, times = "naive", probe.in_threads(d2l, here)
+        algorithm, times = "naive", probe.in_threads(d2l, devices)
     else:
-        ranks = launch(probe.in_processes, num_processes=len(here))
+        ranks = launch(probe.in_processes, num_processes=len(devices))
         algorithm, times = "ring", slowest(ranks)
     return summary(framework, workers, algorithm, times, time.perf_counter() - start)
 
@@ -86,12 +86,12 @@ def summary(framework, workers, algorithm, times, seconds) -> Calibration:
     """The Calibration of what `probe.in_threads` measured."""
     times = {key: np.array(values) for key, values in times.items()}
     computed = [key[1:] for key in times if key[0] == "compute"]
-    ks, (one, many) = (sorted(set(numbers)) for numbers in zip(*computed))
+    ks, (few, many) = (sorted(set(numbers)) for numbers in zip(*computed))
     most = ks[-1]
-    alone, alone_many = times["compute", 1, one], times["compute", 1, many]
+    alone, alone_many = times["compute", 1, few], times["compute", 1, many]
     slowdown = []
     for k in ks:
-        small, large = times["compute", k, one], times["compute", k, many]
+        small, large = times["compute", k, few], times["compute", k, many]
         ratios = small / alone, (large - small) / (alone_many - alone)
         # company makes no device faster: what is below 1 is noise
         slowdown.append((k, *(max(1.0, float(np.median(ratio))) for ratio in ratios)))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from d2lmgpu.collectives.schedules import Schedule
 from d2lmgpu.costmodel import CostError, need
 from d2lmgpu.costmodel.presets import PRESETS as PRESETS
 from d2lmgpu.costmodel.presets import Link, Machine
@@ -30,20 +29,12 @@ MOST_SAMPLES = 2 * 10**7  # of `wait_samples`: 160 MB
 MOST_DEVICES = 10_000  # of `best_num_gpus`: a tenth of a second
 
 
-def schedule_seconds(schedule: Schedule, link: Link, itemsize: int = 4) -> float:
-    """Time of a schedule whose links are all alike: a round takes as long as its busiest port.
-
-    itemsize: bytes of an element.
-    """
-    need.kind("schedule", schedule, Schedule)
-    need.kind("link", link, Link)
-    need.whole("itemsize", itemsize)
-    busiest = schedule.busiest_port(itemsize)
-    return len(busiest) * link.latency + sum(busiest) / link.bandwidth
-
-
 def exchange_seconds(algorithm: str, k: int, num_bytes: float, link: Link) -> float:
-    """Allreduce of num_bytes over k devices: `schedule_seconds` as a formula, for any large k."""
+    """Allreduce of num_bytes over k devices, whose links are all alike.
+
+    A round takes as long as its busiest port, see `Schedule.busiest_port`: here as a formula, for
+    any large k.
+    """
     need.choice("algorithm", algorithm, COST)
     need.whole("k", k)
     need.real("num_bytes", num_bytes)

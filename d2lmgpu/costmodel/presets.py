@@ -92,7 +92,7 @@ class Machine:
         kinds = {"name": str, "shared": bool, "overlap": bool, "link": Link, "network": Link}
         for name, kind in kinds.items():
             need.kind(name, getattr(self, name), kind)
-        right = is_list(self.sources) and all(isinstance(one, Source) for one in self.sources)
+        right = is_list(self.sources) and all(isinstance(source, Source) for source in self.sources)
         need(right, "sources", self.sources, "a list of Source")
         need.positive("flops", self.flops)
         need.positive("matrix_flops", self.matrix_flops)
@@ -138,7 +138,7 @@ def _are_points(points, length) -> bool:
             return False
         if not all(is_real(value) and value > 0 for value in point[1:]):
             return False
-    return all(one[0] < after[0] for one, after in pairwise(points))
+    return all(point[0] < next_point[0] for point, next_point in pairwise(points))
 
 
 _ETH10, _ETH25 = NETWORKS["10 Gb Ethernet"], NETWORKS["25 Gb Ethernet"]

@@ -13,7 +13,6 @@ FASHION_MNIST = 60_000  # training images, also of MNIST
 # Parameters may be fitted to the row; it is predicted and compared; it is for reading, or predicted
 # although hardware or set-up is not named well enough to count.
 USES = ("fit", "held out", "reported")
-FORMATS = ("float32", "tf32", "16 bit")
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class PublishedRow:
     k: int  # devices, all together
     batch_size: int  # of a step, over all devices
     rate: float  # a second, of all devices
-    format: str  # that the devices multiply in, one of `FORMATS`
+    format: str  # that the devices multiply in, "float32", "tf32" or "16 bit"
     use: str  # one of `USES`
     hardware: str
     source: str

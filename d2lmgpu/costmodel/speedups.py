@@ -6,10 +6,10 @@ of the exchange that stays in sight. Learned from one half of tests/published/ra
 the other by ``python -m benchmarks.speedups``; all runs have the same batch on each GPU.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from d2lmgpu.costmodel import need
-from d2lmgpu.costmodel.model import Work, wait_seconds
+from d2lmgpu.costmodel.model import wait_seconds
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,3 @@ def expected_speedup(links: str, k: int) -> Range:
     delay, grown = DELAYS[links], wait_seconds(k, 1.0) - 1
     low, middle, high = (k / (1 + d * grown) for d in (delay.high, delay.middle, delay.low))
     return Range(low, middle, high)
-
-
-def with_delay(work: Work, links: str, batch_size: int) -> Work:
-    """The same work with a share of its device time made the `Work.mean_delay` of these links.
-
-    batch_size: of each GPU. One GPU takes as long as before, and k GPUs without gradients as
-    `expected_speedup` says. The delay holds what stays in sight of the exchange, too: on links that
-    hide nothing `step` counts that twice. Raises CostError for other links than those in `DELAYS`.
-    """
-    need.kind("work", work, Work)
-    need.choice("links", links, DELAYS)
-    need.whole("batch_size", batch_size)
-    share = DELAYS[links].middle
-    return replace(
-        work,
-        seconds_per_step=(1 - share) * work.seconds_per_step,
-        seconds_per_example=(1 - share) * work.seconds_per_example,
-        mean_delay=share * (work.seconds_per_step + batch_size * work.seconds_per_example),
-    )

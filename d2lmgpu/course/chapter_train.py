@@ -13,12 +13,14 @@ from d2lmgpu.process.settings import TITLES
 class ChapterTrain(KnownTrain):
     """``train(num_gpus, batch_size, lr, num_epochs=None)`` of the notebook ``path``.
 
-    Its cells run in the worker, so both frameworks can be used from one lab. ``name`` is that of
-    the function there. Raises FileNotFoundError if there is no such notebook.
+    Its cells run in the worker, so both frameworks can be used from one lab. Raises
+    FileNotFoundError if there is no such notebook.
     """
 
-    def __init__(self, path, name="train"):
-        self.path, self.__name__, self._given = Path(path).resolve(), name, str(path)
+    def __init__(self, path):
+        self.path = Path(path).resolve()
+        self._given = str(path)
+        self.__name__ = "train"  # as a function has one
         text, self.training = self.path.read_text("utf-8"), training_of(path)
         self.modules = tuple(f for f in TITLES if f"from d2lmgpu import {f} as d2l" in text)
         if "from d2lmgpu.launch import" in text:
@@ -35,6 +37,5 @@ class ChapterTrain(KnownTrain):
 
     def source(self):
         """How a cell gets this: (lines before, expression)."""
-        name = "" if self.__name__ == "train" else f", {self.__name__!r}"
         imported = "from d2lmgpu.course.chapter_train import ChapterTrain"
-        return [imported], f"ChapterTrain({self._given!r}{name})"
+        return [imported], f"ChapterTrain({self._given!r})"

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from d2lmgpu.machine.saving import save
+from d2lmgpu.machine.atomic_write import save
 
 
 class ResetError(ValueError):

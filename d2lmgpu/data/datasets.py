@@ -18,9 +18,9 @@ import numpy as np
 
 from d2lmgpu.data.download import DownloadError
 from d2lmgpu.data.files import DATA_SETS, FILES, DataError, fetch, locate, read
+from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.checks import is_whole
-from d2lmgpu.machine.saving import save
 
 SUBSET = Path(__file__).with_name("fashion_mnist_subset.npz")
 STANDIN = {

@@ -16,7 +16,7 @@ from urllib.error import URLError
 from urllib.parse import urlsplit
 from urllib.request import Request
 
-from d2lmgpu.data.watched import opener
+from d2lmgpu.data.opener import opener
 
 TIMEOUT = 5  # seconds without one byte, connecting or reading, after which a mirror counts as dead
 SECONDS = 600  # for one file in all; each mirror has its share of what is left
@@ -71,11 +71,11 @@ class _Transfer:
         self.total = None
         self.shown = ""
 
-    def receive(self, url, way):
+    def receive(self, url, opener):
         """Add what ``url`` has beyond ``content``; OSError or HTTPException if not all came."""
         start = len(self.content) if self.total else 0
         request = Request(url, headers={"Range": f"bytes={start}-"} if start else {})
-        with way.open(request, timeout=TIMEOUT) as response:
+        with opener.open(request, timeout=TIMEOUT) as response:
             if response.status == 206:
                 wanted = f"bytes {start}-{self.total - 1}/{self.total}"
                 if response.headers["Content-Range"] != wanted:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from d2lmgpu.data.download import download
-from d2lmgpu.machine.saving import save
+from d2lmgpu.machine.atomic_write import save
 
 SYSTEM = Path("/usr/share/datasets")  # of Debian's package dataset-fashion-mnist
 LONG = 200  # letters of a folder that an error shows

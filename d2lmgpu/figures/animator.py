@@ -4,7 +4,7 @@ import sys
 from itertools import cycle
 from math import isfinite
 
-from d2lmgpu.figures.diverged import DIVERGED, finite, gaps, is_several, mark, numbers
+from d2lmgpu.figures.divergence import DIVERGED, finite, gaps, is_several, mark, numbers
 from d2lmgpu.process.events import report
 
 
@@ -68,14 +68,14 @@ class Animator:
                 self.chart = Chart("", *figsize)
                 self.axes = self.chart.subplots(nrows, ncols, squeeze=False).flatten()[0]
             self.axes.cla()
-            self.chart.told.clear()
+            self.chart.readings.clear()
             curves = []
             for name, x, y, fmt in zip(self._names(), self.X, self.Y, cycle(self.fmts)):
                 drawn = self.axes.plot(x, gaps(y), fmt, marker="o" if len(x) == 1 else None)
-                told = [
+                points = [
                     (a, b, f"{self._xlabel()} {number(a)}", number(b)) for a, b in finite(zip(x, y))
                 ]
-                self.chart.tell(name, drawn, told)
+                self.chart.add_readings(name, drawn, points)
                 curves.append((x, y, drawn[0].get_color()))
             self.axes.set(**self.settings | self._not_yet_logarithmic())
             if self.only is not None:  # room for whole numbers on the axis
@@ -85,7 +85,7 @@ class Animator:
             mark(self.axes, curves)
             if self.legend:
                 self.axes.legend(self.legend, frameon=False)
-        self.chart.alt = self._say()
+        self.chart.alt = self._last_points()
         if self.handle is None:
             self.handle = display(self.chart, display_id=True)
         else:
@@ -101,7 +101,7 @@ class Animator:
             if not any(point[place] > 0 for point in drawn)
         }
 
-    def _say(self):
+    def _last_points(self):
         """The last point of each curve in words."""
         curves = zip(self._names(), self.X, self.Y)
         points = [(name, x[-1], y[-1]) for name, x, y in curves if x]

@@ -31,11 +31,11 @@ class Axes:
         path = f"M{self.left},{self.top}V{self.floor}H{self.right}"
         return f'<path d="{path}" fill="none" stroke="currentColor"{more}/>'
 
-    def ticks(self, point, below, beside):
+    def ticks(self, point, below_words, left_words):
         """The numbers of a point: one below the x axis, one beside the y axis."""
         x, y = map(float, point)
-        yield text(x, self.floor + 15, below, "middle")
-        yield text(self.left - 5, y, beside, "end")
+        yield text(x, self.floor + 15, below_words, "middle")
+        yield text(self.left - 5, y, left_words, "end")
 
 
 def curve(points, look) -> str:
@@ -43,7 +43,7 @@ def curve(points, look) -> str:
     return f'<polyline points="{" ".join(map(",".join, points))}" fill="none" {look}/>'
 
 
-def dot(point, look, told) -> str:
-    """A circle that says what is ``told`` when it is pointed at."""
+def dot(point, look, words) -> str:
+    """A circle that says ``words`` when it is pointed at."""
     x, y = point
-    return f'<circle cx="{x}" cy="{y}" {look}>\n<title>{escape(told)}</title></circle>'
+    return f'<circle cx="{x}" cy="{y}" {look}>\n<title>{escape(words)}</title></circle>'

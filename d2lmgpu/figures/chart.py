@@ -1,4 +1,4 @@
-"""A picture of the course: what it looks like, what it says, and what it tells the pointer."""
+"""A picture of the course: what it looks like, what it says, and what is read in it."""
 
 import io
 import re
@@ -7,8 +7,8 @@ from html import escape
 import matplotlib
 from matplotlib.figure import Figure
 
+from d2lmgpu.figures.data_attribute import data_attribute
 from d2lmgpu.figures.style import COLORS, INK
-from d2lmgpu.figures.told import told
 
 WIDTH = 4.8  # inches: on a screen of 360 pixels letters of 10 points are still 9 pixels high
 DRAWN_INK = "#222222"  # stands for the ink of the page, of which Matplotlib knows nothing
@@ -48,24 +48,24 @@ class Chart(Figure):
     It takes the page's ink and stands on the page's ground; `alt` is a text that says what it
     shows; width and height are in inches, and of the width a phone shows `WIDTH`. In the built
     pages assets/pages/charts.js answers the pointer and the keyboard with what the picture carries
-    of `tell`.
+    of `add_readings`.
     """
 
     def __init__(self, alt: str, width: float, height: float):
         super().__init__(figsize=(width, height), layout="constrained", facecolor="none")
         self.alt = alt
-        self.told = {}  # series -> (artists, points)
+        self.readings = {}  # series -> (artists, points)
 
     subplots = styled(Figure.subplots)
 
-    def tell(self, series: str, artists, points) -> None:
+    def add_readings(self, series: str, artists, points) -> None:
         """Let the `artists`, which are switched off together, be read at `points`.
 
         series: its name, as in the legend. points: (x, y, where, value) in the units of the axes,
         with what is said of them: "devices 4" and "3.6"; x may be a pair, from where to where.
         A series that is told twice has all of these artists and points.
         """
-        drawn, read = self.told.setdefault(series, ([], []))
+        drawn, read = self.readings.setdefault(series, ([], []))
         drawn.extend(artists)
         read.extend(points)
 
@@ -100,7 +100,7 @@ class Chart(Figure):
 
     def _mark(self) -> None:
         """Number what belongs to each series, in the picture and in the legend."""
-        for number, (name, (drawn, _)) in enumerate(self.told.items()):
+        for number, (name, (drawn, _)) in enumerate(self.readings.items()):
             for artist in drawn:
                 artist.set_gid(f"series {number}")
             legends = [*self.legends, *filter(None, [self.axes[0].get_legend()])]
@@ -109,11 +109,11 @@ class Chart(Figure):
                     text.set_gid(f"legend {number}")
 
     def _read(self) -> str:
-        """What the picture tells, where: in parts of a thousand from its left and its top.
+        """What is read in the picture, where: in parts of a thousand from its left and its top.
 
         After the picture was saved: until then nothing has its place.
         """
-        if not self.told:
+        if not self.readings:
             return ""
         place = self.axes[0].transData.transform
         width, height = self.bbox.size
@@ -124,4 +124,6 @@ class Chart(Figure):
             at = [1000 * left / width, 1000 * right / width, 1000 * (1 - up / height)]
             return [*map(round, at), where, value]
 
-        return told({name: [point(*p) for p in points] for name, (_, points) in self.told.items()})
+        return data_attribute(
+            {name: [point(*p) for p in points] for name, (_, points) in self.readings.items()}
+        )

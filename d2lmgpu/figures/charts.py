@@ -16,8 +16,8 @@ from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
 from d2lmgpu.figures.chart import DRAWN_INK, WIDTH, Chart, styled
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, is_span, need
-from d2lmgpu.figures.diverged import DIVERGED, finite, gaps, is_number, plain
-from d2lmgpu.figures.diverged import mark as mark_diverged
+from d2lmgpu.figures.divergence import DIVERGED, finite, gaps, is_number, plain
+from d2lmgpu.figures.divergence import mark as mark_diverged
 from d2lmgpu.figures.gaps import WAIT, longest_gap, mark
 from d2lmgpu.figures.style import COLORS, GRAY, number
 from d2lmgpu.machine.checks import is_real
@@ -65,18 +65,18 @@ def bars(measured: dict, modelled: dict, title: str, ylabel: str) -> Chart:
     chart, axes = _chart(title, facts, 0.9 + 0.5 * len(names), xlabel=ylabel)
     outline = dict(facecolor="none", edgecolor=DRAWN_INK, linestyle="--", linewidth=1.2)
     looks = {"measured": dict(color=COLORS[0], height=0.38), "modelled": outline}
-    for (kind, groups), beside in zip(kinds.items(), (-0.2, 0.2)):
+    for (kind, groups), offset in zip(kinds.items(), (-0.2, 0.2)):
         if groups:
-            at = [names.index(name) + beside for name in groups]
+            at = [names.index(name) + offset for name in groups]
             lengths = gaps(groups.values())
             drawn = axes.barh(at, lengths, label=kind, **{"height": 0.36} | looks[kind])
             ends = zip(lengths, at, groups.items())
-            told = [((0, x), y, name, number(value)) for x, y, (name, value) in ends]
-            chart.tell(kind, drawn, [one for one in told if isfinite(one[0][1])])
+            points = [((0, x), y, name, number(value)) for x, y, (name, value) in ends]
+            chart.add_readings(kind, drawn, [point for point in points if isfinite(point[0][1])])
             for x, y in zip(lengths, at):
                 if isnan(x):
                     axes.text(0, y, DIVERGED, va="center")
-    axes.set_yticks(range(len(names)), map(_beside, names))
+    axes.set_yticks(range(len(names)), map(_wrapped, names))
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     axes.set_axisbelow(True)
@@ -102,7 +102,7 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
         for name, runs in curves.items()
     }
     medians = {name: [median(step) for step in steps] for name, steps in of_steps.items()}
-    last = ", ".join(f"{name} {_said(values[-1], '.2f')}" for name, values in medians.items())
+    last = ", ".join(f"{name} {_in_words(values[-1], '.2f')}" for name, values in medians.items())
     facts = [f"Median {ylabel} at the last {xlabel}: {last}"]
     chart, axes = _chart(title, facts, 3, xlabel=xlabel, ylabel=ylabel)
     marked = []
@@ -112,11 +112,11 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
         band = axes.fill_between(steps, least, most, alpha=0.2, color=color)
         drawn = axes.plot(steps, medians[name], "o-", color=color, label=name)
         ends = [f"{number(low)} to {number(high)}" for low, high in zip(least, most)]
-        told = [
+        points = [
             (x, y, f"{xlabel} {x}", f"{number(y)} ({between})")
             for x, y, between in zip(steps, medians[name], ends)
         ]
-        chart.tell(name, [band, *drawn], finite(told))
+        chart.add_readings(name, [band, *drawn], finite(points))
         marked.append((steps, medians[name], color))
     mark_diverged(axes, marked)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -145,8 +145,8 @@ def costs(
     }
     facts = [f"{name}: {number(y)} at {number(x)} {xlabel}" for name, (x, y) in marks.items()]
     facts = [*_facts(ends, ylabel, xlabel), *facts]
-    said = ylabel if measured else f"{ylabel}, modelled"
-    chart, axes = _chart(title, facts, 3.2, xlabel=xlabel, ylabel=said)
+    label = ylabel if measured else f"{ylabel}, modelled"
+    chart, axes = _chart(title, facts, 3.2, xlabel=xlabel, ylabel=label)
     _plot(chart, kinds, say_kind=bool(measured))
     for (label, at), marker in zip(marks.items(), cycle("oD")):
         axes.plot(*at, marker, color=DRAWN_INK, fillstyle="none", markersize=9, label=label)
@@ -190,18 +190,18 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
         for start, end, what in spans:
             fill = dict(color="none", hatch="////") if what == WAIT else dict(color=colors[what])
             drawn[what] = axes.barh(height, end - start, left=start, **fill | look)
-            told = [((start, end), height, f"{lane}, {start:.3g} to {end:.3g} ms", "")]
-            chart.tell(what, drawn[what], told)
+            points = [((start, end), height, f"{lane}, {start:.3g} to {end:.3g} ms", "")]
+            chart.add_readings(what, drawn[what], points)
     if marked:
         mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK)
     chart.legend_below(drawn.values(), drawn)
-    axes.set_yticks(range(len(lanes)), map(_beside, lanes))
+    axes.set_yticks(range(len(lanes)), map(_wrapped, lanes))
     axes.invert_yaxis()
     axes.grid(False, axis="y")
     return chart
 
 
-def _beside(name) -> str:
+def _wrapped(name) -> str:
     """A name in lines that have room beside a bar."""
     return wrap(str(name), LANE)
 
@@ -218,11 +218,11 @@ def _facts(kinds, ylabel, xlabel=None):
     for kind, values in kinds.items():
         for name, value in values.items():
             points = sorted(value.items()) if isinstance(value, dict) else []
-            said = [f"{_said(y)} at {number(x)} {xlabel}" for x, y in points] or [_said(value)]
-            yield f"{name}, {kind} {ylabel}: {', '.join(said)}"
+            words = [f"{_in_words(y)} at {number(x)} {xlabel}" for x, y in points]
+            yield f"{name}, {kind} {ylabel}: {', '.join(words or [_in_words(value)])}"
 
 
-def _said(value, digits=None):
+def _in_words(value, digits=None):
     if not isfinite(value):
         return DIVERGED
     return number(value) if digits is None else f"{value:{digits}}"
@@ -251,7 +251,7 @@ def _plot(chart, kinds, say_kind=True) -> None:
                 points = sorted(curves[name].items())
                 xs, ys = zip(*points)
                 drawn = axes.plot(xs, gaps(ys), style, color=color, label=label)
-                told = [(x, y, f"{axes.get_xlabel()} {number(x)}", number(y)) for x, y in points]
-                chart.tell(label, drawn, finite(told))
+                points = [(x, y, f"{axes.get_xlabel()} {number(x)}", number(y)) for x, y in points]
+                chart.add_readings(label, drawn, finite(points))
                 marked.append((xs, ys, color))
     mark_diverged(axes, marked)

@@ -1,4 +1,4 @@
-"""The one drawing of a device, a chip with three legs on each side: emblem, cover, figures, map."""
+"""The one drawing of a device, a chip with three legs on each side: figures and map."""
 
 LEGS = (-0.28, 0, 0.28)  # where they are on a side of length 1
 

@@ -146,6 +146,6 @@ def _select(label, texts, start) -> str:
 def _slider(label, texts, start) -> str:
     """The same as a slider, with the text that is chosen beside the label."""
     place = f'min="0" max="{len(texts) - 1}" value="{texts.index(start)}" autocomplete="off"'
-    told = f'data-texts="{escape(embedded(texts))}" aria-valuetext="{escape(start)}"'
-    field = f'<input type="range" {place} {told}>'
+    attributes = f'data-texts="{escape(embedded(texts))}" aria-valuetext="{escape(start)}"'
+    field = f'<input type="range" {place} {attributes}>'
     return f"<label>{escape(label)} <span>{escape(start)}</span>{field}</label>"

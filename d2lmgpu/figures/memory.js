@@ -110,7 +110,7 @@
     function show() {
       const { kind } = data.networks[network.selectedIndex];
       const letters = Object.fromEntries(
-        fields.map((one) => [one.dataset.letter, Number(one.value)]),
+        fields.map((field) => [field.dataset.letter, Number(field.value)]),
       );
       letters.k = Number(choice("devices").value);
       if (kind !== "Llama") letters.g = letters.h;
@@ -120,28 +120,28 @@
         answer.firstChild.textContent = error;
         return;
       }
-      const setting = ["precision", "optimizer", "way"].map((name) => choice(name).value);
+      const setting = ["precision", "optimizer", "strategy"].map((name) => choice(name).value);
       const sums = data.sums[kind][setting.join(", ")];
       const bandOf = (n) => band(peak(sums, { ...letters, n }));
-      const found = peak(sums, letters);
-      const within = band(found);
+      const atPeak = peak(sums, letters);
+      const within = band(atPeak);
       const line = data.cards[card.selectedIndex];
-      const said = verdict(within, line.total);
+      const fits = verdict(within, line.total);
       const surely = largest((n) => bandOf(n)[1] <= line.total);
       const perhaps = largest((n) => bandOf(n)[0] <= line.total);
       const lists = ["fits", "cannot be told", "does not fit"].map((word) => {
         const names = data.cards.filter(({ total }) => verdict(within, total) === word);
         return `<li>${word}: ${names.map(({ name }) => name).join(", ") || "none"}</li>`;
       });
-      answer.innerHTML = `<p>On ${line.name}: <b>${said}</b>. It takes ${gib(within[0])} to ` +
+      answer.innerHTML = `<p>On ${line.name}: <b>${fits}</b>. It takes ${gib(within[0])} to ` +
         `${gib(within[1])} GiB of ${gib(line.total)}, modelled.</p>` +
-        picture(found, within, line) +
-        `<p>Peak: <b>${(found.total / 1e9).toFixed(2)} GB</b>: ${square(BLUE)} ` +
-        `${((found.total - found.growing) / 1e9).toFixed(2)} whatever the batch, ${square(PINK)} ` +
-        `${(found.growing / 1e9).toFixed(2)} with it; ${square(GRAY)} what cannot be told.</p>` +
+        picture(atPeak, within, line) +
+        `<p>Peak: <b>${(atPeak.total / 1e9).toFixed(2)} GB</b>: ${square(BLUE)} ` +
+        `${((atPeak.total - atPeak.growing) / 1e9).toFixed(2)} whatever the batch, ${square(PINK)} ` +
+        `${(atPeak.growing / 1e9).toFixed(2)} with it; ${square(GRAY)} what cannot be told.</p>` +
         `<p>The largest batch on each device that fits: ${surely}; that may fit: ${perhaps}.</p>` +
         `<ul>${lists.join("")}</ul>`;
-      answer.dataset.bytes = found.total;
+      answer.dataset.bytes = atPeak.total;
     }
 
     network.addEventListener("input", chosen);

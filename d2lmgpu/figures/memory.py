@@ -38,7 +38,7 @@ START = {
     "batch": 1,
     "precision": "amp bfloat16",
     "optimizer": "AdamW",
-    "way": "FSDP",
+    "strategy": "FSDP",
     "devices": 4,
     "card": "H100 80GB",
 }
@@ -56,7 +56,7 @@ class MemoryExplorer:
             "network": [*MODELS, *FIXED],
             "precision": [*peaks.PRECISIONS],
             "optimizer": [*peaks.OPTIMIZERS],
-            "way": [*peaks.WAYS],
+            "strategy": [*peaks.STRATEGIES],
             "devices": DEVICES,
             "card": sorted(CARDS, key=lambda name: CARDS[name].total),
         }
@@ -83,7 +83,7 @@ class MemoryExplorer:
             kind,
             at["precision"],
             at["optimizer"],
-            at["way"],
+            at["strategy"],
             batch_size=at["batch"],
             devices=at["devices"],
             **dict(zip(names, numbers)),
@@ -113,7 +113,7 @@ class MemoryExplorer:
             _number("Batch on each device", "n", self.start["batch"]),
             self._select("Numbers", "precision"),
             self._select("Optimizer", "optimizer"),
-            self._select("Way", "way"),
+            self._select("Strategy", "strategy"),
             self._select("Devices", "devices"),
             self._select("Card", "card"),
         ]

@@ -48,7 +48,7 @@ class Race:
         data = {
             "sizes": {
                 text: {
-                    _devices(plans): {name: _told(plan, seconds) for name, plan in plans.items()}
+                    _devices(plans): {name: _as_data(plan, seconds) for name, plan in plans.items()}
                     for plans in of
                 }
                 for text, of in sizes.items()
@@ -87,15 +87,15 @@ def _devices(plans) -> int:
 def _start(sizes, start) -> dict:
     need(isinstance(start, dict), "start", start, "{size, devices, first, second}")
     need.choice("start['size']", start.get("size"), tuple(sizes))
-    found = {_devices(plans): plans for plans in sizes[start["size"]]}
+    by_devices = {_devices(plans): plans for plans in sizes[start["size"]]}
     k = start.get("devices")
-    need(k in list(found), "start['devices']", k, f"one of {', '.join(map(str, found))}")
+    need(k in list(by_devices), "start['devices']", k, f"one of {', '.join(map(str, by_devices))}")
     for place in ("first", "second"):
-        need.choice(f"start[{place!r}]", start.get(place), tuple(found[k]))
+        need.choice(f"start[{place!r}]", start.get(place), tuple(by_devices[k]))
     return start
 
 
-def _told(plan: Schedule, seconds) -> dict:
+def _as_data(plan: Schedule, seconds) -> dict:
     """A schedule as the script reads it: when each round ends, and its messages.
 
     A message is [source, target, first part, part after the last, whether it is added, bytes]. A

@@ -36,8 +36,8 @@ def overlapping(forward: float, backward: float, sends, alt: str) -> str:
         return [f"<g {look}>", *boxes, "</g>"]
 
     def span(start, stop, y, name):
-        said = f"{name}, {number(1000 * start)} to {number(1000 * stop)} ms"
-        return across(start), across(stop), y + 13, said, ""
+        words = f"{name}, {number(1000 * start)} to {number(1000 * stop)} ms"
+        return across(start), across(stop), y + 13, words, ""
 
     values = {
         "forward": [span(0, forward, 5, "GPU")],

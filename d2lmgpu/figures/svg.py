@@ -11,8 +11,8 @@ from math import ceil, floor, log2
 
 from d2lmgpu.figures.axes import Axes, curve, dot, text
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, need
+from d2lmgpu.figures.data_attribute import data_attribute
 from d2lmgpu.figures.style import BLUE, GRAY, PINK, VERMILLION, number
-from d2lmgpu.figures.told import told
 from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
 WIDTH = 340  # pixels: so much has a screen of 360 for it
@@ -34,7 +34,7 @@ def picture(width: int, height: int, alt: str, lines, values: dict | None = None
     need(values is None or is_named(values, partial(is_series, is_one=_is_read)), "values", values,
          "{name: [(left, right, y, where, value), …]}, three numbers and two texts")  # fmt: skip
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    read = told({
+    read = data_attribute({
         name: [
             (*(round(1000 * x / width) for x in across), round(1000 * y / height), where, value)
             for *across, y, where, value in points
@@ -48,7 +48,7 @@ def picture(width: int, height: int, alt: str, lines, values: dict | None = None
 def _is_read(point) -> bool:
     if not isinstance(point, tuple) or len(point) != 5:
         return False
-    return all(map(is_real, point[:3])) and all(isinstance(said, str) for said in point[3:])
+    return all(map(is_real, point[:3])) and all(isinstance(words, str) for words in point[3:])
 
 
 def scaling(measured: dict, modelled: dict, expected: dict, at: int, alt: str) -> str:
@@ -179,9 +179,9 @@ def paying(modelled: dict, at: float, pays: float | None, alt: str) -> str:
     return picture(WIDTH, 278, alt, [" ".join(lines), marked], values)
 
 
-def _not_paying(axes, one) -> str:
-    """The part of the picture below a speedup of 1, which is at the height of the point `one`."""
-    left, height = map(float, one)
+def _not_paying(axes, point) -> str:
+    """The part of the picture below a speedup of 1, which is at the height of `point`."""
+    left, height = map(float, point)
     size = f'width="{axes.right - left:.0f}" height="{axes.floor - height:.0f}"'
     shade = f'fill="{PINK}" fill-opacity="0.18"'
     return (

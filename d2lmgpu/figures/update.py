@@ -125,8 +125,9 @@ def _arrow(start, end, both: bool = False) -> str:
     length = dist(start, end)
     dx, dy = ((b - a) / length for a, b in zip(start, end))
 
-    def head(at, way):
-        sides = ((-5 * way * dx + s * 4 * dy, -5 * way * dy - s * 4 * dx) for s in (1, -1))
+    def head(at, forward):  # 1 along the arrow, -1 against it
+        back = -5 * forward
+        sides = ((back * dx + s * 4 * dy, back * dy - s * 4 * dx) for s in (1, -1))
         first, second = (f"{at[0] + x:.1f} {at[1] + y:.1f}" for x, y in sides)
         return f"M{first}L{at[0]} {at[1]}L{second}"
 

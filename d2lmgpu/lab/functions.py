@@ -29,7 +29,7 @@ class KnownTrain:
 
     ``modules`` are those of 'torch', 'mxnet' and 'launch' that it uses; ``training`` is
     ``(network, framework)`` of its forecast, or None; ``version()`` is a hash of its code.
-    ``source()`` is how a cell gets it, see ``settings``: (lines before, expression), or None.
+    ``source()`` is how a cell gets it, see ``lab.cell``: (lines before, expression), or None.
     """
 
     modules, training = (), None

@@ -23,7 +23,7 @@ from d2lmgpu.lab.functions import (
     modules_of,
 )
 from d2lmgpu.lab.live import LabRun, Live
-from d2lmgpu.lab.runner import BusyError, Runner, keep_spare
+from d2lmgpu.lab.runner import BusyError, Runner
 from d2lmgpu.lab.version import version
 from d2lmgpu.machine.devices import RunError, check_run
 from d2lmgpu.machine.hardware import machine
@@ -121,7 +121,7 @@ class LabModel(Chosen):
         """Start a spare worker, which also learns which devices there are; not during a run."""
         threading.Thread(target=machine, daemon=True).start()  # it asks the driver, once
         if self.status == "idle":
-            keep_spare(modules_of(self.function), self._on_event)
+            self.runner.pool.keep_spare(modules_of(self.function), self._on_event)
 
     def run(self):
         """Start a run with the present settings; what is wrong with them goes to ``message``."""

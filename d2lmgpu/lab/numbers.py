@@ -9,10 +9,10 @@ import json
 
 from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
 from d2lmgpu.lab import words
+from d2lmgpu.lab.cell import cell
 from d2lmgpu.lab.functions import CONTROLS, JobError, check_call
 from d2lmgpu.lab.live import SPEED
 from d2lmgpu.lab.plain import finite, plain, text
-from d2lmgpu.lab.settings import cell
 from d2lmgpu.lab.why import why as why
 
 MOST_POINTS = 150  # of a curve

@@ -105,13 +105,12 @@ def one_an_epoch(values, most):
     return numbers
 
 
-def outcome_of(events, why, printed):
+def outcome_of(own, code, why, printed):
     """The Outcome of a worker that has ended.
 
-    ``events`` has the last event of each name, ``why`` is the sentence of whoever stopped the run,
-    ``printed`` is the Bounded output.
+    ``own`` is its own event ``outcome``, {} without one, ``code`` its exit code, ``why`` the
+    sentence of whoever stopped the run, ``printed`` the Bounded output.
     """
-    own, code = events.get("outcome", {}), events["exit"]["code"]
     log = readable(printed.text()), printed.lines
     if own.get("status") == "finished":
         return Outcome("finished", "Finished.", *log, result=own)

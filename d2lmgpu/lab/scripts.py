@@ -1,10 +1,10 @@
 """The lab's scripts and styles: one module for a widget, one file after the other for a page."""
 
+from d2lmgpu import predictions
 from d2lmgpu.figures.site import PACKAGE, joined, widget
 
 FOLDER = PACKAGE / "lab" / "web"
 STYLES = ("uPlot.min.css", "lab.css")
-PREDICTION = ("prediction.js", "prediction.css")  # which the book has of its own
 SCRIPTS = (
     "uPlot.iife.min.js", "words.js", "theme.js", "line.js", "choice.js", "number.js",
     "controls.js", "chart.js", "svg.js", "curves.js", "speedup.js", "runs.js", "lanes.js",
@@ -17,12 +17,12 @@ IN_BOOK = ("vendor/uPlot.min.css", f"vendor/{SCRIPTS[0]}", *OF_PAGE[1:])
 
 def module() -> str:
     """The scripts as one ES module, which shows a widget as a lab."""
-    return widget("Lab", *in_package(PREDICTION[0], *SCRIPTS))
+    return widget("Lab", predictions.SCRIPT, *in_package(*SCRIPTS))
 
 
 def styles() -> str:
     """The styles as one text."""
-    return joined(*in_package(*STYLES, PREDICTION[1]))
+    return joined(*in_package(*STYLES), predictions.STYLE)
 
 
 def in_package(*names) -> list[str]:

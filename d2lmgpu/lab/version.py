@@ -25,6 +25,10 @@ def version(fn):
     They are a hash of ``fn`` pickled by value: its code and defaults, what decorators and partials
     hold, and the functions, classes, arrays and other objects in its notebook that it uses. Where
     something of that cannot be pickled, nobody knows: every call gives another version.
+
+    Sources do not do for this, nor ``joblib.hash``: of a global number, an array or a decorator's
+    argument they see nothing. ``cloudpickle.dumps`` has lines, and ids of classes, that differ when
+    the same cell is run again.
     """
     if isinstance(fn, KnownTrain):
         return fn.version()

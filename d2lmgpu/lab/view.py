@@ -8,11 +8,11 @@ from traitlets import Dict, List, TraitError, Unicode
 
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.figures.site import BOOK
-from d2lmgpu.lab import numbers, predicting, scripts, why
+from d2lmgpu.figures.widget import MessageError, Widget
+from d2lmgpu.lab import numbers, scripts, speedup_question, why
 from d2lmgpu.lab.functions import CONTROLS, framework_of, need
 from d2lmgpu.lab.model import LabModel
-from d2lmgpu.lab.predicted import PredictionError
-from d2lmgpu.lab.widget import MessageError, Widget
+from d2lmgpu.predictions.store import PredictionError
 from d2lmgpu.process.settings import TITLES
 
 REDRAW = 0.1  # seconds between two pictures of a run
@@ -38,7 +38,7 @@ SAID = {
     "why": (why.why, RESULTS),
     "files": (numbers.files, RESULTS),
     "hidden": (hidden, ("hidden",)),
-    "prediction": (predicting.prediction, (*RESULTS, *SETTINGS, "num_devices")),
+    "prediction": (speedup_question.prediction, (*RESULTS, *SETTINGS, "num_devices")),
     "live": (numbers.live, ()),  # see _tell_live
     "state": (
         numbers.state,
@@ -142,10 +142,10 @@ class LabView(Widget):
         self.model.reset()
 
     def do_predict(self, value: float | int):
-        self._predict(predicting.lock, value)
+        self._predict(speedup_question.lock, value)
 
     def do_take_back(self):
-        self._predict(predicting.take_back)
+        self._predict(speedup_question.take_back)
 
     def _predict(self, change, *value):
         try:

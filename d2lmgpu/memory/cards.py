@@ -53,8 +53,8 @@ CARDS = {
     row["card"]: Card(row["card"], int(float(row["total_gib"]) * GIB), row["source"])
     for row in _rows
 }
-_beside = [float(row["context_gib"]) * GIB for row in _rows if row["context_gib"]]
-CONTEXT = int(min(_beside)), int(max(_beside))  # bytes beside the allocator, whichever the card
+_contexts = [float(row["context_gib"]) * GIB for row in _rows if row["context_gib"]]
+CONTEXT = int(min(_contexts)), int(max(_contexts))  # bytes beside the allocator, whichever the card
 
 
 def on_card(least: int, reserved: int, card: str) -> OnCard:

@@ -37,11 +37,11 @@ class Fit:
 
     def __str__(self):
         parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)
-        said = (
+        text = (
             f"peak {self.peak / 1e6:,.0f} MB ({parts}); allocated {self.allocated / 1e6:,.0f}, "
             f"reserved {self.reserved / 1e6:,.0f}, of it needed {self.least / 1e6:,.0f}, all "
             "without CUDA's context and the workspaces of its libraries"
         )
         if self.looked:
-            said += f"; {self.looked} looks at numbers were answered by True or 1"
-        return said
+            text += f"; {self.looked} looks at numbers were answered by True or 1"
+        return text

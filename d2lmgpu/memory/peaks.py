@@ -14,7 +14,9 @@ from d2lmgpu.memory import need
 from d2lmgpu.memory.cards import OnCard, on_card
 
 DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"))
-PRECISIONS, OPTIMIZERS, WAYS = (tuple(DATA[name]) for name in ("precisions", "optimizers", "ways"))
+PRECISIONS = tuple(DATA["precisions"])
+OPTIMIZERS = tuple(DATA["optimizers"])
+STRATEGIES = tuple(DATA["strategies"])
 # What the allocator cannot do without, and what it holds, as multiples of the peak: the least of
 # the sizes that were compared with ``fits``, and what nine in ten of them are below.
 LEAST, HELD = DATA["least"], DATA["held"]
@@ -32,7 +34,7 @@ NUMBERS = {
 }
 
 
-def peak(kind, precision, optimizer, way, **numbers) -> float:
+def peak(kind, precision, optimizer, strategy, **numbers) -> float:
     """The bytes at the peak of a step, as ``d2lmgpu.torch.fits`` counts them.
 
     Parameters
@@ -40,25 +42,25 @@ def peak(kind, precision, optimizer, way, **numbers) -> float:
     kind : str
         "GPT-2", "BERT" or "Llama", a language model with any numbers, or a network of those in
         ``peaks.json`` that have one size.
-    precision, optimizer, way : str
-        One of `PRECISIONS`, `OPTIMIZERS` and `WAYS`, each.
+    precision, optimizer, strategy : str
+        One of `PRECISIONS`, `OPTIMIZERS` and `STRATEGIES`, each.
     numbers : int
         ``batch_size`` on each of ``devices``, and of a language model the rest of `NUMBERS`.
     """
     need.choice("kind", kind, DATA["sums"])
     need.choice("precision", precision, PRECISIONS)
     need.choice("optimizer", optimizer, OPTIMIZERS)
-    need.choice("way", way, WAYS)
+    need.choice("strategy", strategy, STRATEGIES)
     for name in NUMBERS.values():
         if name in numbers or name in ("batch_size", "devices"):
             need.whole(name, numbers.get(name))
     letters = {letter: numbers.get(name, 1) for letter, name in NUMBERS.items()}
     letters |= {"1": 1, "a": letters["d"] / letters["h"], "/k": 1 / letters["k"]}
     letters |= {"b": int(letters["k"] > 1)}  # DDP's buckets
-    sums = DATA["sums"][kind][f"{precision}, {optimizer}, {way}"]
+    sums = DATA["sums"][kind][f"{precision}, {optimizer}, {strategy}"]
     return max(
-        sum(size * prod(letters[x] for x in product.split()) for product, size in one.items())
-        for one in sums
+        sum(size * prod(letters[x] for x in product.split()) for product, size in terms.items())
+        for terms in sums
     )
 
 

@@ -8,7 +8,7 @@ from mxnet import autograd, gluon, np, npx
 from mxnet.base import _LIB, check_call
 from numpy import dtype
 
-from d2lmgpu.backend.arguments import Rules, need
+from d2lmgpu.backend.arguments import Rules
 from d2lmgpu.backend.functions import device_functions
 from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
@@ -21,7 +21,9 @@ _threads = _parallel.DeviceThreads(npx.set_np, lambda: num_gpus())
 
 
 class _MXNetRules(Rules):
-    Array, Device = np.ndarray, mx.Context
+    Array = np.ndarray
+    Device = mx.Context
+    NETWORK = "an initialised Block"
 
     def memory(self, array):
         pointer = ctypes.c_void_p()
@@ -32,7 +34,7 @@ class _MXNetRules(Rules):
     def place(self, array):
         return array.ctx
 
-    def at_hand(self, array):
+    def values(self, array):
         return array.asnumpy() if array.ctx.device_type != "gpu" else None
 
     def recorded(self, array):
@@ -41,10 +43,9 @@ class _MXNetRules(Rules):
     def exists(self, device):
         return device.device_type != "gpu" or device.device_id < num_gpus()
 
-    def evaluate_accuracy_gpus(self, net, data_iter):
+    def has_parameters(self, net):
         params = list(net.collect_params().values()) if isinstance(net, gluon.Block) else []
-        right = params and all(p._data is not None or p._deferred_init for p in params)
-        need(right, "net", net, "an initialised Block, or use evaluate_accuracy_gpu")
+        return params and all(p._data is not None or p._deferred_init for p in params)
 
 
 checked = _MXNetRules().checked
@@ -89,10 +90,10 @@ def parallel(fn, *per_device_args):
     """
     if _devices.available(num_gpus())[0] == "gpu":
         return [fn(*args) for args in zip(*per_device_args, strict=True)]
-    here = autograd.is_recording(), autograd.is_training()
+    mode = autograd.is_recording(), autograd.is_training()
 
     def call(*args):  # MXNet keeps these settings for each thread
-        before = autograd.set_recording(here[0]), autograd.set_training(here[1])
+        before = autograd.set_recording(mode[0]), autograd.set_training(mode[1])
         try:
             result = fn(*args)
             if len(per_device_args[0]) > 1:  # measured: else the devices overlap less

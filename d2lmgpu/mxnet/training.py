@@ -56,6 +56,7 @@ def get_params(params, device):
     return new_params
 
 
+@exchange
 @checked
 def allreduce(data):
     """Replace each array in ``data`` (one a device, of one shape) by the sum of all, in place.
@@ -146,7 +147,6 @@ def evaluate_accuracy_gpus(net, data_iter):
     return metric[0] / metric[1]
 
 
-allreduce = exchange(allreduce)
 accuracy = checked(accuracy_function(np.ndarray.astype))
 load_data_fashion_mnist, load_data_mnist = loading_functions(profile, array)
 balance = checked(balancing_function(split_batch, get_params, synchronize))

@@ -4,7 +4,8 @@
 
 120 updates were done; the digits begin the SHA-256 of the file's bytes, so that a damaged file is
 known by its own name. Tensors lie in it as such, all the rest as JSON in the header: reading one
-runs no code. (torch.distributed.checkpoint unpickles its index, which may.)
+runs no code. (torch.distributed.checkpoint unpickles its index, which may; so may torch.load with
+weights_only=True, before PyTorch 2.6 and 2.10: CVE-2025-32434 and CVE-2026-24747.)
 """
 
 import contextlib
@@ -21,7 +22,7 @@ import numpy as np
 import safetensors.torch
 import torch
 
-from d2lmgpu.machine import saving
+from d2lmgpu.machine import atomic_write
 from d2lmgpu.machine.checks import Need
 
 FORMAT = 1  # of what the header says; one that is newer is refused
@@ -63,7 +64,7 @@ def save(folder, step, net, **rest) -> Path:
     try:
         for left in folder.glob(".step-*"):  # by one that was killed while it wrote
             left.unlink(missing_ok=True)
-        saving.save(path, data)
+        atomic_write.save(path, data)
     except OSError as error:
         raise CheckpointError(
             f"Step {step} was not saved in {folder}: {error.strerror}. "

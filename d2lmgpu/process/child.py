@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import math
 import os
 import platform
 import selectors
@@ -10,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
@@ -38,6 +40,10 @@ def check_forks():
 class Child:
     """Workers under a supervisor: they get one job, report events, print, and end.
 
+    It owns their processes: as a context manager it leaves nothing of them, however that ends.
+    ``send`` gives them the job, ``read`` hands on what they say up to their end, and ends them at a
+    time limit: ``expired`` says whether it had to.
+
     ``program`` is the supervisor's command; JOB, EVENTS and FOLDER (see ``supervisor``) and
     ``arguments`` follow it. ``environ`` is added to its environment. With ``errors_apart`` what is
     written to standard error has a pipe of its own. Raises PythonError on Windows, and where no
@@ -47,6 +53,7 @@ class Child:
     def __init__(self, program, arguments, environ, errors_apart=False):
         check_forks()
         self._left = {}
+        self.expired = False
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as ours:
             try:
                 self.folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-"))
@@ -69,6 +76,12 @@ class Child:
             except OSError as error:
                 raise PythonError(f"No worker process can be started: {error}.") from error
             ours.pop_all()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
 
     @property
     def pid(self):
@@ -108,21 +121,27 @@ class Child:
         """End the workers and everything that they have started."""
         self._life.close()
 
-    def read(self, on_event, on_output, on_errors=None):
+    def read(self, on_event, on_output, on_errors=None, time_limit=math.inf):
         """Hand on events (dicts) and output (bytes) until everything has ended; the last event.
+
+        What still runs ``time_limit`` seconds from now is ended then.
 
         That is ``exit`` with ``codes``, the exit codes of the workers: None for a worker that was
         ended, and for all where the supervisor was. ``supervisor`` is its own exit code, None if
         the guard was killed, too. ``on_errors`` gets what is written to standard error, where that
         has its own pipe.
         """
-        lines, over = Lines(), False
+        lines, over, deadline = Lines(), False, time.monotonic() + time_limit
         readers = {self._events: lines, self._output: on_output, self._errors: on_errors}
         with selectors.DefaultSelector() as selector:
             for pipe in filter(None, readers):
                 selector.register(pipe, selectors.EVENT_READ)
             while selector.get_map():
-                ready = selector.select(1)
+                left = deadline - time.monotonic()
+                if left <= 0 and not self.expired:
+                    self.expired = True
+                    self.kill()
+                ready = selector.select(1 if self.expired else min(1, left))
                 if over and not ready:
                     break  # the guard was killed, and something that escaped has the pipes
                 over = self._process.poll() is not None

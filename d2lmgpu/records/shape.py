@@ -41,8 +41,8 @@ def _wrong(value, shape, where):
         place = f"{where}[{key}]" if kind is list else f"{where}.{key}".lstrip(".")
         if (key >= len(value)) if kind is list else (key not in value):
             return f"there is no {place}"
-        if said := _wrong(value[key], inner, place):
-            return said
+        if fault := _wrong(value[key], inner, place):
+            return fault
     return ""
 
 

@@ -51,17 +51,19 @@ def refer(row, base, pairs):
 
 def differences(row, base):
     """What keeps two rows from being comparable, in words; empty if they are."""
-    one, other = row.trial, base.trial
-    words = [word for name, word in SAME.items() if getattr(one, name) != getattr(other, name)]
+    trial, base_trial = row.trial, base.trial
+    words = [
+        word for name, word in SAME.items() if getattr(trial, name) != getattr(base_trial, name)
+    ]
     return words if scaling(row, base) else [*words, "batch"]
 
 
 def scaling(row, base):
     """'strong' for the same batch, 'weak' for the same batch a device; else None."""
-    one, other = row.trial, base.trial
-    if one.batch_size == other.batch_size:
+    trial, base_trial = row.trial, base.trial
+    if trial.batch_size == base_trial.batch_size:
         return "strong"
-    same = one.batch_size * other.num_gpus == other.batch_size * one.num_gpus
+    same = trial.batch_size * base_trial.num_gpus == base_trial.batch_size * trial.num_gpus
     return "weak" if same else None
 
 

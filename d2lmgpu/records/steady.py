@@ -15,13 +15,13 @@ PIECE = 0.05  # seconds: of a shorter one a clock tells little
 
 def pieces(points):
     """Seconds per sample of pieces of at least `PIECE` seconds, of ``(seconds, samples)`` each."""
-    found, seconds, samples = [], 0.0, 0
+    slowness, seconds, samples = [], 0.0, 0
     for more_seconds, more_samples in points:
         seconds, samples = seconds + more_seconds, samples + more_samples
         if seconds >= PIECE and samples > 0:
-            found.append(seconds / samples)
+            slowness.append(seconds / samples)
             seconds, samples = 0.0, 0
-    return found
+    return slowness
 
 
 def spread(pieces):

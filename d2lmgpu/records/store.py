@@ -61,17 +61,17 @@ def provenance(command: str) -> dict:
 
 def commit() -> str:
     """The commit of this package's repository, with "+" as above; "none" if it is in none."""
-    here = Path(__file__)
+    source = Path(__file__)
     environment = {k: v for k, v in os.environ.items() if not k.startswith("GIT_")}
 
     def git(*args):
         try:
-            return subprocess.run(["git", *args], cwd=here.parent, env=environment, check=True,
+            return subprocess.run(["git", *args], cwd=source.parent, env=environment, check=True,
                                   capture_output=True, text=True).stdout.strip()  # fmt: skip
         except (OSError, subprocess.CalledProcessError):
             return ""  # no git here, or no repository
 
-    if not git("ls-files", "--error-unmatch", here.name):
+    if not git("ls-files", "--error-unmatch", source.name):
         return "none"
     changed = git("status", "--porcelain", "-uno", "--", ":/", ":(top,exclude)records")
     return git("rev-parse", "HEAD") + "+" * bool(changed)
@@ -103,8 +103,8 @@ def read(path) -> dict:
     try:
         text = Path(path).read_text(encoding="utf-8")
         record = json.loads(text, parse_constant=_no_number)
-        if said := shape.wrong(record):
-            raise ValueError(said)
+        if fault := shape.wrong(record):
+            raise ValueError(fault)
         if record["schema"] not in range(1, SCHEMA + 1):
             raise ValueError(f"its schema is {record['schema']}, not 1 to {SCHEMA}")
     except (OSError, ValueError, RecursionError) as error:

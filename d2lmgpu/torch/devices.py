@@ -6,7 +6,7 @@ from weakref import WeakSet
 import torch
 from torch import nn
 
-from d2lmgpu.backend.arguments import Rules, need
+from d2lmgpu.backend.arguments import Rules
 from d2lmgpu.backend.functions import device_functions
 from d2lmgpu.machine import devices as _devices
 from d2lmgpu.machine import threads as _parallel
@@ -17,7 +17,9 @@ _threads = _parallel.DeviceThreads(lambda: torch.set_num_threads(1), lambda: num
 
 
 class _TorchRules(Rules):
-    Array, Device = torch.Tensor, torch.device
+    Array = torch.Tensor
+    Device = torch.device
+    NETWORK = "a Module with parameters"
 
     def memory(self, array):
         start, steps = array.data_ptr(), zip(array.shape, array.stride())
@@ -27,7 +29,7 @@ class _TorchRules(Rules):
     def place(self, array):
         return array.device
 
-    def at_hand(self, array):
+    def values(self, array):
         return array.numpy() if array.device.type == "cpu" else None
 
     def recorded(self, array):
@@ -36,7 +38,11 @@ class _TorchRules(Rules):
     def exists(self, device):
         return device.type == "cpu" or (device.type == "cuda" and (device.index or 0) < num_gpus())
 
-    def evaluate_accuracy_gpu(self, net, data_iter, device=None):
+    def has_parameters(self, net):
+        return isinstance(net, nn.Module) and any(True for _ in net.parameters())
+
+    def on_one_device(self, net, data_iter, device=None):
+        """Say of DataParallel, once for each network, that it uses fewer devices."""
         number, gpus = _devices.available(num_gpus())[1], num_gpus()
         one_of_many = number > 1 and not _devices.own_gpus(number, gpus)
         if isinstance(net, nn.DataParallel) and one_of_many and net not in _warned:
@@ -48,10 +54,9 @@ class _TorchRules(Rules):
                 "DistributedDataParallel, or with parallel and a replica for each device."
             )
 
-    def evaluate_accuracy_gpus(self, net, data_iter):
-        right = isinstance(net, nn.Module) and any(True for _ in net.parameters())
-        need(right, "net", net, "a Module with parameters, or use evaluate_accuracy_gpu")
-        self.evaluate_accuracy_gpu(net, data_iter)
+    def on_all_devices(self, net, data_iter):
+        super().on_all_devices(net, data_iter)
+        self.on_one_device(net, data_iter)
 
 
 checked = _TorchRules().checked

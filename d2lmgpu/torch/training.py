@@ -57,6 +57,7 @@ def get_params(params, device):
     return new_params
 
 
+@exchange
 @checked
 def allreduce(data):
     """Replace each tensor in ``data`` (one a device, of one shape) by the sum of all, in place.
@@ -166,7 +167,6 @@ def evaluate_accuracy_gpus(net, data_iter):
     return (counts[0] / counts[1]).item()
 
 
-allreduce = exchange(allreduce)
 accuracy = checked(accuracy_function(torch.Tensor.to))
 load_data_fashion_mnist, load_data_mnist = loading_functions(profile, array)
 balance = checked(balancing_function(split_batch, get_params, synchronize))

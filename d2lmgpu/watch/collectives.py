@@ -45,11 +45,11 @@ class Collective:
     @cached_property
     def _frames(self):
         """(file, line, function) from the outside in, up to this package's kernel."""
-        frame, found = sys._getframe(1), []
+        frame, frames = sys._getframe(1), []
         while frame is not None:
-            found.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+            frames.append((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
             frame = frame.f_back
-        return [one for one in reversed(found) if one[0] != __file__]
+        return [frame for frame in reversed(frames) if frame[0] != __file__]
 
     @property
     def where(self):
@@ -134,7 +134,7 @@ def _see(torch, library, namespace, name):
             return operator(*args)
 
     def seen(*args):
-        return _told((name, args, name == "wait_tensor"), below, args, {})
+        return _announced((name, args, name == "wait_tensor"), below, args, {})
 
     library.impl(name, seen, "AutogradCPU")
 
@@ -142,12 +142,12 @@ def _see(torch, library, namespace, name):
 def _waited(real):
     @wraps(real)
     def wait(*args, **kwargs):
-        return _told(("wait", (), True), real, args, kwargs)
+        return _announced(("wait", (), True), real, args, kwargs)
 
     return wait
 
 
-def _told(call, real, args, kwargs):
+def _announced(call, real, args, kwargs):
     """Do it, told to all listeners."""
     after = [*filter(None, [begun(*call) for begun in _listeners])]
     try:

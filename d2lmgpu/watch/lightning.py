@@ -7,7 +7,7 @@ the package, and CPU cores in place of GPUs.
 
 from functools import wraps
 
-from d2lmgpu.watch.late import once_imported
+from d2lmgpu.watch.import_hook import once_imported
 
 CONNECTORS = {  # the modules that read the arguments -> the class in each
     "lightning.fabric.connector": "_Connector",

@@ -28,17 +28,17 @@ class Progress:
         number = f"run {self.number} of {max(self.number, self.expected)}"
         start, over = time.monotonic(), threading.Event()
 
-        def told():
+        def status():
             return f"{number}: {what}, {time.monotonic() - start:.0f} s of {most:.0f} at most"
 
         def count():
             while not over.wait(EVERY):
-                self._write(told())
+                self._write(status())
 
         if not self.shown:
             yield
             return
-        self._write(told() if self.live else f"{number}: {what}")
+        self._write(status() if self.live else f"{number}: {what}")
         counting = threading.Thread(target=count, daemon=True, name="watch-progress")
         if self.live:
             counting.start()
@@ -48,7 +48,7 @@ class Progress:
             over.set()
             if self.live:
                 counting.join()
-            self._write("" if self.live else told())
+            self._write("" if self.live else status())
 
     def _write(self, words):
         """A line, at a terminal in place of the last one."""

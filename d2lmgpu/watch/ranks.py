@@ -39,8 +39,8 @@ def main(job, events, folder):
         job = json.loads(pipe.read())
     (port,) = held_ports(1)
     protected = protection(folder, job["cwd"])
-    told = {"event": "protection", "kind": protected.kind, "why": protected.why}
-    os.write(int(events), json.dumps(told).encode() + b"\n")
+    event = {"event": "protection", "kind": protected.kind, "why": protected.why}
+    os.write(int(events), json.dumps(event).encode() + b"\n")
     if protected.kind == NONE and not job["unprotected"]:
         job["processes"] = 0
     job["settings"]["view"] = protected.kind == VIEW

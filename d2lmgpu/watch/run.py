@@ -21,7 +21,6 @@ and the reader's files are as they were (see ``files``).
 import errno
 import json
 import os
-import threading
 import tokenize
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -184,33 +183,38 @@ def run(script, arguments, processes, observer, options=None, limits=Limits(), e
     """
     script = check_script(script, framework)
     need.whole("processes", processes)
-    child = Child(ranks.COMMAND, [], {})
-    output = Bounded(0, TAIL)
-    settings = {"folder": str(child.folder), "observer": observer, "options": options or {},
-                "script": str(script), "own": own or str(script), "framework": framework,
-                "limits": asdict(limits)}  # fmt: skip
-    job = {"command": [str(script), *arguments], "processes": processes, "settings": settings,
-           "environ": environ or {}, "cwd": os.getcwd(), "unprotected": unprotected}  # fmt: skip
-    protected = {}
-    most = limits.wall + ranks.GRACE
-    over = threading.Timer(most, child.kill)
-    hangs = Watcher(child.folder, child.kill, os.path.dirname(own or script))
+    output, protected = Bounded(0, TAIL), {}
     number = "1 process" if processes == 1 else f"{processes} processes"
     what = f"{Path(own or script).name} in {number}"
-    try:
-        over.start()
-        hangs.start()
-        child.send(json.dumps(job).encode())
-        with (progress or Progress()).run(what, most):
-            end = child.read(on_event=protected.update, on_output=output.add)
+    most = limits.wall + ranks.GRACE
+    with Child(ranks.COMMAND, [], {}) as child:
+        settings = {
+            "folder": str(child.folder),
+            "observer": observer,
+            "options": options or {},
+            "script": str(script),
+            "own": own or str(script),
+            "framework": framework,
+            "limits": asdict(limits),
+        }
+        job = {
+            "command": [str(script), *arguments],
+            "processes": processes,
+            "settings": settings,
+            "environ": environ or {},
+            "cwd": os.getcwd(),
+            "unprotected": unprotected,
+        }
+        with (
+            Watcher(child.folder, child.kill, os.path.dirname(own or script)) as watcher,
+            (progress or Progress()).run(what, most),
+        ):
+            child.send(json.dumps(job).encode())
+            end = child.read(protected.update, output.add, time_limit=most)
         reports = [json.loads(path.read_bytes()) for path in child.folder.glob("report-*.json")]
         files = {path.name: path.read_bytes() for path in child.folder.glob("kept-*")}
-        hang = hangs.at_the_end(end["codes"] or ())
-        standstill = None if hang else hangs.standstill()
-    finally:
-        over.cancel()
-        hangs.close()
-        child.close()
+        hang = watcher.at_the_end(end["codes"] or ())
+        standstill = None if hang else watcher.standstill()
     kind = protected.get("kind")
     if kind == NONE and not unprotected:
         raise WatchError(REFUSAL.format(why=protected["why"]))

@@ -5,13 +5,13 @@ import time
 from functools import wraps
 
 
-class Told:
-    """Steps of a framework whose calls are not watched: ``told()`` is called at each of them."""
+class ExternalSteps:
+    """Steps of a framework whose calls are not watched: its observer calls ``step_ended()``."""
 
     def __init__(self):
         self.after, self.number, self.backwards, self.optimizers, self.first = [], 0, 0, 0, None
 
-    def told(self):
+    def step_ended(self):
         """A step has ended."""
         self.number, self.first = self.number + 1, self.first or time.monotonic()
         for function in self.after:

@@ -24,14 +24,14 @@ from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
 
-from d2lmgpu.machine.saving import save
+from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.process.hangs.log import LIMIT, Log, stack
 from d2lmgpu.process.output import cut
 from d2lmgpu.watch import collectives, ranks
-from d2lmgpu.watch.files.diverted import divert, divert_torch
+from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
-from d2lmgpu.watch.late import once_imported
-from d2lmgpu.watch.steps import Steps, Told
+from d2lmgpu.watch.import_hook import once_imported
+from d2lmgpu.watch.steps import ExternalSteps, Steps
 
 OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
 IMPORTERS = (__file__, once_imported.__code__.co_filename)
@@ -79,7 +79,7 @@ class Watch:
     def use(self, framework):
         """The framework is imported now: count the steps, divert what PyTorch writes."""
         if framework.__name__ == "mxnet":
-            self.steps = Told()
+            self.steps = ExternalSteps()
         else:
             self.torch, self.steps = framework, Steps(framework)
             self.note_line(framework, "set_num_threads", lambda *_: "threads")
@@ -97,16 +97,16 @@ class Watch:
 
         @wraps(real)
         def noted(*args, **kwargs):
-            if (told := what(*args, **kwargs)) and (line := self.where()):
-                self.set[told] = line
+            if (what_set := what(*args, **kwargs)) and (line := self.where()):
+                self.set[what_set] = line
             return real(*args, **kwargs)
 
         setattr(owner, name, noted)
 
     def _note_psutil(self, psutil):
-        told = {True: "cores"}  # without an argument it only asks
+        setting = {True: "cores"}  # without an argument it only asks
         self.note_line(psutil.Process, "cpu_affinity",
-                       lambda *args, **named: told.get(len(args) + len(named) > 1))  # fmt: skip
+                       lambda *args, **named: setting.get(len(args) + len(named) > 1))  # fmt: skip
 
     def at_end(self, function):
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
@@ -225,9 +225,9 @@ class Watch:
 
         @wraps(make)
         def made(*args, **kwargs):
-            found = make(*args, **kwargs)
-            self._groups.append(found)
-            return found
+            group = make(*args, **kwargs)
+            self._groups.append(group)
+            return group
 
         dist.distributed_c10d._new_process_group_helper = made
 
@@ -263,8 +263,8 @@ def _refuse(watch, package):
     """End here if the reader's own line has imported the package, and no library."""
     frames = traceback.walk_stack(sys._getframe(1))
     files = ((frame.f_code.co_filename, line) for frame, line in frames)
-    importing = (one for one in files if "importlib" not in one[0] and one[0] not in IMPORTERS)
-    if where := watch.where([next(importing)]):
+    importing = next(f for f in files if "importlib" not in f[0] and f[0] not in IMPORTERS)
+    if where := watch.where([importing]):
         watch.end("refused", package=package, where=where)
 
 
@@ -285,7 +285,7 @@ def _watch_what_is_spawned():
 
 def spawned():
     """Watch a process that the script has spawned: it reports if it joins a group or trains."""
-    here = watch(spawned=True)
+    own_watch = watch(spawned=True)
     ends = [("finished", (), {})]  # the last one is the first that was noted
 
     def noting(function):
@@ -295,7 +295,7 @@ def spawned():
                 return function(*args, **kwargs)
             except BaseException as error:
                 if len(ends) == 1:
-                    ends.append(_end_of(here, error))
+                    ends.append(_end_of(own_watch, error))
                 raise
 
         return noted
@@ -305,9 +305,9 @@ def spawned():
         module._wrap = wraps(real)(lambda function, *args: real(noting(function), *args))
 
     def report():
-        if here.distributed or (here.steps and here.steps.number):
+        if own_watch.distributed or (own_watch.steps and own_watch.steps.number):
             how, frames, fields = ends[-1]
-            here.end(how, frames, **fields)
+            own_watch.end(how, frames, **fields)
 
     BaseProcess.run = noting(BaseProcess.run)
     once_imported("torch.multiprocessing.spawn", note_what_it_calls)
@@ -316,21 +316,21 @@ def spawned():
     atexit.register(report)
 
 
-def _end_of(here, error):
+def _end_of(watch, error):
     """How a process ends in which that was raised: the arguments of ``Watch.end``."""
     frames = stack(error)
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return "exit", frames, {"code": code}
     text = "".join(traceback.format_exception_only(error)).strip()
-    where = here.where([frame[:2] for frame in frames])
+    where = watch.where([frame[:2] for frame in frames])
     return "raised", frames, {"error": {"text": cut(text, WORDS, WORDS), "where": where}}
 
 
 def main(script, *arguments):
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(script))
-    here = watch()
+    own_watch = watch()
     try:
         runpy.run_path(script, run_name="__main__")
     except BaseException as error:
@@ -338,9 +338,9 @@ def main(script, *arguments):
             traceback.print_exc()
         elif error.code is not None and not isinstance(error.code, int):
             print(error.code, file=sys.stderr)
-        how, frames, fields = _end_of(here, error)
-        here.end(how, frames, **fields)
-    here.end("finished")
+        how, frames, fields = _end_of(own_watch, error)
+        own_watch.end(how, frames, **fields)
+    own_watch.end("finished")
 
 
 if __name__ == "__main__":

@@ -82,11 +82,11 @@ def started() -> list[psutil.Process]:
 
     A job that was left to itself, by nohup say, is below the server's keeper, if it has one.
     """
-    here = psutil.Process()
-    keeper = here.parent()
+    own = psutil.Process()
+    keeper = own.parent()
     if keeper is None or KEEPER not in keeper.cmdline():
-        return children(here.pid)
-    return [process for process in children(keeper.pid) if process != here]
+        return children(own.pid)
+    return [process for process in children(keeper.pid) if process != own]
 
 
 def _jupyter_server_extension_points():

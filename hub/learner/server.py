@@ -21,7 +21,7 @@ OURS = [
     "--ServerApp.reraise_server_extension_failures=True",
     "--ServerApp.jpserver_extensions=links=True",
     "--ServerApp.jpserver_extensions=activity=True",
-    "--ServerApp.jpserver_extensions=unchanged=True",
+    "--ServerApp.jpserver_extensions=notebook_metadata=True",
     # `links` has nbgitpuller's pages; Voilà's run a notebook for whoever follows a link to it.
     "--ServerApp.jpserver_extensions=nbgitpuller=False",
     "--ServerApp.jpserver_extensions=voila.server_extension=False",

@@ -41,8 +41,8 @@ def told():
 
 
 def test_all_devices_and_rows_are_seen(told):
-    assert told.run.in_threads and (told.one.k, told.run.k) == (1, 2)
-    assert told.one.rows == told.run.rows == 128 and len(told.run.steps) > 40
+    assert told.run.in_threads and (told.single.k, told.run.k) == (1, 2)
+    assert told.single.rows == told.run.rows == 128 and len(told.run.steps) > 40
     assert {rank["framework"] for rank in told.run.ranks} == {"mxnet"}
     assert told.run.ranks[0]["gradient_bytes"] == sum(p.nbytes for p in start("float32"))
     assert told.predicted > 0

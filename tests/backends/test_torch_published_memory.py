@@ -8,7 +8,7 @@ import torch
 from soaking import sample
 
 from benchmarks import published_memory
-from benchmarks.published_memory import fit_of, told
+from benchmarks.published_memory import fit_of, with_fit
 from benchmarks.published_networks import NETWORKS
 from d2lmgpu.memory import cards
 from d2lmgpu.torch.memory import fits
@@ -40,7 +40,7 @@ def test_the_record_has_each_row():
 )
 def test_what_is_told_now_is_recorded(number):
     now, recorded = (
-        published_memory.classes([row]) for row in (told(ROWS[number]), RECORDED[number])
+        published_memory.classes([row]) for row in (with_fit(ROWS[number]), RECORDED[number])
     )
     assert published_memory.worse(recorded, now) == []
 

@@ -11,8 +11,8 @@ import psutil
 import pytest
 import yaml
 from bs4 import BeautifulSoup
+from chapter_cache import IN_THE_BOOK, ChapterCache
 from dependencies import LOG
-from kept import IN_THE_BOOK, Kept
 from nbformat import v4, write
 from programs import program
 from soaking import sample
@@ -171,7 +171,7 @@ def test_an_address_brings_a_picture_for_other_sites(book):
 
 
 def test_other_settings_drop_the_build(book, monkeypatch):
-    kept = Kept(book.ROOT)
+    kept = ChapterCache(book.ROOT)
 
     def dropped():
         left = kept.build / "left"
@@ -211,5 +211,5 @@ def test_the_tests_show_little_data_unless_the_book_has_been_made(book, monkeypa
     monkeypatch.setenv(profile, "quick")
     assert book.turn_to_little_data(book.ROOT) and os.environ[profile] == "test"
     monkeypatch.setenv(profile, "quick")
-    Kept(book.ROOT).begin()  # as `make book` does
+    ChapterCache(book.ROOT).begin()  # as `make book` does
     assert not book.turn_to_little_data(book.ROOT) and os.environ[profile] == "quick"

@@ -23,7 +23,7 @@ def f():
 
 
 def test_a_cell_is_divided_into_lesson_and_checks():
-    lesson, checks, number, words = program("folded").divided(CODE)
+    lesson, checks, number, words = program("folds").divided(CODE)
     assert lesson == 'cell = 1  # of the lesson\n\nprint("seen")\ndef f():\n    assert True'
     assert number == 2 and words == ["both parts add up to the whole"]
     assert [type(s) for s in ast.parse(checks).body] == [ast.Assert, ast.Assert]
@@ -31,7 +31,7 @@ def test_a_cell_is_divided_into_lesson_and_checks():
 
 @pytest.mark.parametrize("code", ["print(1)", "def f(:\n  assert 1", "%time f()\nx = 1"])
 def test_what_has_no_checks_stays_as_it_is(code):
-    assert program("folded").divided(code)[:3] == (code, "", 0)
+    assert program("folds").divided(code)[:3] == (code, "", 0)
 
 
 def assertions(code):

@@ -9,7 +9,7 @@ from programs import program
 @pytest.fixture(scope="module")
 def unpacked(built, tmp_path_factory):
     folder = tmp_path_factory.mktemp("offline")
-    with zipfile.ZipFile(program("offline").write(built, folder / "dist")) as archive:
+    with zipfile.ZipFile(program("offline_zip").write(built, folder / "dist")) as archive:
         archive.extractall(folder)
     (course,) = folder.glob("hands-on-multi-gpu-*")
     return course

@@ -111,7 +111,7 @@ def jupyterlab(folder):
         "jupyterlab",
         *OPTIONS,
         "--LabApp.expose_app_in_browser=True",
-        "--ServerApp.jpserver_extensions=unchanged=True",
+        "--ServerApp.jpserver_extensions=notebook_metadata=True",
         PYTHONPATH=str(ROOT / "hub" / "learner"),
     )
 

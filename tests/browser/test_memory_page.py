@@ -40,7 +40,7 @@ def test_the_page_answers_as_fits_does(shown):
         rows = list(csv.DictReader(file))
     for row in rows:
         choose(shown, "network", KINDS[row["kind"]])
-        for name in ("precision", "optimizer", "way", "devices"):
+        for name in ("precision", "optimizer", "strategy", "devices"):
             choose(shown, name, row[name])
         for letter, name in peaks.NUMBERS.items():
             if row[name] and shown.locator(f'[data-letter="{letter}"]:visible').count():

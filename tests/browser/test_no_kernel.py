@@ -10,8 +10,8 @@ from soaking import sample
 SILENT = "The kernel has not answered"
 SPEC = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
 BREAKS = f"""\
-from d2lmgpu.course.breaking.view import Lab
-breaking = Lab(3)
+from d2lmgpu.course.breaking.view import BreakItLab
+breaking = BreakItLab(3)
 breaking.provenance = ""
 breaking.runs = True
 breaking.buttons = {[{"name": "worker", "label": "Kill a worker", "seconds": 1.5}]}

@@ -11,13 +11,13 @@ from pages import KERNEL, open_notebook, wait_for_kernel
 from training_page import STYLES, THEMES
 
 from d2lmgpu.figures.site import BOOK, PACKAGE
-from d2lmgpu.lab import Prediction, predictions
-from d2lmgpu.lab.compared import compared
+from d2lmgpu.predictions import Prediction, predictions
+from d2lmgpu.predictions.words import comparison
 
 CELLS = [
     """\
-from d2lmgpu.lab import Prediction, predictions
-from d2lmgpu.lab.compared import compared
+from d2lmgpu.predictions import Prediction, predictions
+from d2lmgpu.predictions.words import comparison
 p = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
 p""",
     "p.happened(1.5)",
@@ -91,7 +91,7 @@ def test_in_jupyterlab_a_prediction_stays_through_a_restart(notebook):
     assert float(row["percent"]) == pytest.approx(20)
 
 
-SCRIPTS = ["prediction.js", "predictions.js", "prediction-page.js"]
+SCRIPTS = ["predictions.js"]
 
 
 @pytest.fixture
@@ -107,8 +107,8 @@ def book(quiet, tmp_path, monkeypatch):
     between = "<p id=telling>It was one and a half.</p><div><p id=deep>Truly.</p></div>"
     body = "".join([f"<div class=cell>{first}</div>", between, *rest])
     styles = [next(s / name for s in THEMES if (s / name).exists()) for name in STYLES]
-    web = PACKAGE / "lab" / "web"
-    styles += [PACKAGE.parent / "assets" / "course.css", web / "prediction.css"]
+    web = PACKAGE / "predictions" / "web"
+    styles += [PACKAGE.parent / "assets" / "course.css", web / "predictions.css"]
     links = "".join(f'<link rel="stylesheet" href="{style.as_uri()}">' for style in styles)
     scripts = "".join(f'<script src="{(web / name).as_uri()}"></script>' for name in SCRIPTS)
     file = tmp_path / "page.html"
@@ -309,4 +309,4 @@ def test_the_page_says_what_the_kernel_says(book):
         happened = {"value": outcome, "source": "modelled"}
         entry = {"unit": unit, "predicted": known, "happened": happened, "remark": "Also this."}
         for one in (entry, entry | {"unsteady": "other programs ran"}):
-            assert page.evaluate("entry => PredictionParts.words(entry)", one) == compared(one)
+            assert page.evaluate("entry => PredictionParts.words(entry)", one) == comparison(one)

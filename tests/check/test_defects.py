@@ -80,7 +80,7 @@ def beside(kept, gradient):
     """A comparison with one process on the same rows, whose gradient in update t is given."""
     first = {"evaluated": [], "drawn_for": False}
     alone = SimpleNamespace(used=lambda t: [gradient(t, kept.own(t))], first=first)
-    one = SimpleNamespace(many=kept, one=alone, compared=True, near=False, steps=STEPS)
+    one = SimpleNamespace(many=kept, single=alone, compared=True, near=False, steps=STEPS)
     one.own_lr, one.own_rows, one.forced = [[0.1]] * STEPS, None, False
     one.gradients = partial(Comparison.gradients, one)
     return one

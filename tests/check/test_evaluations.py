@@ -8,7 +8,7 @@ import pytest
 
 from d2lmgpu.watch.check.by_evaluations import evaluation, own_part
 from d2lmgpu.watch.check.divisions import divisions
-from d2lmgpu.watch.check.evaluations import SHARED, told_as
+from d2lmgpu.watch.check.evaluations import SHARED, metric_owner
 
 ROWS = ["ab", "cd"]
 
@@ -18,7 +18,7 @@ def evidence(ranks=({}, {}), often=1, **both):
     every = []
     for own, rows in zip(ranks, ROWS):
         one = {"where": "a.py:1", "end": True, "part": 2, "of": 4, "rows": rows, "trains": False}
-        one |= {"random": False, "exchanged": False, "divisions": [], "told": []}
+        one |= {"random": False, "exchanged": False, "divisions": [], "printed": []}
         phases = [one | both | own | {"step": 5 * (t + 1)} for t in range(often)]
         every.append({"evaluated": phases, "end": "steps"})
     return SimpleNamespace(world=2, grouped=True, steps=20, ranks=every)
@@ -28,7 +28,7 @@ def with_one(rows, drawn_for=False):
     """What one process evaluated at the same time."""
     phase = {"step": 5, "part": 4, "rows": rows}
     return SimpleNamespace(
-        one=SimpleNamespace(first={"evaluated": [phase], "drawn_for": drawn_for})
+        single=SimpleNamespace(first={"evaluated": [phase], "drawn_for": drawn_for})
     )
 
 
@@ -39,22 +39,22 @@ BY_ALL, BY_OWN = ["a.py:2", 4], ["a.py:4", 2]
 @pytest.mark.parametrize(
     "line, seen",
     [
-        ("a.py:2", evidence(divisions=[BY_OWN, BY_ALL], told=[NUMBER])),
-        ("a.py:2", evidence(divisions=[BY_ALL], told=[OWN])),  # whoever it is of, it is too small
-        ("a.py:3", evidence(divisions=[BY_OWN], told=[ALL])),
-        ("a.py:3", evidence(({"told": [NUMBER, ALL]}, {}))),
+        ("a.py:2", evidence(divisions=[BY_OWN, BY_ALL], printed=[NUMBER])),
+        ("a.py:2", evidence(divisions=[BY_ALL], printed=[OWN])),  # of whomever: too small
+        ("a.py:3", evidence(divisions=[BY_OWN], printed=[ALL])),
+        ("a.py:3", evidence(({"printed": [NUMBER, ALL]}, {}))),
         (None, evidence(divisions=[BY_ALL])),  # nobody is told of it
-        (None, evidence(told=[OWN])),
-        (None, evidence(told=[NUMBER])),
-        (None, evidence(({"told": [ALL]}, {"told": [OWN]}))),
-        (None, evidence(({"exchanged": True}, {}), told=[ALL])),
-        (None, evidence(told=[ALL], end=False)),  # the run was cut in the midst of it
-        (None, evidence(told=[ALL], trains=True)),
-        (None, evidence(told=[ALL], random=True)),
-        (None, evidence(told=[ALL], part=4)),  # all evaluate all
-        (None, evidence(told=[ALL], rows="ab")),  # the same half
-        (None, evidence(told=[ALL], of=2)),  # no more rows are known of
-        (None, evidence(told=[ALL], often=11)),  # it belongs to the updates
+        (None, evidence(printed=[OWN])),
+        (None, evidence(printed=[NUMBER])),
+        (None, evidence(({"printed": [ALL]}, {"printed": [OWN]}))),
+        (None, evidence(({"exchanged": True}, {}), printed=[ALL])),
+        (None, evidence(printed=[ALL], end=False)),  # the run was cut in the midst of it
+        (None, evidence(printed=[ALL], trains=True)),
+        (None, evidence(printed=[ALL], random=True)),
+        (None, evidence(printed=[ALL], part=4)),  # all evaluate all
+        (None, evidence(printed=[ALL], rows="ab")),  # the same half
+        (None, evidence(printed=[ALL], of=2)),  # no more rows are known of
+        (None, evidence(printed=[ALL], often=11)),  # it belongs to the updates
     ],
 )
 def test_a_metric_of_a_part_is_named_where_it_is_told_as_that_of_all(line, seen):
@@ -62,7 +62,7 @@ def test_a_metric_of_a_part_is_named_where_it_is_told_as_that_of_all(line, seen)
 
 
 def test_what_one_process_evaluates_tells_that_a_slice_is_a_part():
-    seen = evidence(told=[ALL], of=2)
+    seen = evidence(printed=[ALL], of=2)
     assert evaluation(seen, with_one("abcd"))[1] == "a.py:3"
     assert evaluation(seen, with_one("abce")) is None
     assert evaluation(seen, with_one("ab")) is None
@@ -71,13 +71,13 @@ def test_what_one_process_evaluates_tells_that_a_slice_is_a_part():
 
 def test_other_rows_of_the_same_whole_are_no_parts():
     """All evaluate all, in an order of their own, and the first rows alone are seen."""
-    seen = evidence(told=[ALL], part=4)
+    seen = evidence(printed=[ALL], part=4)
     assert evaluation(seen, with_one("abcd")) is None
 
 
 def test_a_number_that_nobody_is_seen_to_tell_is_noted():
-    assert "2 of 4 rows, a.py:1" in own_part(evidence(told=[NUMBER]), None)
-    assert own_part(evidence(told=[OWN]), None) is None
+    assert "2 of 4 rows, a.py:1" in own_part(evidence(printed=[NUMBER]), None)
+    assert own_part(evidence(printed=[OWN]), None) is None
     assert own_part(evidence(exchanged=True), None) is None
 
 
@@ -102,7 +102,7 @@ def test_a_number_that_nobody_is_seen_to_tell_is_noted():
     ],
 )
 def test_lines_that_tell_a_metric(text, kind):
-    assert told_as(text, rank=1) == kind
+    assert metric_owner(text, rank=1) == kind
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 
 from d2lmgpu.course.breaking import keeper
 from d2lmgpu.course.breaking.training import Training
-from d2lmgpu.course.breaking.view import BreakIt
+from d2lmgpu.course.breaking.view import break_it_lab
 from d2lmgpu.process.cluster import inside
 
 LIMIT = 240
@@ -44,7 +44,7 @@ def traces():
 def lab():
     """A lab that trains on all hosts; at the end nothing is left of it."""
     before, files = traces(), set(os.listdir("/dev/shm"))
-    lab = BreakIt(num_hosts=3)
+    lab = break_it_lab(num_hosts=3)
     lab.start()
     until(lambda: "3 ranks" in lab.message or lab.process.poll())  # the first two may begin alone
     yield lab
@@ -131,8 +131,8 @@ def test_who_is_killed_takes_all_along(whom):
     """Hosts, processes and links are gone at once, with the namespaces."""
     before = traces()
     code = (
-        "import sys, time\nfrom d2lmgpu.course.breaking.view import BreakIt\n"
-        "lab = BreakIt(2)\nlab.start()\n"
+        "import sys, time\nfrom d2lmgpu.course.breaking.view import break_it_lab\n"
+        "lab = break_it_lab(2)\nlab.start()\n"
         "while 'Python starts' not in lab.message: time.sleep(0.05)\n"
         "print(lab.process.pid, flush=True)\ntime.sleep(600)"
     )

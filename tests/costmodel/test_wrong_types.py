@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmgpu.collectives.schedules import plan
 from d2lmgpu.costmodel import fit, measure, published
 from d2lmgpu.costmodel.forecast import predict
 from d2lmgpu.costmodel.least_squares import fit_line
@@ -26,12 +25,11 @@ from d2lmgpu.costmodel.model import (
     exchange_seconds,
     exposed_seconds,
     machine_seconds,
-    schedule_seconds,
     step,
     wait_samples,
     wait_seconds,
 )
-from d2lmgpu.costmodel.speedups import expected_speedup, with_delay
+from d2lmgpu.costmodel.speedups import expected_speedup
 
 LINK, V100, WORK = Link(1e-6, 1e9), PRESETS["V100 PCIe"], Work(1e6, 1e-3)
 HERE = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
@@ -50,10 +48,8 @@ CALLS = {  # a call that is right
              *(getattr(WORK, f.name) for f in fields(Work))),
     "of_parameters": (Work.of_parameters, 1e6, 1e-3, 16),
     "expected_speedup": (expected_speedup, "NVLink", 2),
-    "with_delay": (with_delay, WORK, "NVLink", 64),
     "Machine": (build(Machine, MACHINE), *MACHINE.values()),
     "slowed": (V100.slowed, 2),
-    "schedule_seconds": (schedule_seconds, plan("ring", 3, 100), LINK, 4),
     "exchange_seconds": (exchange_seconds, "ring", 4, 1e6, LINK),
     "machine_seconds": (machine_seconds, V100, 8, 1e6, "naive"),
     "exposed_seconds": (exposed_seconds, 1.0, 2.0, 3, True),
@@ -129,12 +125,6 @@ def test_a_right_answer_or_an_error_of_ours(name, place, data):
 def test_a_slowdown_that_does_not_rise_from_one_device_is_refused(points):
     with pytest.raises(CostError, match="slowdown"):
         replace(V100, slowdown=points)
-
-
-@pytest.mark.parametrize("itemsize", [-4, 0, 1.5, "4", True])
-def test_an_element_has_a_whole_number_of_bytes(itemsize):
-    with pytest.raises(CostError, match="itemsize"):
-        schedule_seconds(plan("ring", 3, 100), LINK, itemsize)
 
 
 def test_a_line_needs_a_time_for_each_x():

@@ -23,7 +23,7 @@ ACCOUNTS = [[], ["--own-account"]] if os.geteuid() == 0 else [[]]
 # Otter takes whoever connects to its port for its notebook, and never ends where that is another
 # test's client, whose kernel had that port before. On Gradescope nobody else is there, nor here;
 # and what a submission leaves running ends with the runner, as there with its container.
-CONFINED = [*program("confined").NAMESPACES, sys.executable, ROOT / "tools" / "confined.py"]
+CONFINED = [*program("confinement").NAMESPACES, sys.executable, ROOT / "tools" / "confinement.py"]
 SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
 
 
@@ -47,7 +47,7 @@ subprocess.run([sys.executable, "-c", daemon])"""
 
 def grade_program():
     """``tools/grade.py`` as a module, with those beside it that it imports."""
-    for name in ("course_grading", "confined", "submissions"):
+    for name in ("course_grading", "confinement", "submissions"):
         sys.modules.setdefault(name, program(name))
     return program("grade")
 

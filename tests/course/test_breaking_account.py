@@ -2,12 +2,12 @@
 
 import pytest
 
-from d2lmgpu.course.breaking import predicted
+from d2lmgpu.course.breaking import forecast
 from d2lmgpu.course.breaking.account import Account, Harm
 
 IMAGES = 12  # of an epoch: three updates of four, two ranks
 STARTS = (4.0, 3.0)
-PREDICTED = predicted.predict("worker", 2, 2, 1, 1.0, STARTS)
+PREDICTED = forecast.cost("worker", 2, 2, 1, 1.0, STARTS)
 
 
 def life(host, pid, rank, appears, first, steps, goes=None, skip=()):
@@ -82,29 +82,29 @@ def test_the_lanes_say_what_each_host_did():
 
 def test_a_pause_without_a_restart_is_the_longest_wait():
     made, _ = account()
-    harm = Harm("slow", 22.5, predicted.predict("slow", 2, 2, 1, 1.0, STARTS), ended=22.5)
+    harm = Harm("slow", 22.5, forecast.cost("slow", 2, 2, 1, 1.0, STARTS), ended=22.5)
     cost = made.cost(harm)
     assert cost["pause"] == cost["update"] == 1.0 and cost["updates"] == cost["images"] == 0
 
 
 def test_what_is_predicted_is_a_sum_of_the_scripts_own_options():
-    cost = predicted.predict("cut", 3, 3, 7, 0.1, STARTS)
+    cost = forecast.cost("cut", 3, 3, 7, 0.1, STARTS)
     assert cost["ranks"] == 2 and cost["images"] == 7 * 120
     parts = {"notice": 5.0, "meet": 2.0, "start": 3.0, "redo": pytest.approx(0.7)}
     assert {name: cost[name] for name in parts} == parts
     assert cost["together"] == pytest.approx(10.7)
-    host = predicted.predict("host", 3, 3, 7, 0.1, STARTS)
+    host = forecast.cost("host", 3, 3, 7, 0.1, STARTS)
     assert host["notice"] == 0.5 and host["meet"] == 1 + 1 + 3, "a sign of life is missed thrice"
-    assert predicted.predict("worker", 3, 3, 7, 0.1, STARTS)["notice"] == 0.5
-    assert predicted.predict("worker", 2, 3, 7, 0.1, STARTS)["meet"] == 2, "one host is missing"
-    heal = predicted.predict("heal", 2, 3, 7, 0.1, STARTS)
+    assert forecast.cost("worker", 3, 3, 7, 0.1, STARTS)["notice"] == 0.5
+    assert forecast.cost("worker", 2, 3, 7, 0.1, STARTS)["meet"] == 2, "one host is missing"
+    heal = forecast.cost("heal", 2, 3, 7, 0.1, STARTS)
     assert heal["ranks"] == 3 and heal["updates"] == 0 and heal["notice"] == 8.5
-    assert predicted.predict("launcher", 3, 3, 7, 0.1, STARTS)["meet"] == 4
+    assert forecast.cost("launcher", 3, 3, 7, 0.1, STARTS)["meet"] == 4
 
 
 def test_a_slow_link_is_as_slow_as_its_bytes():
-    cost = predicted.predict("slow", 3, 3, 7, 0.05, STARTS)
+    cost = forecast.cost("slow", 3, 3, 7, 0.05, STARTS)
     assert cost["update"] == pytest.approx(4 / 3 * 407_136 * 8 / 10e6)
     assert not cost["restart"] and cost["updates"] == 0 and cost["pause"] == cost["update"]
-    back = predicted.predict("quicken", 3, 3, 7, cost["update"], STARTS)
+    back = forecast.cost("quicken", 3, 3, 7, cost["update"], STARTS)
     assert back["update"] == pytest.approx(cost["update"] / 10)

@@ -17,7 +17,7 @@ from soaking import sample
 
 from d2lmgpu.course import exercises
 from d2lmgpu.course.exercises.registry import EXERCISES, ExerciseError
-from d2lmgpu.lab import predicted
+from d2lmgpu.predictions import store
 
 HERE = Path(__file__).parent
 
@@ -235,7 +235,7 @@ def test_a_solved_notebook_runs_through_and_hands_in_its_predictions(part, tmp_p
     cells = [cell.source for cell in solved(part, solutions).cells if cell.cell_type == "code"]
     asked = re.findall(r'Prediction\("([^"]+)"', "\n".join(cells))
     for name in asked:
-        predicted.lock(name, 1)
+        store.lock(name, 1)
     shown, namespace = [], {}
     namespace["display"] = shown.append
     for source in cells:

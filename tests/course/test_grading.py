@@ -370,7 +370,7 @@ class TestConfinement:
     def confinement(self, request, tmp_path):
         if os.geteuid() and not request.param:
             pytest.skip("only root has another account to give")
-        return program("confined").Confinement(request.param, tmp_path)
+        return program("confinement").Confinement(request.param, tmp_path)
 
     @pytest.fixture
     def run(self, confinement):
@@ -387,7 +387,7 @@ class TestConfinement:
 
     def test_it_says_how_the_command_ended(self, run):
         ended = run("import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
-        assert (ended.code, ended.cut, ended.answer, ended.said) == (3, "", b"out\n", "err\n")
+        assert (ended.code, ended.cut, ended.answer, ended.errors) == (3, "", b"out\n", "err\n")
 
     @pytest.mark.parametrize("stream", sample(1, ["stderr", "stdout"]))
     def test_a_flood_is_bounded_and_ends_with_the_time(self, run, stream):
@@ -396,10 +396,10 @@ class TestConfinement:
         ended = run(f"import sys\nwhile True: sys.{stream}.write('debug ' * 100_000)", 5)
         assert ended.cut == "time"
         assert process.memory_info().rss - before < 50 << 20
-        assert len(ended.answer) + len(ended.said) < 2 << 20
+        assert len(ended.answer) + len(ended.errors) < 2 << 20
 
     def test_memory_of_all_processes_is_bounded(self, run, monkeypatch):
-        monkeypatch.setattr(program("confined"), "MEMORY", 300 << 20)
+        monkeypatch.setattr(program("confinement"), "MEMORY", 300 << 20)
         hold = "held = bytearray(200 << 20); import time; time.sleep(600)"
         code = (
             f"import subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', {hold!r}])\n"

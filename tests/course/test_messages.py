@@ -4,14 +4,16 @@ import json
 
 import pytest
 
-from d2lmgpu.course.breaking import predicted, record, view
+from d2lmgpu.course.breaking import forecast, record, view
 from d2lmgpu.figures.diagrams import split_data
 from d2lmgpu.figures.explorer import Explorer
 from d2lmgpu.figures.update import update_steps
-from d2lmgpu.lab import TrainingLab, prediction
+from d2lmgpu.figures.widget import MessageError, Widget
+from d2lmgpu.lab import TrainingLab
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.view import LabView
-from d2lmgpu.lab.widget import MessageError, Widget
+from d2lmgpu.predictions import predictions
+from d2lmgpu.predictions import widget as prediction_widget
 
 
 def train(num_gpus, batch_size, lr):
@@ -23,9 +25,9 @@ def widget(request, monkeypatch):
     """Each widget of the project, with nothing started, and all that it shows."""
     monkeypatch.setattr(view, "subprocess", None)
     if request.param == "breaking":
-        return view.Lab(3)
+        return view.BreakItLab(3)
     if request.param == "sheet":
-        return prediction.Sheet({"part": "table", "entries": []}, None, None)
+        return prediction_widget.Sheet({"part": "table", "entries": []}, None, None)
     return LabView(LabModel({"Training": train}))
 
 
@@ -34,7 +36,7 @@ def test_these_are_all_widgets():
     import anywidget
 
     ours = {one for one in Widget.__subclasses__() if one.__module__.startswith("d2lmgpu.")}
-    assert {one.__name__ for one in ours} == {"LabView", "Lab", "Sheet"}
+    assert {one.__name__ for one in ours} == {"LabView", "BreakItLab", "Sheet"}
     others = set(anywidget.AnyWidget.__subclasses__()) - {Widget}
     assert not [one for one in others if one.__module__.startswith("d2lmgpu.")]
 
@@ -79,7 +81,7 @@ ARGUMENTS = {
     indirect=["widget"],
 )
 def test_arguments_are_checked(widget, content):
-    if isinstance(widget, view.Lab):
+    if isinstance(widget, view.BreakItLab):
         widget.runs = True  # so that a press would reach the process, of which there is none
     before = state_of(widget)
     with pytest.raises(MessageError):
@@ -104,9 +106,9 @@ def test_each_name_of_a_harm_is_one_line_of_the_process():
             write = written.append
             flush = staticmethod(lambda: None)
 
-    lab = view.Lab(3)
+    lab = view.BreakItLab(3)
     lab.runs, lab.pressed, lab.process = True, 0, Process
-    names = list(predicted.HARMS | predicted.MENDS)
+    names = list(forecast.HARMS | forecast.MENDS)
     for name in names:
         lab._take({"do": "press", "name": name})
     assert "".join(written).splitlines() == names
@@ -127,7 +129,7 @@ def test_saved_without_its_state_it_is_words(widget):
         update_steps,
         split_data,
         lambda: Explorer(str, {"devices": [1, 2]}),
-        prediction.predictions,
+        predictions,
     ],
 )
 def test_what_is_shown_has_no_address(shown):

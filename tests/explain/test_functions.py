@@ -52,8 +52,8 @@ def one_device(num_gpus):
 def test_devices_in_threads_are_seen(monkeypatch):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
     told = explain(in_threads, num_gpus=2, batch_size=128)
-    assert told.run.in_threads and (told.one.k, told.run.k) == (1, 2)
-    assert told.one.rows == told.run.rows == 128 and told.run.ranks[0]["rows"] % 64 == 0
+    assert told.run.in_threads and (told.single.k, told.run.k) == (1, 2)
+    assert told.single.rows == told.run.rows == 128 and told.run.ranks[0]["rows"] % 64 == 0
     assert told.run.ranks[0]["gradient_bytes"] == 4 * sum(int(np.prod(s)) for s in SHAPES)
     shares = told.run.shares()
     assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0

@@ -151,7 +151,7 @@ def test_own_processes_are_watched_and_told(folder):
         if __name__ == "__main__":
             mp.spawn(main, args=(2,), nprocs=2)
     """))  # fmt: skip
-    assert told.run.k == 2 and told.one is None and told.notes
+    assert told.run.k == 2 and told.single is None and told.notes
     assert untouched(folder) and not children()
 
 

@@ -40,5 +40,5 @@ def test_the_facts_of_a_right_script_are_right(name, monkeypatch):
     monkeypatch.setattr(answer, "LIMITS", replace(answer.LIMITS, wall=WALL))
     told = answer.explain_script(FOLDER / name)
     found = {cause.name for cause in (told.cause, *told.others) if cause}
-    assert told.run.k == 2 and told.one is not None and told.one.k == 1
+    assert told.run.k == 2 and told.single is not None and told.single.k == 1
     assert not found & {"data-parallel", "whole-data", "no-overlap"}, str(told)

@@ -132,11 +132,11 @@ def test_a_vanished_gpu_is_not_handed_out():
 
 def test_all_who_hold_gpus_of_this_machine_are_named():
     slots = GpuSlots()
-    assert slots.told(FOUR) == "4 of 4 GPUs are free now"
+    assert slots.availability(FOUR) == "4 of 4 GPUs are free now"
     slots.lease("ada", 1, FOUR)
     slots.restore("grace", ["GPU-b", "GPU-that-failed"], since=time.time() - 3 * 3600)
     slots.restore("lin", ["GPU-that-failed"], since=0)
-    assert slots.told(FOUR, "simulated GPUs") == (
+    assert slots.availability(FOUR, "simulated GPUs") == (
         "2 of 4 simulated GPUs are free now:"
         " ada has held 1 for less than a minute, grace has held 1 for 3 hours"
     )

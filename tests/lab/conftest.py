@@ -6,8 +6,8 @@ import pytest
 from recording import MARK, SECONDS, Recorder, lab_processes
 from trains import trains_a_little
 
-from d2lmgpu.lab import runner
 from d2lmgpu.lab.model import LabModel
+from d2lmgpu.lab.pool import POOL
 
 
 @pytest.fixture(autouse=True)
@@ -19,7 +19,7 @@ def mark(monkeypatch, tmp_path):
     monkeypatch.setenv(MARK, mark)
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield mark
-    runner.end_spare()
+    POOL.end_spare()
     assert lab_processes(mark) == []
     assert list(folder.iterdir()) == []
 

@@ -47,7 +47,7 @@ class Recorder:
 
 
 def worker_under(process):
-    """The psutil process of the worker of a ``WorkerProcess``: guard → supervisor → worker."""
+    """The psutil process of the worker of a ``Worker``: guard → supervisor → worker."""
     return psutil.Process(process.pid).children()[0].children()[0]
 
 

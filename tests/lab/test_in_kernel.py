@@ -9,7 +9,8 @@ CELL = """
 from mxnet import np, npx
 from mxnet.gluon import nn
 {numpy}
-from d2lmgpu.lab.runner import Runner, end_spare
+from d2lmgpu.lab.pool import POOL
+from d2lmgpu.lab.runner import Runner
 net = nn.Dense(1)
 net.initialize()
 data = np.ones((2, 3))
@@ -23,12 +24,13 @@ outcomes = []
 runner = Runner(on_end=outcomes.append)
 runner.start(train, {modules}, num_gpus=1, batch_size=8, lr=0.1)
 assert runner.wait({seconds})
-end_spare()
+POOL.end_spare()
 print(outcomes[0].status, outcomes[0].message, outcomes[0].result)
 """
 
 WRONG = """
-from d2lmgpu.lab.runner import Runner, end_spare
+from d2lmgpu.lab.pool import POOL
+from d2lmgpu.lab.runner import Runner
 
 def half(batch_size):
     return batch_size / undefined_name
@@ -40,7 +42,7 @@ outcomes = []
 runner = Runner(on_end=outcomes.append)
 runner.start(train, num_gpus=1, batch_size=8, lr=0.1)
 assert runner.wait({seconds})
-end_spare()
+POOL.end_spare()
 print(outcomes[0].message)
 """
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from d2lmgpu.lab import runner
 from d2lmgpu.lab.outcome import outcome_of_return, readable
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.process.events import report
 
 CAUSE = "train raised KeyError: 'the cause'"
@@ -138,9 +138,9 @@ def test_a_run_of_a_notebook_with_many_open_files(recorder, files):
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 4096), hard))
     opened = [open(os.devnull) for _ in range(files)]  # noqa: SIM115
     try:
-        runner.end_spare()
+        POOL.end_spare()
         assert recorder.run(removes_its_folder).message.startswith(CAUSE)
-        runner.end_spare()
+        POOL.end_spare()
     finally:
         for file in opened:
             file.close()

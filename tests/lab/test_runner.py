@@ -16,6 +16,7 @@ from trains import (
 )
 
 from d2lmgpu.lab import runner
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.process.events import report
 
 
@@ -35,24 +36,24 @@ def test_what_train_returned_comes_back(recorder):
 
 def test_the_second_run_uses_the_spare(recorder):
     recorder.run(finishes)
-    spare, ready = runner._spare, threading.Event()
-    runner.keep_spare((), lambda event: ready.set())
-    assert ready.wait(SECONDS) and spare is runner._spare
+    spare, ready = POOL.spare, threading.Event()
+    POOL.keep_spare((), lambda event: ready.set())
+    assert ready.wait(SECONDS) and spare is POOL.spare
     recorder.events.clear()
     recorder.run(finishes)
-    assert spare.ended and spare is not runner._spare
+    assert spare.ended and spare is not POOL.spare
     assert recorder.events[0]["event"] == "ready", "which the spare had said before the run"
 
 
 def test_a_spare_of_another_framework_or_a_dead_one_is_not_used(recorder, mark):
     heard = threading.Event()
-    runner.keep_spare((), lambda event: heard.set())
+    POOL.keep_spare((), lambda event: heard.set())
     assert heard.wait(SECONDS)
-    spare = runner._spare
+    spare = POOL.spare
     worker_under(spare).kill()
     spare.thread.join(SECONDS)
     assert recorder.run(finishes).status == "finished"
-    runner.keep_spare(("no-such-framework",))
+    POOL.keep_spare(("no-such-framework",))
     outcome = recorder.run(finishes, "no-such-framework")
     assert outcome.status == "failed"
     assert "could not start" in outcome.message and "no-such-framework" in outcome.message
@@ -76,7 +77,7 @@ def test_a_python_or_framework_that_is_missing_is_told(recorder, monkeypatch, tm
     assert outcome.status == "failed"
     assert "D2LMGPU_PYTHON_MXNET" in outcome.message and "none" in outcome.message
     events = []
-    runner.keep_spare(("mxnet",), events.append)
+    POOL.keep_spare(("mxnet",), events.append)
     assert "D2LMGPU_PYTHON_MXNET" in events[0]["message"], "before a run, too"
     (tmp_path / "mxnet.py").write_text("raise ModuleNotFoundError(name='mxnet')")
     monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
@@ -174,7 +175,7 @@ def test_a_result_that_is_no_number_is_told(recorder):
 def test_two_labs_hear_of_one_spare():
     heard = [threading.Event(), threading.Event()]
     for event in heard:
-        runner.keep_spare((), lambda ready, event=event: event.set())
+        POOL.keep_spare((), lambda ready, event=event: event.set())
     assert all(event.wait(SECONDS) for event in heard)
 
 

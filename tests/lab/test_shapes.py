@@ -5,8 +5,9 @@ from notebook import notebook
 from recording import SECONDS
 from shapes import FAIL, NO_NUMBERS, REFUSED, START, TRAIN
 
-from d2lmgpu.lab import TrainingLab, runner
+from d2lmgpu.lab import TrainingLab
 from d2lmgpu.lab.functions import JobError, modules_of
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.lab.version import version
 
 
@@ -47,7 +48,7 @@ def test_no_lab_is_made_of_it(shape):
     code, words = REFUSED[shape]
     with pytest.raises(JobError, match=words):
         TrainingLab(notebook(START + code).train)
-    assert runner._spare is None
+    assert POOL.spare is None
 
 
 def test_a_train_that_has_become_a_generator_is_refused_when_run_is_pressed():

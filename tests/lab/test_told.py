@@ -9,7 +9,7 @@ from notebook import notebook
 from recording import idle
 from trains import trains_a_little
 
-from d2lmgpu.lab import TrainingLab, numbers, predicting, words
+from d2lmgpu.lab import TrainingLab, numbers, speedup_question, words
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.why import why
 
@@ -104,17 +104,18 @@ def test_an_unsteady_run_is_called_so_explains_nothing_and_judges_no_prediction(
     monkeypatch.setenv("D2LMGPU_PREDICTIONS", str(tmp_path))
     lab = LabModel({"Python": trains_a_little}, num_gpus=2)
     lab.num_devices = 2
-    predicting.lock(lab, 1.0)
+    speedup_question.lock(lab, 1.0)
     with_speeds(lab, "", "it jumped")
     assert "it jumped" in why(lab) and "row 2 was unsteady" in words.table_texts(lab.table())[2][0]
     assert [run["unsteady"] for run in numbers.runs(lab)] == [False, True]
-    known = predicting.prediction(lab)
+    known = speedup_question.prediction(lab)
     assert known["happened"] is None and "unsteady" in known["remark"]
     lab.batch_size = 512
-    assert predicting.prediction(lab)["remark"] == "", "where nothing is locked the field stays"
+    known = speedup_question.prediction(lab)
+    assert known["remark"] == "", "where nothing is locked the field stays"
     lab.batch_size = 256
     with_speeds(lab, "", "")
-    known = predicting.prediction(lab)
+    known = speedup_question.prediction(lab)
     assert known["happened"]["value"] == 1 and "unsteady" not in known["remark"]
 
 
@@ -193,6 +194,6 @@ def test_a_setting_that_cannot_be_right_is_told_by_its_name_and_does_not_run(nam
     assert numbers.state(lab)["wrong"] == {}
     setattr(lab, name, value)
     assert list(numbers.state(lab)["wrong"]) == [name]
-    assert predicting.asked(lab) is None and lab.forecast() is None
+    assert speedup_question.asked(lab) is None and lab.forecast() is None
     lab.run()
     assert (lab.status, lab.runs) == ("idle", []) and lab.message == lab.wrong[name]

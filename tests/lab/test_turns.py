@@ -12,6 +12,7 @@ from trains import (
 )
 
 from d2lmgpu.lab import runner
+from d2lmgpu.lab.pool import POOL
 
 
 def test_of_labs_that_wait_the_last_one_runs_and_any_can_be_stopped():
@@ -30,7 +31,7 @@ def test_of_labs_that_wait_the_last_one_runs_and_any_can_be_stopped():
 
 
 def test_a_lab_that_waits_for_its_turn_can_be_stopped(recorder):
-    with runner._turn:
+    with POOL.turn:
         recorder.start(finishes)
         recorder.runner.stop()
         assert recorder.end().message == "Stopped."
@@ -39,9 +40,9 @@ def test_a_lab_that_waits_for_its_turn_can_be_stopped(recorder):
 
 def test_a_large_job_does_not_keep_a_stop_waiting(recorder):
     heard, large = threading.Event(), bytes(10**7)
-    runner.keep_spare((), lambda event: heard.set())
+    POOL.keep_spare((), lambda event: heard.set())
     assert heard.wait(SECONDS)
-    worker_under(runner._spare).suspend()  # it will never read its job
+    worker_under(POOL.spare).suspend()  # it will never read its job
     recorder.start(lambda num_gpus, batch_size, lr: len(large))
     recorder.until("ready")
     recorder.runner.stop()

@@ -9,8 +9,9 @@ import pytest
 import trains
 from recording import SECONDS
 
-from d2lmgpu.lab import TrainingLab, runner, scripts, view
+from d2lmgpu.lab import TrainingLab, scripts, view
 from d2lmgpu.lab.functions import JobError
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.records import compare
 
 VENDOR = Path(__file__).resolve().parents[2] / "assets" / "vendor"
@@ -36,9 +37,9 @@ def choose(lab, **settings):
 
 def test_in_a_notebook_it_is_a_widget_and_has_a_spare():
     lab = TrainingLab(trains.finishes, batch_size=32)
-    assert runner._spare is None, "a lab that is not shown costs nothing"
+    assert POOL.spare is None, "a lab that is not shown costs nothing"
     bundle, metadata = lab._repr_mimebundle_()
-    assert runner._spare is not None
+    assert POOL.spare is not None
     assert lab._repr_mimebundle_() == (bundle, metadata), "shown twice, it is the same lab"
     assert bundle[WIDGET]["model_id"] == lab.view.model_id
     assert lab.view.settings["batch_size"] == 32
@@ -49,7 +50,7 @@ def test_in_the_book_it_is_html_alone_and_starts_nothing(monkeypatch):
     lab = TrainingLab(trains.finishes, records="no such record")
     (mime,) = lab._repr_mimebundle_()
     assert mime == "text/html"
-    assert lab.view is None and runner._spare is None
+    assert lab.view is None and POOL.spare is None
 
 
 def test_the_browser_and_the_model_follow_each_other():
@@ -138,8 +139,7 @@ def test_uplot_is_the_one_of_the_pages_own_scripts():
 
 def test_every_script_is_in_the_module_and_in_the_page_once():
     there = {path.name for path in scripts.FOLDER.glob("*.js")}
-    there -= {"predictions.js", "prediction-page.js"}  # of pages, see test_prediction_page.py
-    assert {*scripts.OF_PAGE, scripts.PREDICTION[0]} == there
+    assert set(scripts.OF_PAGE) == there
     assert len(scripts.OF_PAGE) == len(set(scripts.OF_PAGE))
 
 

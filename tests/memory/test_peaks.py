@@ -10,7 +10,7 @@ from d2lmgpu.memory.cards import CARDS, OPEN, on_card
 
 with open(Path(__file__).with_name("peaks.csv"), encoding="utf-8", newline="") as file:
     VECTORS = list(csv.DictReader(file))
-SETTING = ("precision", "optimizer", "way")
+SETTING = ("precision", "optimizer", "strategy")
 
 
 def numbers(row):
@@ -28,10 +28,10 @@ def test_the_peak_is_that_of_fits(row):
 
 def test_every_network_and_setting_has_its_sums():
     settings = {
-        f"{precision}, {optimizer}, {way}"
+        f"{precision}, {optimizer}, {strategy}"
         for precision in peaks.PRECISIONS
         for optimizer in peaks.OPTIMIZERS
-        for way in peaks.WAYS
+        for strategy in peaks.STRATEGIES
     }
     assert {kind: of.keys() for kind, of in peaks.DATA["sums"].items()} == dict.fromkeys(
         ("GPT-2", "BERT", "Llama", "ViT-B/16", "ResNet-50", "U-Net"), settings
@@ -54,7 +54,7 @@ def test_a_verdict_is_nearly_always_that_of_fits_and_never_its_contrary():
     ("changed", "said"),
     [
         ({"kind": "GPT-5"}, "^kind is 'GPT-5': give one of GPT-2, BERT"),
-        ({"way": "ZeRO"}, "^way is 'ZeRO': give one of DDP, FSDP"),
+        ({"strategy": "ZeRO"}, "^strategy is 'ZeRO': give one of DDP, FSDP"),
         ({"batch_size": 0}, "^batch_size is 0: give"),
         ({"num_heads": None}, "^num_heads is None: give"),
     ],

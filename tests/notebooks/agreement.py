@@ -56,11 +56,12 @@ def pair_faults(first, second, allowed=frozenset()):
     return faults
 
 
-CHECKS = re.compile(r"(checked|both_editions)\b")  # the package's own, of arguments
+# The package's own: checks of arguments, and what times an exchange.
+DECORATORS = re.compile(r"(checked|both_editions|exchange)\b")
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out what may differ: docstrings, ``d2l.`` and the package's checks of arguments."""
+    """Leaves out what may differ: docstrings, ``d2l.`` and the package's decorators."""
 
     def visit_Attribute(self, node):
         self.generic_visit(node)
@@ -70,7 +71,11 @@ class _Bare(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node):
         self.generic_visit(node)
-        node.decorator_list = [d for d in node.decorator_list if not CHECKS.match(ast.unparse(d))]
+        node.decorator_list = [
+            decorator
+            for decorator in node.decorator_list
+            if not DECORATORS.match(ast.unparse(decorator))
+        ]
         if ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
         return node

@@ -9,7 +9,7 @@ from programs import program
 
 CHECK, IGNORE, KEEP = "nbval-check-output", "nbval-ignore-output", "keep_output"
 CLOSING = ["Summary", "Exercises"]
-cited = program("cited")
+citations = program("citations")
 MARKUP = re.compile(r"(?<!`)\{[\w:-]+\}`[^`]*`|^\(.+\)=$|^:::+.*|^```+\{.*|<span data-.*", re.M)
 
 
@@ -112,8 +112,8 @@ def markup_faults(notebook):
     faults = []
     for text in markdown_of(notebook):
         faults += [f"markup that a notebook shows: {found}" for found in MARKUP.findall(text)]
-        for words, address in re.findall(cited.LINK, text):
-            key, named = cited.sources(ROOT).get(address, (None, words))
+        for words, address in re.findall(citations.LINK, text):
+            key, named = citations.sources(ROOT).get(address, (None, words))
             if words not in (named, re.sub(r", (.*)$", r" (\1)", named)):
                 faults.append(f"{key} is cited as {words}, not as {named}")
         for term in re.findall(r"glossary\.md#([^)]*)", text):

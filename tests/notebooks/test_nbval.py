@@ -12,7 +12,7 @@ import sys
 
 import nbformat
 import pytest
-from kept import Kept
+from chapter_cache import ChapterCache
 from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
@@ -23,11 +23,11 @@ import sys
 from pathlib import Path
 
 sys.path.append({tools!r})
-import executed, kept
+import chapter_cache, nbval_plugins
 
 
 def pytest_configure(config):
-    config.pluginmanager.register(executed.{plugin}(kept.Kept(Path({root!r}))))
+    config.pluginmanager.register(nbval_plugins.{plugin}(chapter_cache.ChapterCache(Path({root!r}))))
 """
 
 
@@ -99,13 +99,13 @@ def outputs(notebook):
 def kept(tmp_path):
     """What is kept of chapters in a folder of a test's own."""
     (tmp_path / "requirements.txt").touch()
-    kept = Kept(tmp_path)
+    kept = ChapterCache(tmp_path)
     kept.begin()
     return kept
 
 
 def use(plugin, kept):
-    """Have nbval, in the folder of what is ``kept``, use a plugin of ``tools/executed.py``."""
+    """Have nbval, in the folder of what is ``kept``, use a plugin of ``tools/nbval_plugins.py``."""
     text = CONFTEST.format(tools=str(ROOT / "tools"), plugin=plugin, root=str(kept.root))
     (kept.root / "conftest.py").write_text(text)
 
@@ -159,7 +159,7 @@ def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path, kept):
 def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     """With the chapters' own conftest.py, whose profile they inherit, and output in two pieces."""
     names = ["chapters/conftest.py", "tests/programs.py", "tests/notebooks/sanitize.cfg"]
-    tools = ("book", "executed", "kept", "dependencies", "noting/sitecustomize")
+    tools = ("book", "nbval_plugins", "chapter_cache", "dependencies", "file_notes/sitecustomize")
     for name in [*names, *(f"tools/{tool}.py" for tool in tools), "requirements.txt"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -171,8 +171,9 @@ def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     env |= {"PYTHONPATH": "tools:tests", "PYTEST_ADDOPTS": ""}
     options = {"cwd": tmp_path, "env": env, "text": True, "capture_output": True}
     made = (
-        "import math, nbformat, sys; from pathlib import Path; from kept import Kept;"
-        "kept = Kept(Path.cwd()); kept.begin();"
+        "import math, nbformat, sys; from pathlib import Path; "
+        "from chapter_cache import ChapterCache;"
+        "kept = ChapterCache(Path.cwd()); kept.begin();"
         "kept.put(nbformat.reads(sys.stdin.read(), 4), Path('chapters/one.ipynb'), 1.0, math.inf)"
     )
     command = [sys.executable, "-c", made]

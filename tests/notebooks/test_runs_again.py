@@ -37,7 +37,7 @@ def course(tmp_path):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    shutil.copytree(NOTING, tmp_path / "tools" / "noting")
+    shutil.copytree(NOTING, tmp_path / "tools" / "file_notes")
     return tmp_path
 
 
@@ -78,7 +78,7 @@ def test_what_a_process_reads_is_noted(what, again, course):
     for _ in range(2 if again == "compiled before" else 1):
         log.unlink(missing_ok=True)
         environ = environment(log)
-        path = environ["PYTHONPATH"].replace(str(NOTING), str(course / "tools" / "noting"))
+        path = environ["PYTHONPATH"].replace(str(NOTING), str(course / "tools" / "file_notes"))
         environ = os.environ | {LOG: str(log), "PYTHONPATH": os.pathsep.join([path, str(course)])}
         command = [sys.executable, "-c", code]
         subprocess.run(command, cwd=course / "chapters" / "part", env=environ, check=True)

@@ -50,6 +50,7 @@ while sys.stdin.readline():
 """
 LAB = """
 from d2lmgpu.lab import runner
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.process.events import report
 
 def train(num_gpus, batch_size, lr):
@@ -65,7 +66,7 @@ while sys.stdin.readline():
     sys.stdin.readline()
     lab.stop()
     lab.wait()
-    runner.end_spare()
+    POOL.end_spare()
     print("ended", flush=True)
 """
 

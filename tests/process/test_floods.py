@@ -44,6 +44,7 @@ def in_launch(rank, *args):
 
 def in_lab(_, *args):
     from d2lmgpu.lab import runner
+    from d2lmgpu.lab.pool import POOL
     def train(num_gpus, batch_size, lr):
         flood(*args)
     ends = []
@@ -51,7 +52,7 @@ def in_lab(_, *args):
     before = peak()
     run.start(train, num_gpus=1, batch_size=1, lr=0.1)
     run.wait()
-    runner.end_spare()
+    POOL.end_spare()
     return before, ends[0].message + ends[0].log
 
 before, said = {call}

@@ -7,6 +7,7 @@ FIRST = """
 import contextlib, io, logging, sys
 from d2lmgpu.course.exercises.checking import sendable, tried
 from d2lmgpu.lab import runner
+from d2lmgpu.lab.pool import POOL
 from d2lmgpu.launch import launch
 
 logging.basicConfig(level=logging.INFO, format="%(levelname)s of %(name)s: %(message)s")
@@ -45,7 +46,7 @@ ends = []
 run = runner.Runner(on_end=ends.append)
 run.start(train, num_gpus=1, batch_size=1, lr=0.1)
 run.wait()
-runner.end_spare()
+POOL.end_spare()
 print(ends[0].log)
 """
 

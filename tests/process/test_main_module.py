@@ -465,14 +465,15 @@ PLACES = {
     ),
     "the lab": (
         "from types import SimpleNamespace\n"
-        "from d2lmgpu.lab.runner import Runner, end_spare\n"
+        "from d2lmgpu.lab.pool import POOL\n"
+        "from d2lmgpu.lab.runner import Runner\n"
         "def train(num_gpus, batch_size, lr):\n"
         "    assert launch(tried, num_processes=1) == [tried()]\n"
         "    return SimpleNamespace(num_samples=1, accuracies=[1.0], seconds=[1])\n"
         "ends = []\n"
         "runner = Runner(on_end=ends.append)\n"
         "runner.start(train, (), num_gpus=1, batch_size=8, lr=0.1)\n"
-        "runner.wait(80), end_spare()\n"
+        "runner.wait(80), POOL.end_spare()\n"
         "ends[0].status, ends[0].message",
         "('finished', 'Finished.')",
     ),

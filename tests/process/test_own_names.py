@@ -66,7 +66,8 @@ def combine(means, sizes):
 def test_the_lab_runs(kernel):
     kernel.run(f"""{CELL}
 from types import SimpleNamespace
-from d2lmgpu.lab.runner import Runner, end_spare
+from d2lmgpu.lab.pool import POOL
+from d2lmgpu.lab.runner import Runner
 def train(num_gpus, batch_size, lr):
     assert worker() == ("42", True)
     return SimpleNamespace(num_samples=1, accuracies=[1.0], seconds=[1])
@@ -74,7 +75,7 @@ outcomes = []
 runner = Runner(on_end=outcomes.append)
 runner.start(train, (), num_gpus=1, batch_size=8, lr=0.1)
 assert runner.wait(60)
-end_spare()
+POOL.end_spare()
 """)
     assert kernel.run("print(outcomes[0].status, outcomes[0].message)").startswith("finished")
 

@@ -15,7 +15,8 @@ from test_ddp_parity import (
 )
 
 from d2lmgpu.course import chapters
-from d2lmgpu.lab.runner import Runner, end_spare
+from d2lmgpu.lab.pool import POOL
+from d2lmgpu.lab.runner import Runner
 from d2lmgpu.launch import LaunchError, launch
 
 
@@ -101,7 +102,7 @@ def test_the_lab_goes_past_the_one_gpu_and_calls_it_simulated(gpus, monkeypatch,
     for number in (1, 2):
         runner.start(train, ("torch",), num_gpus=number, batch_size=8, lr=0.1)
         assert runner.wait(120)
-    end_spare()
+    POOL.end_spare()
     ready = [event for event in events if event["event"] == "ready"]
     assert [(event["kind"], event["devices"]) for event in ready] == [("gpu", 1)] * len(ready)
     started = [event["sharing"] for event in events if event["event"] == "started"]

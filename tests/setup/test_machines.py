@@ -55,10 +55,10 @@ HOLD = "import sys; print('at work', flush=True); sys.stdin.read()"
 
 @pytest.fixture
 def alone(tmp_path):
-    """tools/alone.py in a folder of its own, as a command."""
+    """tools/folder_lock.py in a folder of its own, as a command."""
     (tmp_path / "tools").mkdir()
-    program = tmp_path / "tools" / "alone.py"
-    program.write_text((ROOT / "tools" / "alone.py").read_text())
+    program = tmp_path / "tools" / "folder_lock.py"
+    program.write_text((ROOT / "tools" / "folder_lock.py").read_text())
     return [sys.executable, str(program)]
 
 

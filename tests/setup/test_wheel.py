@@ -34,10 +34,12 @@ def test_a_wheel_holds_the_package_and_leaves_nothing(tmp_path):
     assert "d2lmgpu = d2lmgpu.__main__:main" in zipfile.ZipFile(wheel).read(commands).decode()
 
 
-@pytest.mark.parametrize("name", ["TrainingLab", "Prediction"])
+@pytest.mark.parametrize(
+    "room, name", [("lab", "TrainingLab"), ("predictions", "Prediction")], ids=["lab", "prediction"]
+)
 @pytest.mark.parametrize("missing", ["anywidget", "ipywidgets", "psygnal", "traitlets"])
-def test_a_lab_without_its_widgets_says_what_to_install(missing, name):
-    program = f"import sys; sys.modules[{missing!r}] = None; from d2lmgpu.lab import {name}"
+def test_a_lab_without_its_widgets_says_what_to_install(missing, room, name):
+    program = f"import sys; sys.modules[{missing!r}] = None; from d2lmgpu.{room} import {name}"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].startswith("ModuleNotFoundError: The training lab needs")
     assert "d2lmgpu[lab]" in done.stderr and missing in done.stderr

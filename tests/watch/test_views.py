@@ -20,7 +20,7 @@ from deeds import DEEDS, do, made, snapshot
 from without import without
 
 from d2lmgpu.watch.files import NONE, REFUSED, VIEW, kernel, protection, view
-from d2lmgpu.watch.files.diverted import divert
+from d2lmgpu.watch.files.diversion import divert
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="views and Landlock are Linux's")

@@ -20,7 +20,7 @@ def path(env) -> list[dict]:
 
     framework is None for a page that both ways share.
     """
-    found = []
+    pages_in_order = []
 
     def walk(document):
         pages[document.docname] = document.title or env.titles[document.docname].astext()
@@ -33,36 +33,38 @@ def path(env) -> list[dict]:
     for page, short in pages.items():
         named = [framework for framework in FRAMEWORKS if framework in short]
         framework = named[0] if len(named) == 1 else None
-        found.append({"page": page, "title": env.titles[page].astext(), "framework": framework})
-    return found
+        title = env.titles[page].astext()
+        pages_in_order.append({"page": page, "title": title, "framework": framework})
+    return pages_in_order
 
 
 def twin(env, page) -> tuple[str, str] | None:
     """The page that tells the same in the other framework, and that framework; None without one."""
     folder = page.rpartition("/")[0]
-    way = {at["page"]: at["framework"] for at in path(env) if at["framework"]}
-    beside = [other for other in way if other.rpartition("/")[0] == folder]
-    if page not in way or sorted(way[other] for other in beside) != sorted(FRAMEWORKS):
+    framework_of = {at["page"]: at["framework"] for at in path(env) if at["framework"]}
+    siblings = [other for other in framework_of if other.rpartition("/")[0] == folder]
+    frameworks = sorted(framework_of[other] for other in siblings)
+    if page not in framework_of or frameworks != sorted(FRAMEWORKS):
         return None
-    (other,) = [other for other in beside if other != page]
-    return other, way[other]
+    (other,) = [other for other in siblings if other != page]
+    return other, framework_of[other]
 
 
 def sections(doctree) -> dict:
     """The title of each section -> the section; the page's own title, which differs, is ''."""
-    found = {}
+    by_title = {}
     for section in doctree.findall(nodes.section):
         top = isinstance(section.parent, nodes.document)
-        found.setdefault("" if top else section[0].astext(), section)
-    return found
+        by_title.setdefault("" if top else section[0].astext(), section)
+    return by_title
 
 
 def link_twins(app, doctree, page) -> None:
     """Under each title that both twins have, a link from this page's to the other's."""
-    found = twin(app.env, page)
-    if found is None or app.builder.format != "html":
+    page_and_framework = twin(app.env, page)
+    if page_and_framework is None or app.builder.format != "html":
         return
-    other, framework = found
+    other, framework = page_and_framework
     there = sections(app.env.get_doctree(other))
     address = app.builder.get_relative_uri(page, other)
     for title, section in sections(doctree).items():
@@ -82,8 +84,8 @@ def tell_path(app, page, template, context, doctree) -> None:
 
 def read_twins_too(app, env, added, changed, removed) -> list[str]:
     """A page whose twin has changed is made anew, for the links into it."""
-    found = [twin(env, page) for page in changed | added if page in env.titles]
-    return [other for other, _ in filter(None, found)]
+    twins = [twin(env, page) for page in changed | added if page in env.titles]
+    return [other for other, _ in filter(None, twins)]
 
 
 def setup(app):

@@ -29,7 +29,7 @@ class Life:
 
 @dataclass
 class Harm:
-    """A button that was pressed, and what was predicted before: see ``predicted.predict``."""
+    """A button that was pressed, and what was predicted before: see ``forecast.cost``."""
 
     name: str
     at: float

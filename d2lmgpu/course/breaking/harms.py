@@ -7,7 +7,7 @@ import os
 import signal
 import time
 
-from d2lmgpu.course.breaking.predicted import SLOW
+from d2lmgpu.course.breaking.forecast import SLOW
 
 
 def kill_worker(training, rank=1):

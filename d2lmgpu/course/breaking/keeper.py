@@ -16,7 +16,7 @@ import threading
 import time
 from pathlib import Path
 
-from d2lmgpu.course.breaking import harms, predicted
+from d2lmgpu.course.breaking import forecast, harms
 from d2lmgpu.course.breaking.account import AFTER, BEFORE, Account, Harm
 from d2lmgpu.course.breaking.training import LIMIT, Training
 from d2lmgpu.process.cluster import box, inside, state
@@ -25,12 +25,12 @@ COMMAND = ["unshare", "--kill-child", "--pid", "--mount", "--net", "--uts", "--f
            "--mount-proc", sys.executable, "-m", "d2lmgpu.course.breaking.keeper"]  # fmt: skip
 PLACE = Path("/dev/shm")  # a disk in memory, and here one of its own
 NUM_TRAIN, EPOCHS, DISK = 3000, 400, "6m"
-OPTIONS = [f"--num-train={NUM_TRAIN}", f"--batch-size={predicted.BATCH}", f"--epochs={EPOCHS}",
-           f"--save-every={predicted.SAVE_EVERY}"]  # fmt: skip
+OPTIONS = [f"--num-train={NUM_TRAIN}", f"--batch-size={forecast.BATCH}", f"--epochs={EPOCHS}",
+           f"--save-every={forecast.SAVE_EVERY}"]  # fmt: skip
 DO = {"worker": harms.kill_worker, "host": harms.kill_host, "launcher": harms.kill_launcher,
       "cut": harms.cut, "heal": harms.heal, "slow": harms.slow, "quicken": harms.quicken,
       "fill": harms.fill_disk, "free": harms.free_disk}  # fmt: skip
-LABELS = predicted.HARMS | predicted.MENDS
+LABELS = forecast.HARMS | forecast.MENDS
 TICK = 0.1  # seconds between two looks at the hosts
 SAY = 3  # looks between two pictures
 SHOWN = 20  # seconds in the picture while nothing is harmed
@@ -47,7 +47,7 @@ def make_hosts(num_hosts):
         subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", place], check=True)
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     os.environ[state.VARIABLE] = str(PLACE / "cluster")
-    box.up(num_hosts, f"{predicted.FULL / 1e6:.0f}mbit")
+    box.up(num_hosts, f"{forecast.FULL / 1e6:.0f}mbit")
     # Names are looked up: there is nobody to ask in this network.
     named = state.folder() / "hosts"
     subprocess.run(["mount", "--bind", named, "/etc/hosts"], check=True)
@@ -89,46 +89,46 @@ class Keeper:
         until = now if lasts is None else min(now, harm.at + lasts + AFTER)
         late = harm.ended is not None and now > harm.ended + LIMIT
         over = {"lost", "updates"} <= known.keys() and until < now
-        rows = [[*predicted.ROWS[name], harm.predicted[name], known.get(name)]
-                for name in predicted.ROWS if name in harm.predicted]  # fmt: skip
+        rows = [[*forecast.ROWS[name], harm.predicted[name], known.get(name)]
+                for name in forecast.ROWS if name in harm.predicted]  # fmt: skip
         begin, done = max(0, harm.at - BEFORE), over or late or bool(self.trouble)
         picture = self.account.picture(begin, until)
         return picture | {"done": done, "rows": rows, "at": harm.at - begin}
 
-    def predict(self, name):
+    def forecast(self, name):
         """What the harm would cost now; None while it cannot be done."""
         account, ranks = self.account, len(self.account.newest())
         update = account.update_seconds()
         few = ranks < 2 and name in ("host", "cut", "slow")
         if self.harm or self.trouble or update is None or few:
             return None
-        return predicted.predict(
+        return forecast.cost(
             name, ranks, len(self.hosts.names), account.lag(), update, account.starts()
         )
 
     def buttons(self):
         """What may be pressed: its name, its words and the seconds that it would cost, or None."""
-        offered = [predicted.MENDED[one] if one in self.broken else one for one in predicted.HARMS]
-        costs = [(name, self.predict(name) or {}) for name in offered]
+        offered = [forecast.MENDED[one] if one in self.broken else one for one in forecast.HARMS]
+        costs = [(name, self.forecast(name) or {}) for name in offered]
         return [{"name": name, "label": LABELS[name],
                  "seconds": cost.get("together", cost.get("pause"))}
                 for name, cost in costs]  # fmt: skip
 
     def press(self, name):
         """Do the harm, with what was predicted before."""
-        if expected := self.predict(name):
+        if expected := self.forecast(name):
             self.harm = Harm(name, time.time() - self.account.start, expected)
             outcome = {"name": name, "title": LABELS[name], "said": ""} | self.outcome()
             self.outcomes.append(outcome)
             threading.Thread(target=self.do, args=(self.harm, outcome), daemon=True).start()
 
     def do(self, harm, outcome):
-        undone = {after: before for before, after in predicted.MENDED.items()}
+        undone = {after: before for before, after in forecast.MENDED.items()}
         try:
             outcome["said"] = DO[harm.name](self.training)
         except Exception as error:
             self.trouble = f"{type(error).__name__}: {error}"
-        if harm.name in predicted.MENDED:
+        if harm.name in forecast.MENDED:
             self.broken.add(harm.name)
         self.broken.discard(undone.get(harm.name))
         harm.ended = time.time() - self.account.start

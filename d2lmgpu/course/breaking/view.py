@@ -7,23 +7,23 @@ import threading
 
 from traitlets import Bool, Dict, List, Unicode
 
-from d2lmgpu.course.breaking import keeper, predicted, record
+from d2lmgpu.course.breaking import forecast, keeper, record
 from d2lmgpu.figures.site import BOOK
-from d2lmgpu.lab.widget import MessageError, Widget
+from d2lmgpu.figures.widget import MessageError, Widget
 from d2lmgpu.machine.files import PACKAGE
 from d2lmgpu.process.cluster import box
 
 
-def BreakIt(num_hosts=3):
+def break_it_lab(num_hosts=3):
     """So many hosts, a training on them, and buttons that harm it: the last line of a cell.
 
     Nothing is made before the button *Start* is pressed. Without the rights to make hosts, and in
     a built page, it shows what was recorded.
     """
-    return record.Page() if os.environ.get(BOOK) else Lab(num_hosts)
+    return record.Page() if os.environ.get(BOOK) else BreakItLab(num_hosts)
 
 
-class Lab(Widget):
+class BreakItLab(Widget):
     """The widget. Its traits are what the process says, or the record."""
 
     words = "A lab that breaks a training: run this cell, and it is here."
@@ -46,7 +46,7 @@ class Lab(Widget):
         self.start()
 
     def do_press(self, name: str):
-        if name not in predicted.HARMS | predicted.MENDS:
+        if name not in forecast.HARMS | forecast.MENDS:
             raise MessageError(f"{name!r:.200} is no harm: see the names of the buttons.")
         self.press(name)
 
@@ -55,9 +55,9 @@ class Lab(Widget):
 
     def start(self):
         """Make hosts and train on them; those that this kernel had before end."""
-        if Lab.present:
-            Lab.present.stop()
-        Lab.present = self
+        if BreakItLab.present:
+            BreakItLab.present.stop()
+        BreakItLab.present = self
         path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
             [*keeper.COMMAND, str(self.num_hosts)], text=True, start_new_session=True,

@@ -1,7 +1,6 @@
 """Runs the reader's answer in a process of its own, and says what came of it."""
 
 import pickle
-import threading
 from dataclasses import dataclass
 
 from d2lmgpu.course.exercises.registry import find, need
@@ -62,21 +61,15 @@ def sendable(name, answer):
 def tried(name, call, seeds=SEEDS, seconds=SECONDS):
     """The Verdict on ``sendable``'s bytes; what they hold is made in the other process alone."""
     job = {"name": name, "seeds": list(seeds), "call": call}
-    events, printed, over = [], Bounded(SHOWN, SHOWN), threading.Event()
-    child = Child(ONE_WORKER, run_module("d2lmgpu.course.exercises.worker"), {})
-    timer = threading.Timer(seconds, lambda: (over.set(), child.kill()))
-    try:
+    events, printed = [], Bounded(SHOWN, SHOWN)
+    with Child(ONE_WORKER, run_module("d2lmgpu.course.exercises.worker"), {}) as child:
         child.send(pickle.dumps(job | settings({})))
-        timer.start()
-        end = child.read(events.append, printed.add)
-    finally:
-        timer.cancel()
-        child.close()
+        end = child.read(events.append, printed.add, time_limit=seconds)
     text = printed.text().strip()
     said = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")
     reason = next((event["reason"] for event in events if event.get("reason")), "")
     if not reason and not any(event["event"] == "done" for event in events):
-        if over.is_set():
+        if child.expired:
             reason, what = "time", f"it had not returned after {seconds:g} seconds, and was ended"
         else:
             (code,) = end["codes"] or (None,)

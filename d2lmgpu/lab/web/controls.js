@@ -133,7 +133,7 @@ class LabControls {
     const onLock = (value) => this.source.send({ do: "predict", value });
     field.hidden = entry.predicted === null && entry.happened !== null; // too late to predict
     const onTakeBack = entry.happened ? null : () => this.source.send({ do: "take_back" });
-    predictionField(field, { ...entry, locked: entry.predicted, onLock, onTakeBack });
+    predictionField(field, entry, { onLock, onTakeBack });
     outcome.hidden = entry.predicted === null || entry.happened === null;
     predictionOutcome(outcome, entry);
   }

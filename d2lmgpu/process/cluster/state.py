@@ -6,7 +6,7 @@ import os
 import re
 from pathlib import Path
 
-from d2lmgpu.machine.saving import save
+from d2lmgpu.machine.atomic_write import save
 
 VARIABLE = "D2LMGPU_CLUSTER"
 RATE = re.compile(r"([1-9]\d{0,5})([kmg])bit")

@@ -48,44 +48,44 @@ def hang(states, folder="") -> Hang | None:
 
     folder: files in it are named from there on.
     """
-    waiting = [one for one in states if one.waits]
-    if not waiting or len(states) < 2 or any(one.ended == LIMIT for one in states):
+    waiting = [state for state in states if state.waits]
+    if not waiting or len(states) < 2 or any(state.ended == LIMIT for state in states):
         return None
     for rule in (raised, stuck, unlike, left, message, absent, groups):
         if sentence := rule(states, waiting, folder):
-            ranks = [rank_in_words(one, folder) for one in states]
+            ranks = [rank_in_words(state, folder) for state in states]
             return Hang(rule.__name__, sentence, ranks)
     return None
 
 
 def raised(states, waiting, folder):
     """A rank has raised for a reason of its own, and the others wait for it."""
-    found = [one for one in states if one.raised]
-    if not found:
+    failed = [state for state in states if state.raised]
+    if not failed:
         return None
-    first = min(found, key=lambda one: one.head["at"])
+    first = min(failed, key=lambda state: state.head["at"])
     return (
         f"Rank {first.rank} raised {first.head['text']}{_in(first)}{at(first.place, folder)}; "
         f"{_waiters(waiting, folder)}."
     )
 
 
-def _in(one):
-    return f" in its update {one.updates + 1}" if one.updates else ""
+def _in(state):
+    return f" in its update {state.updates + 1}" if state.updates else ""
 
 
 def stuck(states, waiting, folder):
     """A rank waits for a lock that nobody can release, and the others wait for it."""
-    found = [one for one in states if one.stuck]
-    if not found:
+    blocked = [state for state in states if state.stuck]
+    if not blocked:
         return None
-    told = and_list(f"rank {one.rank} {_stuck_in_words(one, folder)}" for one in found)
-    return f"{_upper(told)}; {_waiters(waiting, folder)}."
+    sentence = and_list(f"rank {state.rank} {_stuck_in_words(state, folder)}" for state in blocked)
+    return f"{_upper(sentence)}; {_waiters(waiting, folder)}."
 
 
-def _stuck_in_words(one, folder):
-    where = at(one.place, folder, code=True) + _during(one)
-    if one.stuck == "worker":
+def _stuck_in_words(state, folder):
+    where = at(state.place, folder, code=True) + _during(state)
+    if state.stuck == "worker":
         return (
             f"waits in next(loader){where} for a worker of its loader that waits for a lock, which "
             "no thread of that worker can release"
@@ -95,36 +95,38 @@ def _stuck_in_words(one, folder):
 
 def unlike(states, waiting, folder):
     """The ranks have called different collectives at one number, by which they are matched."""
-    groups = {call.group for one in states for call in one.calls if call.number}
-    found = []
+    groups = {call.group for state in states for call in state.calls if call.number}
+    mismatches = []
     for group in groups:
-        told = {
-            one.rank: {
-                call.number: call for call in one.calls if call.number and call.group == group
+        calls_by_rank = {
+            state.rank: {
+                call.number: call for call in state.calls if call.number and call.group == group
             }
-            for one in states
+            for state in states
         }
-        told = {rank: calls for rank, calls in told.items() if calls}
-        for number in sorted({number for calls in told.values() for number in calls}):
-            calls = {rank: calls[number] for rank, calls in told.items() if number in calls}
+        calls_by_rank = {rank: calls for rank, calls in calls_by_rank.items() if calls}
+        for number in sorted({number for calls in calls_by_rank.values() for number in calls}):
+            calls = {
+                rank: calls[number] for rank, calls in calls_by_rank.items() if number in calls
+            }
             if len({_form(call) for call in calls.values()}) > 1:
-                found.append((number, calls))
+                mismatches.append((number, calls))
                 break
-    if not found:
+    if not mismatches:
         return None
-    number, calls = min(found, key=lambda one: one[0])
+    number, calls = min(mismatches, key=lambda entry: entry[0])
     forms = {}
     for rank, call in calls.items():
         forms.setdefault(_form(call), []).append(rank)
     parts = sorted(forms.values(), key=lambda ranks: (len(ranks), ranks))
     few, many = calls[parts[0][0]], calls[parts[-1][0]]
-    told = and_list(
+    forms_in_words = and_list(
         f"{call_in_words(calls[ranks[0]])} on {ranks_in_words(ranks)}"
         f"{at(calls[ranks[0]].place, folder)}"
         for ranks in parts
     )
     if few.kind == many.kind and few.place == many.place:
-        return f"Collective {number} has another shape on each side: {told}."
+        return f"Collective {number} has another shape on each side: {forms_in_words}."
     under = [condition(call.places) for call in (few, many)]
     if len(parts) == 2 and (under[0] is None) != (under[1] is None):
         only = 0 if under[0] else 1
@@ -132,7 +134,7 @@ def unlike(states, waiting, folder):
         return (
             f"Only {ranks_in_words(ranks)} called {call.name}{at(call.place, folder)}, under "
             f"{under[only]}; collectives are matched by their number, and number {number} "
-            f"is {told}."
+            f"is {forms_in_words}."
         )
     if few.backward != many.backward:
         done, within = (many, few) if few.backward else (few, many)
@@ -146,51 +148,52 @@ def unlike(states, waiting, folder):
             f"to loss.backward() of update {within.updates + 1}"
             f"{at(within.place, folder)}: these wait for each other."
         )
-    return f"The ranks call their collectives in another order: number {number} is {told}."
+    order = "The ranks call their collectives in another order"
+    return f"{order}: number {number} is {forms_in_words}."
 
 
 def left(states, waiting, folder):
     """A rank has ended, without an error of its own, while others wait."""
-    found = [one for one in states if one.ended and one.ended != "raised"]
-    if not found:
+    gone = [state for state in states if state.ended and state.ended != "raised"]
+    if not gone:
         return None
-    gone = and_list(f"rank {one.rank} {end_in_words(one)}" for one in found)
-    return f"{_upper(gone)}, {_waiters(waiting, folder)}."
+    ends = and_list(f"rank {state.rank} {end_in_words(state)}" for state in gone)
+    return f"{_upper(ends)}, {_waiters(waiting, folder)}."
 
 
 def message(states, waiting, folder):
     """A rank waits for a message of one that waits for something else, or to send it one."""
-    for one in waiting:
-        call = one.current
-        if call is not None and call.peer is not None and not one.ended:
+    for state in waiting:
+        call = state.current
+        if call is not None and call.peer is not None and not state.ended:
             other = "another rank" if call.peer < 0 else f"rank {call.peer}"
-            peer = next((o for o in waiting if o.rank == call.peer and o is not one), None)
+            peer = next((o for o in waiting if o.rank == call.peer and o is not state), None)
             rest = f"; {_waiter(peer, folder)}" if peer else ""
             deed = "a message from" if "recv" in call.name else "a message to be taken by"
             return (
-                f"Rank {one.rank} waits for {deed} {other}"
-                f"{at(one.place, folder)}{_during(one)}{rest}."
+                f"Rank {state.rank} waits for {deed} {other}"
+                f"{at(state.place, folder)}{_during(state)}{rest}."
             )
     return None
 
 
 def absent(states, waiting, folder):
     """A rank waits in an earlier place than the others, which wait for it: none can go on."""
-    if len(waiting) < len(states) or len({_waited(one) for one in states}) == 1:
+    if len(waiting) < len(states) or len({_waited(state) for state in states}) == 1:
         return None
-    most = max(one.updates for one in states)
-    behind = [one for one in states if one.updates < most and one.backward]
-    done = [one for one in states if one not in behind and not one.backward]
+    most = max(state.updates for state in states)
+    behind = [state for state in states if state.updates < most and state.backward]
+    done = [state for state in states if state not in behind and not state.backward]
     if behind and done:
         return f"{_upper(_waiters(done, folder, _after))}, {_waiters(behind, folder)}."
-    if any(one.current is None or one.current.number is None for one in states):
+    if any(state.current is None or state.current.number is None for state in states):
         return f"{_upper(_waiters(states, folder))}."
     return None
 
 
 def groups(states, waiting, folder):
     """Each waits in another group: these are used in another order."""
-    calls = {one.rank: one.current for one in states if one in waiting}
+    calls = {state.rank: state.current for state in states if state in waiting}
     if len(calls) < len(states) or not all(calls.values()):
         return None
     if len({call.group for call in calls.values()}) < 2:
@@ -204,55 +207,56 @@ def _form(call):
     return call.kind, call.public, call.backward, shapes
 
 
-def _waited(one):
+def _waited(state):
     """Where it waits, but for the place."""
-    call = one.current
-    return one.backward, one.beat.get("public"), call and (call.group, call.number, call.kind)
+    call = state.current
+    return state.backward, state.beat.get("public"), call and (call.group, call.number, call.kind)
 
 
-def _waiters(waiting, folder, more=lambda one: ""):
-    return and_list(f"{_waiter(one, folder)}{more(one)}" for one in waiting)
+def _waiters(waiting, folder, more=lambda state: ""):
+    return and_list(f"{_waiter(state, folder)}{more(state)}" for state in waiting)
 
 
-def _after(one):
-    return f" after {updates_in_words(one)}" if one.updates else ""
+def _after(state):
+    return f" after {updates_in_words(state)}" if state.updates else ""
 
 
-def _waiter(one, folder):
-    verb = "waited" if one.ended else "waits"
-    return f"rank {one.rank} {verb} in {waiting_in_words(one)}{_during(one)}{at(one.place, folder)}"
+def _waiter(state, folder):
+    verb = "waited" if state.ended else "waits"
+    where = f"{_during(state)}{at(state.place, folder)}"
+    return f"rank {state.rank} {verb} in {waiting_in_words(state)}{where}"
 
 
-def _during(one):
+def _during(state):
     """The update in which it is, or after how many, where updates are made."""
-    if one.backward and one.updates:
-        return f" of its update {one.updates + 1}"
-    return f" after {updates_in_words(one)}" if one.updates else ""
+    if state.backward and state.updates:
+        return f" of its update {state.updates + 1}"
+    return f" after {updates_in_words(state)}" if state.updates else ""
 
 
-def rank_in_words(one, folder):
+def rank_in_words(state, folder):
     """What a rank does, in a line."""
-    called, current = [call for call in one.calls if call.number], one.current
-    parts = [updates_in_words(one)]
+    called, current = [call for call in state.calls if call.number], state.current
+    parts = [updates_in_words(state)]
     if called:
-        last, waits = called[-1], one.waits and not one.ended and called[-1] is current
+        last, waits = called[-1], state.waits and not state.ended and called[-1] is current
         parts.append(
             f"collective {last.number}: {call_in_words(last)}"
             f"{'' if waits else at(last.place, folder)}"
         )
-    if one.lost:
-        parts.append(f"waited when its peer went away{at(one.place, folder, code=True)}")
-    elif one.ended:
-        parts.append(end_in_words(one) + at(one.head.get("place"), folder, code=True))
-        if one.ended == "killed" and one.place:
-            parts.append(f"last seen{at(one.place, folder, code=True)}")
-    elif one.waits:
-        same = called and called[-1] is current and not one.backward
-        what = "" if same else f" in {waiting_in_words(one)}"
-        parts.append(f"waits{what}{at(one.place, folder, code=True)}")
+    if state.lost:
+        parts.append(f"waited when its peer went away{at(state.place, folder, code=True)}")
+    elif state.ended:
+        parts.append(end_in_words(state) + at(state.head.get("place"), folder, code=True))
+        if state.ended == "killed" and state.place:
+            parts.append(f"last seen{at(state.place, folder, code=True)}")
+    elif state.waits:
+        same = called and called[-1] is current and not state.backward
+        what = "" if same else f" in {waiting_in_words(state)}"
+        parts.append(f"waits{what}{at(state.place, folder, code=True)}")
     else:
-        parts.append(f"{IS[one.beat.get('doing', 'own')]}{at(one.place, folder, code=True)}")
-    return f"rank {one.rank}: " + ", ".join(parts)
+        parts.append(f"{IS[state.beat.get('doing', 'own')]}{at(state.place, folder, code=True)}")
+    return f"rank {state.rank}: " + ", ".join(parts)
 
 
 IS = {"loader": "is in next(loader)", "lock": "waits for a lock or a queue", "own": "was last seen"}

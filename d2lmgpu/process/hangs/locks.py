@@ -18,7 +18,7 @@ def waits_for_ever(pid):
     with contextlib.suppress(OSError), open(f"/proc/{pid}/syscall", encoding="ascii") as file:
         number, *arguments = file.read().split()
         if number == str(FUTEX):
-            _, operation, _, timeout = (int(one, 16) for one in arguments[:4])
+            _, operation, _, timeout = (int(argument, 16) for argument in arguments[:4])
             waits = operation & OPERATION in (WAIT, WAIT_BITSET)
             return waits and bool(operation & PRIVATE) and not timeout
     return False
@@ -32,12 +32,12 @@ def interrupted_later():
 def stuck_children(pid):
     """Processes that the first thread of this one has started, as a loader its workers, whose only
     thread waits for a lock: nobody can release it."""
-    found = []
+    stuck = []
     with contextlib.suppress(OSError):
         with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
             children = file.read().split()
         for child in children:
             with contextlib.suppress(OSError):  # it has ended meanwhile
                 if len(os.listdir(f"/proc/{child}/task")) == 1 and waits_for_ever(child):
-                    found.append(int(child))
-    return found
+                    stuck.append(int(child))
+    return stuck

@@ -45,9 +45,17 @@ class Log:
     """
 
     def __init__(self, folder, own):
-        self._folder, self._is_own, self._files, self._kinds, self._told = folder, own, {}, {}, {}
-        self._main, self._pid, self._map = threading.main_thread(), None, None
-        self._numbers, self._calls, self.updates = {}, 0, 0
+        self._folder = folder
+        self._is_own = own
+        self._files = {}
+        self._kinds = {}
+        self._words = {}  # of a call -> what is written of each that is like it
+        self._main = threading.main_thread()
+        self._pid = None
+        self._map = None
+        self._numbers = {}
+        self._calls = 0
+        self.updates = 0
         self._head = {}
 
     def start(self, rank, world, joined=False):
@@ -77,14 +85,14 @@ class Log:
         places, public, backward = self._places(_getframe(1))
         shapes = tuple(tensor.shape for tensor in tensors[:8])
         same = (group, kind, public, shapes, *places, backward, peer)
-        if (told := self._told.get(same)) is None:
+        if (words := self._words.get(same)) is None:
             # What is the same at each call from this line is put into words once.
             files = [self._named(place) for place in places]
             sizes = [[*shape] for shape in shapes]
-            told = dumps([group, kind, public, sizes, files, backward, peer])[1:]
-            self._told = {**self._told, same: told} if len(self._told) < KEPT else {same: told}
+            words = dumps([group, kind, public, sizes, files, backward, peer])[1:]
+            self._words = {**self._words, same: words} if len(self._words) < KEPT else {same: words}
         self._calls += 1
-        line = f"[{self._calls}, {number or 'null'}, {self.updates}, {told}"
+        line = f"[{self._calls}, {number or 'null'}, {self.updates}, {words}"
         self._put(FIRST + self._calls % CALLS, line)
 
     def ended(self, how, text="", frames=()):
@@ -98,13 +106,13 @@ class Log:
             "at": monotonic(),
             "text": text[:400],
             "updates": self.updates,
-            "backward": any(one[2] == BACKWARD for one in frames),
+            "backward": any(frame[2] == BACKWARD for frame in frames),
             "place": [*own[-1]] if own else None,
         }
         self._write(0, self._head)
 
-    def _write(self, place, told):
-        self._put(place, dumps(told))
+    def _write(self, place, content):
+        self._put(place, dumps(content))
 
     def _put(self, place, line):
         line = line.encode()[: PLACE - 1] + b"\0"  # what is longer cannot be read, and is left out
@@ -203,7 +211,7 @@ def _is_ours(frame):
 
 def stack(error):
     """[(file, line, function)] of what was raised, from the outside in: see ``Log.ended``."""
-    return [(one.filename, one.lineno, one.name) for one in extract_tb(error.__traceback__)]
+    return [(entry.filename, entry.lineno, entry.name) for entry in extract_tb(error.__traceback__)]
 
 
 def _mapped(path):

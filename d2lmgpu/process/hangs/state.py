@@ -55,8 +55,8 @@ class State:
     @cached_property
     def calls(self):
         """Its last collectives, the newest one last."""
-        told = filter(None, _lines(self.path, FIRST, CALLS))
-        return sorted((Call(*one) for one in told), key=lambda call: call.count)
+        lines = filter(None, _lines(self.path, FIRST, CALLS))
+        return sorted((Call(*line) for line in lines), key=lambda call: call.count)
 
     @property
     def rank(self):
@@ -149,16 +149,16 @@ def read(folder, codes=()):
     codes: of each rank the exit code as Python has it, once it is known; a rank that a signal has
     ended could not say so. A process that starts those of the training is none.
     """
-    found = [*filter(None, map(_state, Path(folder).glob("hang-*")))]
-    joined = {one.rank: one for one in found if one.head["joined"]}
-    worlds = {one.head["world"] for one in joined.values()}
-    early = {one.rank: one for one in found if not joined or one.head["world"] in worlds}
+    states = [*filter(None, map(_state, Path(folder).glob("hang-*")))]
+    joined = {state.rank: state for state in states if state.head["joined"]}
+    worlds = {state.head["world"] for state in joined.values()}
+    early = {state.rank: state for state in states if not joined or state.head["world"] in worlds}
     ranks = early | joined
     for rank, code in enumerate(codes):
         if code is not None and code < 0 and rank in ranks and not ranks[rank].ended:
             ended = {"ended": "killed", "text": f"signal {-code}"}
             ranks[rank] = replace(ranks[rank], head=ranks[rank].head | ended)
-    return [one for _, one in sorted(ranks.items())]
+    return [state for _, state in sorted(ranks.items())]
 
 
 def _state(path):
@@ -172,10 +172,10 @@ def _lines(path, first, number):
     with contextlib.suppress(FileNotFoundError), open(path, "rb") as file:
         file.seek(first * PLACE)
         data = file.read(number * PLACE)
-    found = []
+    values = []
     for place in range(number):
         line = data[place * PLACE : (place + 1) * PLACE].partition(b"\0")[0]
-        found.append(None)
+        values.append(None)
         with contextlib.suppress(ValueError):  # it is being written
-            found[-1] = json.loads(line) if line else None
-    return found
+            values[-1] = json.loads(line) if line else None
+    return values

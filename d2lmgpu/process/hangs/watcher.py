@@ -13,34 +13,46 @@ STILL = 0.2  # of a core: a process that uses less computes nothing
 
 
 class Watcher(threading.Thread):
-    """Reads the logs in ``folder`` and, once its ranks hang, calls ``then()``; ``found`` says why.
+    """Reads the logs in ``folder`` and, once its ranks hang, calls ``then()``; ``hang`` says why.
 
     A rank that computes or sleeps is waited for: each of them must wait for the others, or for a
     lock that nobody can release, or have ended, use no core, and run no other thread of the
     reader's; and a cause must be there.
-    ``within``: the folder of the reader's files.
+    ``within``: the folder of the reader's files. As a context manager it looks until its end.
     """
 
     def __init__(self, folder, then, within=""):
         super().__init__(daemon=True, name="hang-watcher")
-        self.folder, self.then, self.within = folder, then, within
-        self.found, self._over = None, threading.Event()
+        self.folder = folder
+        self.then = then
+        self.within = within
+        self.hang, self._over = None, threading.Event()
         self._still = None  # seconds without a call or an update, and the ranks
+
+    def __enter__(self):
+        self.start()
+        return self
+
+    def __exit__(self, *error):
+        self.close()
 
     def run(self):
         steps, progress = _Unchanged("steps"), _Unchanged("progress")
         while not self._over.wait(LOOK):
             states, now = read(self.folder), time.monotonic()
-            if any(one.ended == LIMIT for one in states):
+            if any(state.ended == LIMIT for state in states):
                 return
             steps.look(states, now)
             progress.look(states, now)
-            waits = (one.waits and not one.ended and steps.computes_nothing(one) for one in states)
+            waits = (
+                state.waits and not state.ended and steps.computes_nothing(state)
+                for state in states
+            )
             still = steps.seconds >= QUIET and len(states) > 1 and any(waits)
             self._still = (steps.seconds, states) if still else None
-            if progress.seconds >= QUIET and all(_idle(one, progress) for one in states):
-                self.found = hang(states, self.within)
-                if self.found:
+            if progress.seconds >= QUIET and all(_idle(state, progress) for state in states):
+                self.hang = hang(states, self.within)
+                if self.hang:
                     self.then()
                     return
 
@@ -54,10 +66,10 @@ class Watcher(threading.Thread):
         """Where the ranks were, in a sentence, if some of them waited when they were stopped and
         none had gone on for a while: perhaps for one that is slow. Else None."""
         seconds, states = self._still or (0, [])
-        now = {one.path: one for one in read(self.folder)}
-        if not states or any(_went_on(one, now.get(one.path)) for one in states):
+        now = {state.path: state for state in read(self.folder)}
+        if not states or any(_went_on(state, now.get(state.path)) for state in states):
             return None
-        ranks = "; ".join(rank_in_words(one, self.within) for one in states)
+        ranks = "; ".join(rank_in_words(state, self.within) for state in states)
         return f"For {seconds:.0f} s, when it was stopped, no rank had gone on: {ranks}."
 
     def at_the_end(self, codes=()):
@@ -65,33 +77,37 @@ class Watcher(threading.Thread):
 
         codes: the exit code of each rank, None for one that was ended from here.
         """
-        return self.found or hang(read(self.folder, codes), self.within)
+        return self.hang or hang(read(self.folder, codes), self.within)
 
 
 class _Unchanged:
     """For how many ``seconds`` the attribute ``name`` of all ranks has been what it is."""
 
     def __init__(self, name):
-        self.name, self.values, self.since, self.seconds, self.cpu = name, None, 0.0, 0.0, {}
+        self.name = name
+        self.values = None
+        self.since = 0.0
+        self.seconds = 0.0
+        self.cpu = {}
 
     def look(self, states, now):
         """``states``: of the ranks at the time ``now``, in seconds."""
-        values = [getattr(one, self.name) for one in states]
+        values = [getattr(state, self.name) for state in states]
         if values != self.values:
             self.values, self.since = values, now
-            self.cpu = {one.path: one.beat.get("cpu", 0) for one in states}
+            self.cpu = {state.path: state.beat.get("cpu", 0) for state in states}
         self.seconds = now - self.since
 
-    def computes_nothing(self, one):
+    def computes_nothing(self, state):
         """Whether a rank has used next to no core since."""
-        return one.beat.get("cpu", 0) - self.cpu[one.path] < STILL * self.seconds
+        return state.beat.get("cpu", 0) - self.cpu[state.path] < STILL * self.seconds
 
 
-def _idle(one, progress):
-    if one.ended:
+def _idle(state, progress):
+    if state.ended:
         return True
-    waits = (one.waits or one.stuck) and one.fresh and not one.beat["busy"]
-    return waits and progress.computes_nothing(one)
+    waits = (state.waits or state.stuck) and state.fresh and not state.beat["busy"]
+    return waits and progress.computes_nothing(state)
 
 
 def _went_on(before, after):

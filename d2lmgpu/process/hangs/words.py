@@ -20,9 +20,10 @@ def ranks_in_words(ranks):
     return f"rank{'s' * (len(ranks) > 1)} {and_list(map(str, ranks))}"
 
 
-def updates_in_words(one):
+def updates_in_words(rank_or_call):
     """ "1 update", of a rank or of a call."""
-    return f"{one.updates} update{'s' * (one.updates != 1)}"
+    number = rank_or_call.updates
+    return f"{number} update{'s' * (number != 1)}"
 
 
 def at(place, folder, code=False):
@@ -46,23 +47,23 @@ def call_in_words(call):
     return f"{call.name}{' ' * bool(shapes)}{shapes}{group}{backward}"
 
 
-def waiting_in_words(one):
+def waiting_in_words(state):
     """What a rank waits in."""
-    if one.backward:
-        return "loss.backward()" if one.current is None or one.current.backward else "backward()"
-    call = one.current
-    return call_in_words(call) if call else one.beat.get("public") or "torch.distributed"
+    call = state.current
+    if state.backward:
+        return "loss.backward()" if call is None or call.backward else "backward()"
+    return call_in_words(call) if call else state.beat.get("public") or "torch.distributed"
 
 
-def end_in_words(one):
+def end_in_words(state):
     """How a rank has ended."""
-    if one.ended == "raised":
-        return f"raised {one.head['text']}"
-    after = f" after {updates_in_words(one)}" if one.updates else ""
-    if one.ended == "killed":
-        return f"was killed by {one.head['text']}{after}"
-    if one.ended == "exit":
-        return f"ended itself ({one.head['text']}){after}"
+    if state.ended == "raised":
+        return f"raised {state.head['text']}"
+    after = f" after {updates_in_words(state)}" if state.updates else ""
+    if state.ended == "killed":
+        return f"was killed by {state.head['text']}{after}"
+    if state.ended == "exit":
+        return f"ended itself ({state.head['text']}){after}"
     return f"left its loop{after} and has ended" if after else "has ended"
 
 

@@ -128,6 +128,12 @@ class Hosts:
         self._links = [Link(host, self._inbox) for host in way.hosts]
         self._busy = set(self._links)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
     @property
     def processes(self):
         """The hosts, in the order of their ranks, and the names of the processes on each."""

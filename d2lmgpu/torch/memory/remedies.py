@@ -61,13 +61,13 @@ def remedies(
 
         return fits(made, batch, loss, batch_size=batch_size, devices=devices, **given)
 
-    found = {"as it is": answer()}
+    answers = {"as it is": answer()}
     if precision == "float32":
-        found["mixed precision"] = answer(precision="amp float16")
-    found |= {change: answer(change) for change in CHANGES if change in seen}
-    if found["as it is"].parts["optimizer state"]:
-        found |= {name: answer(optimizer=smaller) for name, smaller in optimizers.items()}
-    return dict(sorted(found.items(), key=lambda item: item[1].peak))
+        answers["mixed precision"] = answer(precision="amp float16")
+    answers |= {change: answer(change) for change in CHANGES if change in seen}
+    if answers["as it is"].parts["optimizer state"]:
+        answers |= {name: answer(optimizer=smaller) for name, smaller in optimizers.items()}
+    return dict(sorted(answers.items(), key=lambda item: item[1].peak))
 
 
 def blocks(net) -> list[nn.Module]:

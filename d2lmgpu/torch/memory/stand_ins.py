@@ -113,11 +113,11 @@ def to(self, *args, real=nn.Module.to, **kwargs):
     return real(self, *args, **kwargs)
 
 
-def swap_tensors(here, there, real=torch.utils.swap_tensors):
+def swap_tensors(first, second, real=torch.utils.swap_tensors):
     """A parameter that is fake is changed in its place."""
-    if not isinstance(here, FakeTensor):
-        return real(here, there)
-    here.data, here.fake_device = there.data, there.fake_device
+    if not isinstance(first, FakeTensor):
+        return real(first, second)
+    first.data, first.fake_device = second.data, second.fake_device
 
 
 def load(file, map_location=None, *args, real=torch.load, **kwargs):

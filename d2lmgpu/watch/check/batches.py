@@ -28,7 +28,7 @@ class Batches:
         there = all(os.path.exists(file) for file in files)  # else: no loader, or too large
         ranks = [self.torch.load(file, weights_only=True) for file in files] if there else [{}]
         common = set(ranks[0]).intersection(*ranks)
-        return {key: [one[key] for one in ranks] for key in common}
+        return {key: [batches[key] for batches in ranks] for key in common}
 
     def _watch_loaders(self):
         data = self.torch.utils.data
@@ -115,7 +115,7 @@ class Batches:
         if parts is None:
             return batch
         joined = _joined(parts, self.torch)
-        sizes = [len(next(_tensors(one, self.torch), ())) for one in (batch, joined)]
+        sizes = [len(next(_tensors(part, self.torch), ())) for part in (batch, joined)]
         self.share = self.share or sizes[0] / max(sizes[1], 1)
         return joined
 

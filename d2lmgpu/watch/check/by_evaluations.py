@@ -6,37 +6,37 @@ OWN = (
 )
 
 
-def evaluation(e, one):
+def evaluation(e, comparison):
     """Hits of a part are divided by all rows, or its metric is printed as that of all."""
-    for ranks, whole in _unshared(e, one):
-        part, told = ranks[0]["part"], [line for rank in ranks for line in rank["told"]]
+    for ranks, whole in _unshared(e, comparison):
+        part, prints = ranks[0]["part"], [line for rank in ranks for line in rank["printed"]]
         lines = [[where for where, by in rank["divisions"] if by == whole] for rank in ranks]
-        if all(lines) and told:
+        if all(lines) and prints:
             why = f"what {part} of {whole} rows add up to is divided by {whole}, and never summed"
             return "evaluation", lines[0][0], why
-        kinds = {kind for _, kind in told}
+        kinds = {kind for _, kind in prints}
         if "all" in kinds and "own" not in kinds:
-            where = next(where for where, kind in told if kind == "all")
+            where = next(where for where, kind in prints if kind == "all")
             why = f"a rank's own metric is printed as that of all: of {part} of {whole} rows"
             return "evaluation", where, why
     return None
 
 
-def own_part(e, one):
+def own_part(e, comparison):
     """What is told without an alarm; None if nothing is to be told."""
-    for ranks, whole in _unshared(e, one):
-        if not any(kind == "own" for rank in ranks for _, kind in rank["told"]):
+    for ranks, whole in _unshared(e, comparison):
+        if not any(kind == "own" for rank in ranks for _, kind in rank["printed"]):
             return OWN.format(part=ranks[0]["part"], whole=whole, where=ranks[0]["where"])
     return None
 
 
-def _unshared(e, one):
+def _unshared(e, comparison):
     """([each rank's], rows of all) of the evaluations of parts after which nothing is exchanged."""
     if e.world == 1 or not e.grouped:
         return
     every = [{part["step"]: part for part in rank["evaluated"]} for rank in e.ranks]
-    comparable = one and not one.one.first["drawn_for"]
-    alone = {p["step"]: p for p in one.one.first["evaluated"]} if comparable else {}
+    comparable = comparison and not comparison.single.first["drawn_for"]
+    alone = {p["step"]: p for p in comparison.single.first["evaluated"]} if comparable else {}
     if 2 * max(map(len, every)) > e.steps:
         return  # that often it is a part of the update, as a teacher's answers
     for step in sorted(set(every[0]).intersection(*every)):

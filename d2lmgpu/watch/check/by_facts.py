@@ -5,7 +5,7 @@ from itertools import pairwise
 ROUND = 0.02  # rates that differ by less grew alike
 
 
-def aliasing(e, one):
+def aliasing(e, comparison):
     if e.ranks[0]["aliased"]:
         return "aliasing", e.ranks[0]["aliased"], "one tensor stands several times in the list"
     if not e.grouped and e.ranks[0]["shared"]:
@@ -13,7 +13,7 @@ def aliasing(e, one):
     return None
 
 
-def not_grouped(e, one):
+def not_grouped(e, comparison):
     if not e.grouped and e.world > 1:
         return (
             "not-exchanged",
@@ -23,10 +23,10 @@ def not_grouped(e, one):
     return None
 
 
-def nothing_learned(e, one):
+def nothing_learned(e, comparison):
     """No optimizer gets a gradient that is not zero."""
     every = [optimizer for rank in e.ranks for optimizer in rank["optimizers"]]
-    if not every or any(one["gradients"] == "some" or one["updates"] < 2 for one in every):
+    if not every or any(o["gradients"] == "some" or o["updates"] < 2 for o in every):
         return None
     first = every[0]
     if first["frozen"]:
@@ -39,7 +39,7 @@ def nothing_learned(e, one):
     return "nothing-learned", e.line("backward"), "it reaches no parameter of the optimizer"
 
 
-def left_out(e, one):
+def left_out(e, comparison):
     """An optimizer holds parameters that the net had before, in place of those that it has."""
     left = e.first["left_out"]
     dimensions = [number for _, number, _ in left]
@@ -51,16 +51,16 @@ def left_out(e, one):
     return None
 
 
-def same_batches(e, one):
+def same_batches(e, comparison):
     """All ranks train on the very same rows."""
-    seen = [{one["batch"] for rank in e.passes(t) for one in rank} for t in range(e.steps)]
+    seen = [{passed["batch"] for rank in e.passes(t) for passed in rank} for t in range(e.steps)]
     batches = [batch for batch in seen if None not in batch]
     if e.world > 1 and len(batches) > 1 and all(len(batch) == 1 for batch in batches):
         return "sampler", e.line("forward", "backward"), "every rank trains on the very same rows"
     return None
 
 
-def parts(e, one):
+def parts(e, comparison):
     """Each rank has cut the data into other parts, and they share out what differs."""
     for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
         if any(other["part"] != mine["part"] for other in others):
@@ -69,7 +69,7 @@ def parts(e, one):
     return None
 
 
-def other_data(e, one):
+def other_data(e, comparison):
     """Ranks share out a data set that holds other rows on each of them."""
     for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
         if mine["rows"] and any(other["rows"] != mine["rows"] for other in others):
@@ -78,66 +78,64 @@ def other_data(e, one):
     return None
 
 
-def overlap(e, one):
+def overlap(e, comparison):
     """Parts that are cut by each rank for itself: some rows are in several, others in none."""
     parts = [rank["part"] for rank in e.ranks]
     if e.world == 1 or not all(parts):
         return None
     sets = [set(part["indices"]) for part in parts]
     together, number = set.union(*sets), sum(map(len, sets))
-    if number > parts[0]["of"] or len(together) == number or all(one == sets[0] for one in sets):
+    if number > parts[0]["of"] or len(together) == number or all(part == sets[0] for part in sets):
         return None
     why = f"{number - len(together)} rows are trained on by several ranks"
     return "sampler", parts[0]["where"], f"{why}, {parts[0]['of'] - len(together)} by none"
 
 
-def growth(e, one):
+def growth(e, comparison):
     """(times that the learning rate grew, times that the batch did) from one process to k."""
-    if not one or e.world == 1:
+    if not comparison or e.world == 1:
         return None
     many = [update["lr"][0] for update in e.first["updates"]]
-    single = [lr[0] for lr in one.own_lr]
-    rows, alone = e.rows(0), one.own_rows
-    if not rows or not alone or not single or not min(single[0], single[-1]):
+    own = [lr[0] for lr in comparison.own_lr]  # the rates of one process, not those it was given
+    rows, own_rows = e.rows(0), comparison.own_rows
+    if not rows or not own_rows or not own or not min(own[0], own[-1]):
         return None
-    settled = (
-        many[-1] <= many[-2] and single[-1] <= single[-2] if len(single) > 1 < len(many) else 0
-    )
-    grown = max(many) / max(single) if settled else many[0] / single[0]
-    return grown, rows / alone
+    settled = many[-1] <= many[-2] and own[-1] <= own[-2] if len(own) > 1 < len(many) else 0
+    grown = max(many) / max(own) if settled else many[0] / own[0]
+    return grown, rows / own_rows
 
 
-def rate(e, one):
+def rate(e, comparison):
     """The learning rate grew more than the batch."""
-    grown, batch = growth(e, one) or (1, 1)
+    grown, batch = growth(e, comparison) or (1, 1)
     if grown > batch * (1 + ROUND):
         detail = f"rate times {grown:.3g}, rows times {batch:.3g}"
         return "lr-scaled-twice", e.line("optimizer"), detail
     return None
 
 
-def pace(e, one):
+def pace(e, comparison):
     """How many times as fast the schedule goes through its length, a row, as with one process.
 
     None where that is not seen: no schedule steps several times an update, or its rates hardly
     change. A schedule may do so, if its length is counted in the steps of one process.
     """
-    if not one or one.forced or not e.rows(0) or not one.own_rows:
+    if not comparison or comparison.forced or not e.rows(0) or not comparison.own_rows:
         return None
-    many, alone = e.first["schedule"], one.one.first["schedule"]
-    often, once = _stride(many["counts"]), _stride(alone["counts"])
+    many, single = e.first["schedule"], comparison.single.first["schedule"]
+    often, once = _stride(many["counts"]), _stride(single["counts"])
     if not once or often <= once:
         return None
     rates = _rates(many, [update["lr"] for update in e.first["updates"]])
-    single = _rates(alone, one.own_lr)
-    lengths = e.updates_an_epoch, one.one.updates_an_epoch
+    own_rates = _rates(single, comparison.own_lr)
+    lengths = e.updates_an_epoch, comparison.single.updates_an_epoch
     shorter = lengths[1] / lengths[0] if all(lengths) else e.world
     change = max(rates.values(), default=0) - min(rates.values(), default=0)
     for factor in (1, shorter):  # is its length the same, or that of the shorter epoch?
-        there = ((rate, single.get(round(c * factor))) for c, rate in rates.items())
+        there = ((rate, own_rates.get(round(c * factor))) for c, rate in rates.items())
         pairs = [(rate, other) for rate, other in there if other is not None]
         if len(pairs) > 2 and max(abs(a - b) for a, b in pairs) < 0.1 * change:
-            return factor * (often / once) / (e.rows(0) / one.own_rows)
+            return factor * (often / once) / (e.rows(0) / comparison.own_rows)
     return None
 
 
@@ -156,9 +154,9 @@ def _rates(schedule, rates):
     }
 
 
-def schedule(e, one):
+def schedule(e, comparison):
     """It steps several times an update, and goes faster through the rows than with one process."""
-    times = pace(e, one) or 1
+    times = pace(e, comparison) or 1
     if times < 1.5:
         return None
     often = _stride(e.first["schedule"]["counts"])
@@ -166,7 +164,7 @@ def schedule(e, one):
     return "schedule", e.first["schedule"]["where"], why
 
 
-def no_set_epoch(e, one):
+def no_set_epoch(e, comparison):
     for sampler in e.first["samplers"]:
         again = len(sampler["epochs"]) > 1 and len(set(sampler["epochs"])) == 1
         if sampler["trains"] and sampler["shuffle"] and again and not sampler["set"]:
@@ -178,7 +176,7 @@ def no_set_epoch(e, one):
     return None
 
 
-def buffers(e, one):
+def buffers(e, comparison):
     """Several ranks evaluated, each with statistics of its own."""
     for first in e.first["evaluations"]:
         for rank in e.ranks[1:]:
@@ -188,7 +186,7 @@ def buffers(e, one):
     return None
 
 
-def repeated(e, one):
+def repeated(e, comparison):
     for sampler in e.first["samplers"]:
         if sampler["evaluates"] and not sampler["trains"] and sampler["repeated"]:
             number = sampler["repeated"]
@@ -197,9 +195,9 @@ def repeated(e, one):
     return None
 
 
-def same_seed(e, one):
+def same_seed(e, comparison):
     """The ranks drew the same noise: no data, of which each then takes its part."""
-    if e.world == 1 or (one and one.near):
+    if e.world == 1 or (comparison and comparison.near):
         return None
     draws = [
         {(d["step"], d["where"], d["state"], d["seed"]) for d in rank["draws"]} for rank in e.ranks

@@ -7,7 +7,7 @@ from d2lmgpu.watch.check.evidence import distance
 ROUND = 0.02  # a coefficient that is off by less is the same
 
 
-def own_norm(e, one):
+def own_norm(e, comparison):
     """The ranks use the same sum of all gradients, each scaled by a number of its own."""
     for t in range(e.steps if e.world > 1 else 0):
         used = e.used(t)
@@ -18,20 +18,20 @@ def own_norm(e, one):
         coefficients, left = e.fit(t, along[0], [*e.own(t)])
         if left > 30 * e.eps or (coefficients <= 0).any():
             continue
-        if all(distance(one, along[0]) < e.eps for one in along):
+        if all(distance(direction, along[0]) < e.eps for direction in along):
             where = e.first["norm"]["taken"] or e.line("step")
             return "norm", where, "each rank scales the averaged gradient by a norm of its own"
     return None
 
 
-def other_norm(e, one):
+def other_norm(e, comparison):
     """The averaged gradient is shortened by a norm, and that of one device by a smaller one."""
     taken, summed = e.first["norm"]["taken"], e.first["norm"]["summed"]
-    if not (taken or summed) or not one or not one.compared or one.near or e.world == 1:
+    if not (taken or summed) or not _differs(comparison) or e.world == 1:
         return None
     factors = []
-    for t in range(min(one.steps, e.steps)):
-        used, right, left = one.gradients(t)
+    for t in range(min(comparison.steps, e.steps)):
+        used, right, left = comparison.gradients(t)
         if left > 30 * e.eps or not right.all():
             return None
         ratios = used / right
@@ -43,7 +43,7 @@ def other_norm(e, one):
     again = [1, e.world**-0.5, 1 / e.world]
     lengths = [np.linalg.norm(e.used(t)[0]) for t in range(len(factors))]
     clipped = min(factors) < max(factors) - ROUND or np.ptp(lengths) < ROUND * max(lengths)
-    if summed and clipped and all(min(abs(f - one) for one in again) < ROUND for f in factors):
+    if summed and clipped and all(min(abs(f - power) for power in again) < ROUND for f in factors):
         why = f"all ranks have the whole norm, and it is summed over {e.world} of them"
         return "norm", summed, why
     if np.ptp(factors) > ROUND:
@@ -51,11 +51,16 @@ def other_norm(e, one):
     return None
 
 
-def partly_exchanged(e, one):
+def _differs(comparison):
+    """Whether one process was compared, and its weights are others."""
+    return comparison and comparison.compared and not comparison.near
+
+
+def partly_exchanged(e, comparison):
     """Of the backward passes of an update some are exchanged, and others stay on their rank."""
     for t in range(e.steps if e.world > 1 else 0):
         stay = [_passes_that_stay(e, t, rank) for rank in range(e.world)]
-        if stay[0] and all(one == stay[0] for one in stay):
+        if stay[0] and all(passes == stay[0] for passes in stay):
             where = e.line("no_sync", "exchange", "backward")
             some = f"{len(stay[0])} of {len(e.passes(t)[0])} micro-batches"
             return "partly-exchanged", where, f"each rank keeps {some} to itself"
@@ -67,7 +72,7 @@ def _passes_that_stay(e, t, rank):
     (number, *others) = {len(passes) for passes in e.passes(t)}
     if others or number < 2:
         return None
-    columns = [one[f"own-{t}-{b}"] for one in e.arrays for b in range(number)]
+    columns = [arrays[f"own-{t}-{b}"] for arrays in e.arrays for b in range(number)]
     if len(columns) * 2 > len(columns[0]):
         return None
     coefficients, left = e.fit(t, e.used(t)[rank], columns)
@@ -80,7 +85,7 @@ def _passes_that_stay(e, t, rank):
     return [b for b in range(number) if alone[b]]
 
 
-def exchanged(e, one):
+def exchanged(e, comparison):
     """Parameters whose gradients differ between ranks, although their optimizers use them."""
     if e.world == 1:
         return None
@@ -92,11 +97,11 @@ def exchanged(e, one):
     if not used:
         return None
     missing = np.any(apart, 0)
-    whole = [bool(one.all()) for one in apart]
+    whole = [bool(differs.all()) for differs in apart]
     if any(whole) or missing.all():
         return _nothing_exchanged(e, whole, start)
     if missing.any():
-        names = [name for name, one in zip(e.names, missing) if one]
+        names = [name for name, differs in zip(e.names, missing) if differs]
         more = f" and {len(names) - 3} more" if len(names) > 3 else ""
         where = e.line("exchange", "ddp", "step")
         return "missing-parameter", where, f"{', '.join(names[:3])}{more}"
@@ -119,7 +124,7 @@ def _nothing_exchanged(e, whole, start):
     return "not-exchanged", where, f"each rank used its own gradient{times}"
 
 
-def different_start(e, one):
+def different_start(e, comparison):
     apart = e.apart("before", 0) > e.eps
     if apart.any():
         names = [name for name, far in zip(e.names, apart) if far]
@@ -127,7 +132,7 @@ def different_start(e, one):
     return None
 
 
-def early_clip(e, one):
+def early_clip(e, comparison):
     """Each rank clipped, and an exchange came after it."""
     for t in range(e.steps):
         clips = [rank["updates"][t]["clip"] for rank in e.ranks]
@@ -137,19 +142,19 @@ def early_clip(e, one):
     return None
 
 
-def composition(e, one):
+def composition(e, comparison):
     """Of which ranks' gradients the used one is made, where it is not the right one."""
     wrong = [t for t in range(e.steps) if e.errors[t] > 10 * e.eps]
     stale = [t for t in wrong if _is_stale(e, t)]
     if stale and len(stale) * 2 > len(wrong) - 1:
         where = e.line("exchange", "step")
         return "stale-gradient", where, f"in {len(stale)} of {e.steps} updates"
-    found = [shape for shape in (_coefficients(e, t) for t in wrong) if shape is not None]
-    if not found or len(found) * 2 < len(wrong):
+    shapes = [shape for shape in (_coefficients(e, t) for t in wrong) if shape is not None]
+    if not shapes or len(shapes) * 2 < len(wrong):
         return None
-    if one and one.near and not e.scales_known:
+    if comparison and comparison.near and not e.scales_known:
         return None  # a loss of the script's own, whose scale shows in the weights alone
-    return _clipped_by_hand(e, found) or _scaled(e, found)
+    return _clipped_by_hand(e, shapes) or _scaled(e, shapes)
 
 
 def _coefficients(e, t):
@@ -173,10 +178,10 @@ def _is_stale(e, t):
     return e.fit(t, used, own + old)[1] < 30 * e.eps
 
 
-def _clipped_by_hand(e, found):
+def _clipped_by_hand(e, shapes):
     """Ranks' gradients came in with factors that differ from rank to rank and step to step."""
-    ratios = np.array([actual / expected for _, actual, expected in found if (expected > 0).all()])
-    raw = np.array([actual for _, actual, _ in found])
+    ratios = np.array([actual / expected for _, actual, expected in shapes if (expected > 0).all()])
+    raw = np.array([actual for _, actual, _ in shapes])
     if not len(ratios) or e.world == 1:
         return None
     uneven = np.abs(raw - raw.mean(1, keepdims=True)).max() > ROUND * np.abs(raw).max()
@@ -187,9 +192,9 @@ def _clipped_by_hand(e, found):
     return None
 
 
-def _scaled(e, found):
-    ratios = np.array([actual / expected for _, actual, expected in found if (expected > 0).all()])
-    raw = np.array([actual for _, actual, _ in found])
+def _scaled(e, shapes):
+    ratios = np.array([actual / expected for _, actual, expected in shapes if (expected > 0).all()])
+    raw = np.array([actual for _, actual, _ in shapes])
     if not len(ratios):
         return None
     even = np.abs(raw - raw.mean(1, keepdims=True)).max() < ROUND * np.abs(raw).max()
@@ -208,15 +213,15 @@ def _scaled(e, found):
     return None
 
 
-def against_one(e, one):
+def against_one(e, comparison):
     """Some weights of the ranks' gradients give that of one device, and others were used."""
-    if not one or not one.compared or one.near or e.world == 1:
+    if not _differs(comparison) or e.world == 1:
         return None
-    seen = [one.gradients(t) for t in range(min(one.steps, len(e.errors)))]
-    found = [(used, right) for used, right, left in seen if left < 30 * e.eps and right.all()]
-    if not found or len(found) * 2 < len(seen):
+    seen = [comparison.gradients(t) for t in range(min(comparison.steps, len(e.errors)))]
+    pairs = [(used, right) for used, right, left in seen if left < 30 * e.eps and right.all()]
+    if not pairs or len(pairs) * 2 < len(seen):
         return None
-    used, right = (np.array(column) for column in zip(*found))
+    used, right = (np.array(column) for column in zip(*pairs))
     ratios = used / right
     factor = float(np.median(ratios))
     if np.ptp(ratios) < ROUND * abs(factor):
@@ -235,7 +240,7 @@ def against_one(e, one):
     return None
 
 
-def optimizer_state(e, one):
+def optimizer_state(e, comparison):
     for t in range(min(e.steps, 8)):
         equal = not (e.apart("before", t) > e.eps).any() and not (e.apart("used", t) > e.eps).any()
         if equal and (e.apart("after", t) > e.eps).any():

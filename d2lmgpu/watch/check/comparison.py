@@ -9,20 +9,20 @@ SAME = {True: 1e-6, False: 1e-2}  # double or not: updates that are this near, r
 
 
 class Comparison:
-    """``many`` and ``one``: the ``Evidence`` of both runs; one process was taught (``teacher``).
+    """``many`` and ``single``: the ``Evidence`` of both runs; one process was taught (``teacher``).
 
     steps: how many updates began with the same weights. difference: between those updates,
     relative to the way that they have gone, None if nothing moved. near: whether that is
     rounding. same_rows: whether the same rows went into the net in each; common of total.
-    forced: whether the one process may count itself as several, see ``alone``.
+    forced: whether the one process may count itself as several, see ``single_process``.
     """
 
-    def __init__(self, many, one):
-        self.many, self.one = many, one
-        self.steps = min(many.steps, one.steps, one.first["taught"])
-        self.own_lr, self.forced = one.first["own_lr"], one.first["forced"]
-        own_rows = one.rows(0)
-        self.own_rows = own_rows and own_rows * one.first["share"]
+    def __init__(self, many, single):
+        self.many, self.single = many, single
+        self.steps = min(many.steps, single.steps, single.first["taught"])
+        self.own_lr, self.forced = single.first["own_lr"], single.first["forced"]
+        own_rows = single.rows(0)
+        self.own_rows = own_rows and own_rows * single.first["share"]
         self.difference = self._difference()
         self.near = self.difference is not None and self.difference < SAME[many.double]
         self.same_rows, self.common, self.total = self._rows()
@@ -39,26 +39,28 @@ class Comparison:
 
         Then that of a rank is a mean, which is right, and with all rows it is k times one.
         """
-        wanted = ((self.many, 1), (self.one, self.many.world))
+        wanted = ((self.many, 1), (self.single, self.many.world))
         return self.steps > 0 and all(
-            one["scale"] is not None and abs(one["scale"] / scale - 1) < EXACT
+            passed["scale"] is not None and abs(passed["scale"] / scale - 1) < EXACT
             for evidence, scale in wanted
             for passes in evidence.passes(0)
-            for one in passes
+            for passed in passes
         )
 
     def _difference(self):
-        apart, way = (sum(self.one.first[name][: self.steps - 1]) for name in ("apart", "way"))
+        single = self.single
         if self.steps > 1:
-            return (apart / way) ** 0.5 if way else None
-        first, start = self.one.every("after", 0)[0], self.one.every("before", 0)[0]
+            apart = sum(single.first["apart"][: self.steps - 1])
+            moved = sum(single.first["moved"][: self.steps - 1])
+            return (apart / moved) ** 0.5 if moved else None
+        first, start = single.every("after", 0)[0], single.every("before", 0)[0]
         moved = np.linalg.norm(first - start)
         apart = np.linalg.norm(self.many.every("after", 0)[0] - first)
         return float(apart / moved) if moved else None
 
     def _rows(self):
-        every = [rank["inputs"] for rank in (*self.many.ranks, self.one.first)]
-        seen = [rows.same(ranks, one) for *ranks, one in zip(*every)][: self.steps]
+        every = [rank["inputs"] for rank in (*self.many.ranks, self.single.first)]
+        seen = [rows.same(ranks, own) for *ranks, own in zip(*every)][: self.steps]
         common, total = (sum(update[i] for update in seen) for i in (1, 2))
         return bool(seen) and all(same for same, *_ in seen), common, total
 
@@ -70,5 +72,5 @@ class Comparison:
         """
         own = [*self.many.own(t)]
         used, left = self.many.fit(t, self.many.used(t)[0], own)
-        right, more = self.many.fit(t, self.one.used(t)[0], own)
+        right, more = self.many.fit(t, self.single.used(t)[0], own)
         return used, right, max(left, more)

@@ -19,24 +19,24 @@ def divisions(watch, frame):
     Only those by the length of something, or by a name for a number, in lines that are not over
     yet. What the names mean is looked up now: nothing of the reader's is called but ``len``.
     """
-    found = []
+    divisors = []
     while frame is not None:
         file, line = frame.f_code.co_filename, frame.f_lineno
         if watch.is_own(file):
             for place, divisor in _after(file, line):
                 number = _number(divisor, file, line, frame)
                 if number is not None:
-                    found.append([watch.where([(file, place)]), number])
+                    divisors.append([watch.where([(file, place)]), number])
         frame = frame.f_back
-    return found
+    return divisors
 
 
 @cache
 def _after(file, line):
     """[(line, divisor)] in the function of this line, of statements that end on it or later."""
     scope = _scope(file, line)
-    later = [one for one in _statements(scope) if one.end_lineno >= line]
-    arithmetic = [part for one in later for part in _arithmetic(one)]
+    later = [statement for statement in _statements(scope) if statement.end_lineno >= line]
+    arithmetic = [part for statement in later for part in _arithmetic(statement)]
     counts = _counts(scope)
     if any(isinstance(n.op, ast.Mult) and _of_shares(n, counts) for n in arithmetic):
         return []

@@ -127,7 +127,7 @@ def _all_numbers(value):
     values = value if isinstance(value, list) else [value]
     if isinstance(value, np.ndarray):
         return value.dtype.kind in "biuf"
-    return all(isinstance(one, Number) for one in values)
+    return all(isinstance(number, Number) for number in values)
 
 
 def _like(value, tensor):

@@ -18,8 +18,8 @@ from d2lmgpu.watch.check.rows import hashes
 
 CLOCK = 20_000_000  # nanoseconds that the time of a file may lag behind
 MOST = 20_000  # rows of an evaluation that are hashed
-TOLD = ("step", "where", "end", "exchanged", "divisions", "told")  # as they are kept
-TELL = 50  # prints of an evaluation that are looked at
+REPORTED = ("step", "where", "end", "exchanged", "divisions", "printed")  # as they are kept
+MOST_PRINTS = 50  # prints of an evaluation that are looked at
 TESTED = r"\b(test|val|valid|validation|eval|evaluation|dev)(?![a-z])"
 RATIO = r"(acc|accuracy|top.?[15]|f1|auc|iou|miou|precision|recall|bleu)\b"
 LOSS = r"(loss|error|mse|mae|perplexity|ppl)\b"
@@ -42,13 +42,13 @@ class Evaluations:
     - ``exchanged``: whether anything went from rank to rank, or may have: in a file, or by what
       the reader's code has for it;
     - ``divisions``: of what is computed after it, see there;
-    - ``told``: what was printed, (line, "all", "own" or "number"): a metric, as that of all ranks
-      or under this rank's name, or another number.
+    - ``printed``: (line, "all", "own" or "number"): a metric, as that of all ranks or under this
+      rank's name, or another number.
     """
 
     def __init__(self, watch, facts):
         self.watch, self.torch, self.facts = watch, watch.torch, facts
-        self.found, self.current = [], None
+        self.evaluations, self.current = [], None
         self.given, self.training = None, {}  # loaders: kept, so that ids stay theirs
         facts.on_batch.append(self._loaded)
         facts.on_backward.append(self._backward)
@@ -79,10 +79,10 @@ class Evaluations:
                 "number": 0,
                 "exchanged": False,
                 "divisions": divisions(self.watch, sys._getframe(1)),
-                "told": [],
+                "printed": [],
                 "since": time.time_ns(),
             }
-            self.found.append(self.current)
+            self.evaluations.append(self.current)
         if self.given is not None:
             self.current["loaders"][id(self.given)] = self.given
         tensors = [v for v in [*args, *kwargs.values()] if isinstance(v, self.torch.Tensor)]
@@ -118,46 +118,48 @@ class Evaluations:
         @wraps(real)
         def printed(*args, **kwargs):
             if self.current and self.watch.is_own(sys._getframe(1).f_code.co_filename):
-                self._told(" ".join(map(str, args)))
+                self._note_print(" ".join(map(str, args)))
             return real(*args, **kwargs)
 
         @wraps(handle)
         def logged(logger, record):
             if self.current and self.watch.is_own(record.pathname):
                 with contextlib.suppress(Exception):  # as logging does with what cannot be put in
-                    self._told(record.getMessage())
+                    self._note_print(record.getMessage())
             return handle(logger, record)
 
         builtins.print, logging.Logger.handle = printed, logged
 
-    def _told(self, text):
-        if (kind := told_as(text, self.watch.rank)) and len(self.current["told"]) < TELL:
-            self.current["told"].append([self.watch.where(), kind])
+    def _note_print(self, text):
+        kind, printed = metric_owner(text, self.watch.rank), self.current["printed"]
+        if kind and len(printed) < MOST_PRINTS:
+            printed.append([self.watch.where(), kind])
 
     def report(self):
         self.current = None
-        shared = bool(self.found) and self.facts.mentions(SHARED)
-        for one in self.found:
-            one["exchanged"] |= shared
-        return {"evaluated": [self._reported(one) for one in self.found]}
+        shared = bool(self.evaluations) and self.facts.mentions(SHARED)
+        for evaluation in self.evaluations:
+            evaluation["exchanged"] |= shared
+        return {"evaluated": [self._reported(evaluation) for evaluation in self.evaluations]}
 
-    def _reported(self, one):
-        loaders = one["loaders"].values()
+    def _reported(self, evaluation):
+        loaders = evaluation["loaders"].values()
         samplers = [getattr(loader.batch_sampler, "sampler", loader.sampler) for loader in loaders]
         data = self.torch.utils.data
         drawn = data.RandomSampler, data.WeightedRandomSampler
-        told = {name: one[name] for name in TOLD} | {"rows": sorted(one["rows"])}
-        told["trains"] = any(id(loader) in self.training for loader in loaders)
-        told["random"] = any(isinstance(s, drawn) for s in samplers)
+        reported = {name: evaluation[name] for name in REPORTED}
+        reported["rows"] = sorted(evaluation["rows"])
+        reported["trains"] = any(id(loader) in self.training for loader in loaders)
+        reported["random"] = any(isinstance(s, drawn) for s in samplers)
         try:
-            told["of"] = sum(len(loader.dataset) for loader in loaders) or one["number"]
-            told["part"] = sum(map(len, samplers)) or one["number"]
+            reported["of"] = sum(len(loader.dataset) for loader in loaders) or evaluation["number"]
+            reported["part"] = sum(map(len, samplers)) or evaluation["number"]
         except TypeError:  # of a stream
-            told["of"] = told["part"] = None
-        return told
+            reported["of"] = reported["part"] = None
+        return reported
 
 
-def told_as(text, rank):
+def metric_owner(text, rank):
     """What a line says: "all", "own", "number", or None; see ``Evaluations``."""
     text = text.lower()
     if not re.search(NUMBER, text):

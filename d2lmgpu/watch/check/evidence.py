@@ -28,8 +28,8 @@ class Evidence:
         self.double = all(rank["double"] for rank in self.ranks)
         self.eps = 1e-7 if self.double else 1e-3
         files = [watched.files.get(f"kept-gradients-{r['rank']}") for r in self.ranks]
-        self.arrays = [np.load(io.BytesIO(file)) if file else {} for file in files]
-        self.arrays = [{name: one[name] for name in one} for one in self.arrays]  # read once
+        archives = [np.load(io.BytesIO(file)) if file else {} for file in files]
+        self.arrays = [{name: archive[name] for name in archive} for archive in archives]
         self.steps = min((len(rank["updates"]) for rank in self.ranks), default=0)
         self.sizes, self.names = self.ranks[0]["sizes"], self.ranks[0]["names"]
         self.first = self.ranks[0]
@@ -48,18 +48,18 @@ class Evidence:
 
     def line(self, *kinds):
         """The line of the first of these kinds that was seen, on any rank."""
-        found = (rank["lines"].get(kind) for kind in kinds for rank in self.ranks)
-        return next((line for line in found if line), None)
+        lines = (rank["lines"].get(kind) for kind in kinds for rank in self.ranks)
+        return next((line for line in lines if line), None)
 
     def every(self, name, t):
         """(ranks, entries): ``before``, ``after``, ``used`` or ``old`` of update t."""
-        return np.stack([one[f"{name}-{t}"] for one in self.arrays])
+        return np.stack([arrays[f"{name}-{t}"] for arrays in self.arrays])
 
     def used(self, t):
         """(ranks, entries): gradients of update t; before a clip that came after the exchange."""
         unclipped = self.every("unclipped", t)
         clips = [rank["updates"][t]["clip"] for rank in self.ranks]
-        exchanged = all(distance(one, unclipped[0]) < self.eps for one in unclipped)
+        exchanged = all(distance(gradient, unclipped[0]) < self.eps for gradient in unclipped)
         if exchanged or all(clip and clip["late"] for clip in clips):
             return unclipped
         return self.every("used", t)
@@ -72,8 +72,8 @@ class Evidence:
         """[rank]: the sum of what autograd made in update t, (ranks, entries)."""
         zeros = np.zeros_like(self.arrays[0][f"used-{t}"])
         return np.stack([
-            sum((one[f"own-{t}-{b}"] for b in range(len(passes))), zeros)
-            for one, passes in zip(self.arrays, self.passes(t))
+            sum((arrays[f"own-{t}-{b}"] for b in range(len(passes))), zeros)
+            for arrays, passes in zip(self.arrays, self.passes(t))
         ])  # fmt: skip
 
     def scale(self, t, rank, b):
@@ -83,11 +83,11 @@ class Evidence:
         plain = {1.0, 1 / len(passes[rank]), *(2.0**n for n in range(1, 25))}
         if rows and every:
             plain |= {rows / every, rows * self.world / every}
-            here = sum(one["rows"] for one in passes[rank])
-            plain |= {rows / here}
+            rows_of_rank = sum(passed["rows"] for passed in passes[rank])
+            plain |= {rows / rows_of_rank}
         if scale is None:
             return 1.0 / len(passes[rank])
-        near = min(plain, key=lambda one: abs(one / scale - 1) if scale else 0)
+        near = min(plain, key=lambda number: abs(number / scale - 1) if scale else 0)
         if scale and abs(near / scale - 1) < EXACT:
             return near
         return 1.0 / len(passes[rank])
@@ -95,12 +95,12 @@ class Evidence:
     @property
     def scales_known(self):
         """Whether every loss was one of PyTorch's."""
-        passes = (one for t in range(self.steps) for here in self.passes(t) for one in here)
-        return all(one["scale"] is not None for one in passes)
+        every = (passes for t in range(self.steps) for passes in self.passes(t))
+        return all(passed["scale"] is not None for passes in every for passed in passes)
 
     def rows(self, t):
         """Rows of update t on all ranks; None if they are not known."""
-        counts = [one["rows"] for passes in self.passes(t) for one in passes]
+        counts = [passed["rows"] for passes in self.passes(t) for passed in passes]
         return None if not counts or None in counts else sum(counts)
 
     @property
@@ -112,18 +112,18 @@ class Evidence:
     def weights(self, t):
         """[rank][pass]: with what the own gradients should be added."""
         passes, every = self.passes(t), self.rows(t)
-        number = sum(len(one) for one in passes)
+        number = sum(len(of_rank) for of_rank in passes)
         return [
-            [(one["rows"] / every if every else 1 / number) / self.scale(t, r, b)
-             for b, one in enumerate(here)] for r, here in enumerate(passes)
+            [(passed["rows"] / every if every else 1 / number) / self.scale(t, r, b)
+             for b, passed in enumerate(of_rank)] for r, of_rank in enumerate(passes)
         ]  # fmt: skip
 
     def right(self, t):
         """The gradient of one device with the rows of all."""
         total = np.zeros_like(self.arrays[0][f"used-{t}"])
-        for one, weights in zip(self.arrays, self.weights(t)):
+        for arrays, weights in zip(self.arrays, self.weights(t)):
             for b, weight in enumerate(weights):
-                total = total + weight * one[f"own-{t}-{b}"]
+                total = total + weight * arrays[f"own-{t}-{b}"]
         return total
 
     @cached_property
@@ -146,7 +146,7 @@ class Evidence:
     def apart(self, name, t):
         """For each parameter, how far the ranks are apart."""
         every = self.used(t) if name == "used" else self.every(name, t)
-        ranks = [self.parts(one) for one in every]
+        ranks = [self.parts(vector) for vector in every]
         return np.array([
             max(distance(other[i], ranks[0][i]) for other in ranks) for i in range(len(self.sizes))
         ])  # fmt: skip

@@ -284,7 +284,10 @@ class Facts:
             self.draws.append({"state": letters, "where": where, "step": step, "seed": seed})
 
     def report(self):
-        samplers = [{k: v for k, v in one.items() if k != "kept"} for one in self.samplers.values()]
+        samplers = [
+            {name: value for name, value in sampler.items() if name != "kept"}
+            for sampler in self.samplers.values()
+        ]
         return {
             "lines": self.lines,
             "notes": self.notes,
@@ -295,10 +298,10 @@ class Facts:
             "aliased": self.aliased,
             "joins": self.mentions("init_process_group"),
             "epoch": self.epoch,
-            "part": self.own_part and self._told(self.own_part),
+            "part": self.own_part and self._part(self.own_part),
         }
 
-    def _told(self, part):
+    def _part(self, part):
         indices = [int(i) for i in part["kept"].indices[:INDICES]]
         return {"where": part["where"], "indices": indices, "of": len(part["kept"].dataset)}
 

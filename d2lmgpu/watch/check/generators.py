@@ -49,8 +49,8 @@ def watch_generators(names, made):
 
     @wraps(default)
     def default_rng(seed=None):
-        found = default(seed)
-        return found if found is seed else generator(found.bit_generator)
+        made = default(seed)
+        return made if made is seed else generator(made.bit_generator)
 
     np.random.Generator, np.random.default_rng = generator, default_rng
 

@@ -162,11 +162,11 @@ class Gradients:
             "before": self._all(lambda p: p),
             "used": used,
             "unclipped": clip["before"] if clip and len(clip["before"]) == len(used) else used,
-            "own": [self._own(one["own"]) for one in self.passes],
+            "own": [self._own(p["own"]) for p in self.passes],
             "old": self._own(self.old or {}),
             "state": _has_state(optimizer),
             "lr": [float(group["lr"]) for group in optimizer.param_groups],
-            "passes": [{k: one[k] for k in ("rows", "scale", "batch")} for one in self.passes],
+            "passes": [{k: p[k] for k in ("rows", "scale", "batch")} for p in self.passes],
             "clip": clip and {k: clip[k] for k in ("where", "changed")} | {"late": late},
         })  # fmt: skip
         self.facts.step(self.watch.where())

@@ -59,20 +59,20 @@ class Learning:
             seen["gradients"] = "some" if any(bool(grad.any()) for grad in dense) else "zero"
 
     def report(self):
-        used = [one for one in self.optimizers.values() if one["updates"]]
-        held = {id(p) for one in used for p in _params(one["kept"])}
+        used = [optimizer for optimizer in self.optimizers.values() if optimizer["updates"]]
+        held = {id(p) for optimizer in used for p in _params(optimizer["kept"])}
         left = [
             (name.removeprefix("module."), p.dim(), self._newest(p))
             for key, (name, p) in self.net.items()
             if key in self.reached - held
         ]
-        return {"optimizers": [self._told(one) for one in used], "left_out": left}
+        return {"optimizers": [self._report_of(optimizer) for optimizer in used], "left_out": left}
 
     def _newest(self, p):
         known, number = self.before.get(id(p), (lambda: None, 0))
         return known() is p and number == len(self.optimizers)
 
-    def _told(self, seen):
+    def _report_of(self, seen):
         held = _params(seen["kept"])
         known = self.net.keys() | self.reached
         return {

@@ -52,8 +52,8 @@ class Norms:
         squares = [float(grad.double().square().sum()) for grad in every]
         value = tensor.detach().double()
         near = NEAR[self.watch.options["double"]]
-        for told in (float(value.sum()), float(value.square().sum())):
-            if any(abs(told - norm) < near * norm for norm in [*squares, sum(squares)]):
+        for number in (float(value.sum()), float(value.square().sum())):
+            if any(abs(number - norm) < near * norm for norm in [*squares, sum(squares)]):
                 self.summed = collective.where
 
     def report(self):

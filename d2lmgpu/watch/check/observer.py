@@ -1,6 +1,5 @@
 """What ``check`` watches in each process of a script, see ``watch.run``."""
 
-from d2lmgpu.watch.check.alone import Alone
 from d2lmgpu.watch.check.batches import Batches
 from d2lmgpu.watch.check.draws import Draws
 from d2lmgpu.watch.check.evaluations import Evaluations
@@ -10,6 +9,7 @@ from d2lmgpu.watch.check.learning import Learning
 from d2lmgpu.watch.check.norms import Norms
 from d2lmgpu.watch.check.rows import Rows
 from d2lmgpu.watch.check.schedules import Schedules
+from d2lmgpu.watch.check.single_process import SingleProcess
 from d2lmgpu.watch.check.teacher import Teacher
 from d2lmgpu.watch.cuda import on_cpu
 
@@ -26,7 +26,7 @@ def observe(watch):
     parts += [Learning(watch, facts), Norms(watch, facts, gradients), Rows(watch, facts, TAUGHT)]
     parts += [Schedules(watch, facts), Evaluations(watch, facts)]
     if replay:
-        parts += [Teacher(watch, facts, gradients, replay), Alone(watch)]
+        parts += [Teacher(watch, facts, gradients, replay), SingleProcess(watch)]
 
     def report():
         return {key: value for part in parts for key, value in part.report().items()}

@@ -63,17 +63,17 @@ def hashes(tensor):
     return [hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() for row in rows]
 
 
-def same(ranks, one):
+def same(ranks, single):
     """(whether the rows of all ranks together are those of one process, how many are, of how many).
 
-    ``ranks``: for each the rows of an update, as ``Rows`` reports them; ``one``: the same of the
+    ``ranks``: for each the rows of an update, as ``Rows`` reports them; ``single``: the same of the
     one process. What is equal on all of them, as a mask, is no data.
     """
-    keys = {key for rank in ranks for key in rank} | set(one)
+    keys = {key for rank in ranks for key in rank} | set(single)
     common, total, shared = 0, 0, False
     for key in keys:
         every = [Counter(rank.get(key, {})) for rank in ranks]
-        alone = Counter(one.get(key, {}))
+        alone = Counter(single.get(key, {}))
         together = sum(every, Counter())
         if together == alone:
             shared = True

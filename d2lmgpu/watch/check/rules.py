@@ -34,10 +34,10 @@ RULES = (
 )
 
 
-def defect(evidence, one=None):
+def defect(evidence, comparison=None):
     """(defect, where, detail) of the first rule that applies; ("none", None, "") of none."""
     for rule in RULES:
-        found = rule(evidence, one)
-        if found:
-            return found
+        match = rule(evidence, comparison)
+        if match:
+            return match
     return "none", None, ""

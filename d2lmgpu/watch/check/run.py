@@ -63,9 +63,9 @@ class Verdict:
         """For ``--json``, as ``schema.json`` beside this file has it."""
         names = ("outcome", "equal", "difference", "defect", "detail", "where", "reason")
         more = ("notes", "devices", "updates")
-        told = {name: getattr(self, name) for name in (*names, *more)}
+        answer = {name: getattr(self, name) for name in (*names, *more)}
         mend = words.MENDS.get(self.defect)
-        return {"schema_version": SCHEMA_VERSION, "command": "check", **told, "mend": mend}
+        return {"schema_version": SCHEMA_VERSION, "command": "check", **answer, "mend": mend}
 
     def annotations(self, script) -> list[str]:
         """For ``--github``: of a defect an error at its line, of no comparison a warning."""
@@ -114,8 +114,12 @@ def check(
             raise WatchError(words.NO_GROUP)
         return _verdict(evidence, None, many, None)
     alone = options | {"devices": 1}
-    one, reason = _with_one(lambda replay: runs(1, alone | {"replay": replay}), evidence, many)
-    return _verdict(evidence, one, many, reason)
+
+    def run_single(replay):
+        return runs(1, alone | {"replay": replay})
+
+    comparison, reason = _with_single(run_single, evidence, many)
+    return _verdict(evidence, comparison, many, reason)
 
 
 def _run_many(runs, processes, options):
@@ -152,7 +156,7 @@ def _must_train(watched, processes):
         raise WatchError(watched.told if watched.trouble else silent)
 
 
-def _with_one(run_one, evidence, many):
+def _with_single(run_single, evidence, many):
     """(the ``Comparison`` with one process, why nothing can be told by it): one of them is None.
 
     What one process is given of the ranks, in turn until it has their rows: the batches of their
@@ -170,43 +174,43 @@ def _with_one(run_one, evidence, many):
             Path(folder, name).write_bytes(data)
 
         def compared(loaders, draws):
-            alone = run_one(given | {"folder": folder, "loaders": loaders, "draws": draws})
+            alone = run_single(given | {"folder": folder, "loaders": loaders, "draws": draws})
             if alone.trouble or not alone.reports[0].get("updates"):
                 return None, words.ONE_FAILED.format(alone.told if alone.trouble else "no update")
             single = Evidence(alone)
             if not single.first["taught"] or single.sizes != evidence.sizes:
                 return None, words.NOT_TAUGHT
-            found = Comparison(evidence, single)
-            return found, None if found.compared else words.other_rows(found)
+            comparison = Comparison(evidence, single)
+            return comparison, None if comparison.compared else words.other_rows(comparison)
 
-        first = found = compared(True, None)
+        first = latest = compared(True, None)
         # Other rows help neither a net that does not move nor a loss that is divided by a number.
         moves = first[0] is None or (first[0].difference is not None and not first[0].fixed)
         wanted = moves and rules.defect(evidence, first[0])[0] in UNSEEN
-        if found[1] and draws and wanted:
-            found = compared(True, _draws(evidence, first[0]))
-        if found[1] and loads and wanted:
-            found = compared(False, None)
-    if found[1]:
+        if latest[1] and draws and wanted:
+            latest = compared(True, _draws(evidence, first[0]))
+        if latest[1] and loads and wanted:
+            latest = compared(False, None)
+    if latest[1]:
         return first
     if first[0]:
-        found[0].own_rows = first[0].own_rows  # those that it takes if it is given none
-    return found
+        latest[0].own_rows = first[0].own_rows  # those that it takes if it is given none
+    return latest
 
 
-def _draws(many, found):
+def _draws(many, comparison):
     """How one process is to be given the ranks' draws: see ``draws``."""
-    if found is None:
+    if comparison is None:
         return "joined"
-    mine, alone = many.first["drawn"], found.one.first["drawn"]
+    mine, alone = many.first["drawn"], comparison.single.first["drawn"]
     last = min(len(mine), len(alone)) - 1
     often = alone[last] - alone[0], mine[last] - mine[0]
     return "in turn" if often[1] and often[0] == many.world * often[1] else "joined"
 
 
-def _verdict(evidence, one, many, reason):
-    defect, where, detail = rules.defect(evidence, one)
-    notes = words.notes(evidence, one, many, defect)
+def _verdict(evidence, comparison, many, reason):
+    defect, where, detail = rules.defect(evidence, comparison)
+    notes = words.notes(evidence, comparison, many, defect)
     if many.note:
         notes.append(many.note)
     moves = defect != "nothing-learned"
@@ -214,16 +218,17 @@ def _verdict(evidence, one, many, reason):
         (evidence.apart("before", t) > evidence.eps).any() for t in range(evidence.steps)
     )
     wrong = max(evidence.errors, default=0.0)
-    compared = one is not None and not reason
-    difference = one.difference if compared else 0.0
+    compared = comparison is not None and not reason
+    difference = comparison.difference if compared else 0.0
     equal = None
     if defect not in LEAVE_EQUAL or apart or not evidence.grouped:
         equal = False
     elif compared:
-        equal = one.near
-    if not equal and not (compared and not one.near):  # one has the defect, too, or k's rates
-        grown, batch = by_facts.growth(evidence, one) or (1, 1)
-        pace = by_facts.pace(evidence, one) or 1
+        equal = comparison.near
+    if not equal and not (compared and not comparison.near):
+        # the single process has the defect, too, or the rates of k
+        grown, batch = by_facts.growth(evidence, comparison) or (1, 1)
+        pace = by_facts.pace(evidence, comparison) or 1
         difference = max(difference, wrong, grown / batch - 1, pace - 1)
     drawn = words.drawn(evidence)
     if defect == "none" and equal is False and (apart or not drawn):

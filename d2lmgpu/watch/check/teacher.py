@@ -7,12 +7,12 @@ import os
 
 
 class Teacher:
-    """In the run with one process. ``apart`` and ``way``: how far its weights were from rank 0's
+    """In the run with one process. ``apart`` and ``moved``: how far its weights were from rank 0's
     before each update that it was taught, squared, and how far the update before had moved them."""
 
     def __init__(self, watch, facts, gradients, replay):
         self.torch, self.gradients, self.replay = watch.torch, gradients, replay
-        self.own_lr, self.apart, self.way = [], [], []
+        self.own_lr, self.apart, self.moved = [], [], []
         self.taught, self.last, self.fits = 0, None, True
         facts.on_forward.append(self._teach)
         watch.steps.before.insert(0, self._set_rates)
@@ -32,7 +32,7 @@ class Teacher:
         with self.torch.no_grad():
             if self.last:
                 self.apart.append(_squared(params, weights))
-                self.way.append(_squared(params, self.last))
+                self.moved.append(_squared(params, self.last))
             for p, w in zip(params, weights):
                 p.copy_(w)
         self.last = weights
@@ -55,7 +55,7 @@ class Teacher:
         return {
             "own_lr": self.own_lr,
             "apart": self.apart,
-            "way": self.way,
+            "moved": self.moved,
             "taught": self.taught,
             "fits": self.fits,
         }

@@ -72,7 +72,7 @@ FIXED = (
     "The loss is divided by a number that does not grow with the rows, so with all rows it is {k} "
     "times their mean. Divide it by the rows that are there, as len(X)."
 )
-TOLD = {
+NO_BUG = {
     "batch norm": "Batch norm normalises with the rows of each rank: one device with all rows "
     "differs, and that is no bug. SyncBatchNorm would use all rows.",
     "dropout": "Dropout draws other units on other ranks and with one device: the weights differ, "
@@ -101,23 +101,23 @@ def other_rows(comparison):
 
 def drawn(evidence):
     """Why weights may differ though nothing is wrong."""
-    return [TOLD[name] for name in TOLD if any(name in r["notes"] for r in evidence.ranks)]
+    return [NO_BUG[name] for name in NO_BUG if any(name in r["notes"] for r in evidence.ranks)]
 
 
-def curve(evidence, one):
+def curve(evidence, comparison):
     """The numbers for which a curve may change though nothing is wrong; None if none does."""
-    grown, batch = by_facts.growth(evidence, one) or (1, 1)
-    if one.forced or max(abs(grown - 1), abs(batch - 1)) < by_facts.ROUND:
+    grown, batch = by_facts.growth(evidence, comparison) or (1, 1)
+    if comparison.forced or max(abs(grown - 1), abs(batch - 1)) < by_facts.ROUND:
         return None
     parts = [f"the global batch is {_times(batch)}: {evidence.rows(0)} rows"]
     if abs(batch - 1) > by_facts.ROUND:
-        parts[0] += f" in place of {one.own_rows:.0f}"
-    here, alone = evidence.updates_an_epoch, one.one.updates_an_epoch
-    if here and alone:
-        parts.append(f"{here} updates an epoch in place of {alone}")
+        parts[0] += f" in place of {comparison.own_rows:.0f}"
+    updates, updates_of_single = evidence.updates_an_epoch, comparison.single.updates_an_epoch
+    if updates and updates_of_single:
+        parts.append(f"{updates} updates an epoch in place of {updates_of_single}")
     parts.append(f"the learning rate is {_times(grown)}")
-    told = "; ".join(parts)
-    return f"With {evidence.world} devices {told}. One was given the rows and the rates of all."
+    changes = "; ".join(parts)
+    return f"With {evidence.world} devices {changes}. One was given the rows and the rates of all."
 
 
 def _times(factor):
@@ -126,19 +126,19 @@ def _times(factor):
     return f"{factor:.3g} times as large"
 
 
-def notes(evidence, one, watched, defect):
+def notes(evidence, comparison, watched, defect):
     """What is told without an alarm."""
-    told = drawn(evidence)
+    remarks = drawn(evidence)
     rates = [update["lr"] for update in evidence.first["updates"]]
-    if one and defect == "none" and (changed := curve(evidence, one)):
-        told.append(changed)
-    elif one and any(own != lr for own, lr in zip(one.own_lr, rates)):
-        told.append("Its learning rates depend on the devices; one was given the rates of all.")
-    if defect == "none" and (own := by_evaluations.own_part(evidence, one)):
-        told.append(own)
+    if comparison and defect == "none" and (changed := curve(evidence, comparison)):
+        remarks.append(changed)
+    elif comparison and any(own != lr for own, lr in zip(comparison.own_lr, rates)):
+        remarks.append("Its learning rates depend on the devices; one was given the rates of all.")
+    if defect == "none" and (own := by_evaluations.own_part(evidence, comparison)):
+        remarks.append(own)
     if watched.trouble:
-        told.append(watched.trouble)
-    return told
+        remarks.append(watched.trouble)
+    return remarks
 
 
 def screen(verdict, script):

@@ -53,7 +53,7 @@ def replace(torch, device, devices):
         if index is not None and index >= 0:  # a number below 0 is none, as in PyTorch
             device.index = index
 
-    said = {
+    answers = {
         "current_accelerator": lambda *_, **__: torch.device("cuda"),
         "current_blas_handle": lambda: 0,
         "current_device": lambda: device.index,
@@ -78,10 +78,10 @@ def replace(torch, device, devices):
         "set_device_idx": set_device,
         "set_device_index": set_device,
     }
-    said |= {name: lambda *_, **__: None for name in NOTHING + ONLY_DONE}
-    said |= {name: lambda *_, **__: 0 for name in ZERO + UNUSED}
+    answers |= {name: lambda *_, **__: None for name in NOTHING + ONLY_DONE}
+    answers |= {name: lambda *_, **__: 0 for name in ZERO + UNUSED}
     for owner in (torch.cuda, torch.accelerator):
-        for name, function in said.items():
+        for name, function in answers.items():
             if hasattr(owner, name):
                 setattr(owner, name, _fresh(function))
     for name in ("Event", "Stream", "ExternalStream", "stream", "StreamContext", "device", "graph"):

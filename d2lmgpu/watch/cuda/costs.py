@@ -42,20 +42,20 @@ class Costs:
             (torch.amp.autocast_mode.autocast, "__init__", self._autocast),
         ):
             replaced(owner, name, self._noting(note))
-        watch.at_end(lambda: {"costs": self.found()})
+        watch.at_end(lambda: {"costs": self.costs()})
 
-    def found(self):
+    def costs(self):
         """[what, "file:line", times a step or None] of a script that asks for GPUs, else none."""
         steps = self.watch.steps.number - 1
         if self.device.line is None or steps < 1:
             return []
         often = [(line, count / steps) for line, count in self.waits.most_common()]
-        found = [["wait", line, times] for line, times in often if times >= OFTEN]
-        found += [[what, line, None] for what, line in self.facts.items()]
+        costs = [["wait", line, times] for line, times in often if times >= OFTEN]
+        costs += [[what, line, None] for what, line in self.facts.items()]
         high = self.watch.torch.get_float32_matmul_precision() == "highest"
         if high and not self.mixed and self.watch.torch.get_default_dtype().itemsize == 4:
-            found.append(["float32", None, None])
-        return found
+            costs.append(["float32", None, None])
+        return costs
 
     def _waits(self, torch):
         library = torch.library.Library("aten", "IMPL")

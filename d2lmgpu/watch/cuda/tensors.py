@@ -64,7 +64,7 @@ def moves(torch, device):
 
         return moved
 
-    def here(real):
+    def in_place(real):
         def stays(self, *args, **kwargs):
             device("cuda")
             return self
@@ -81,12 +81,12 @@ def moves(torch, device):
 
     for owner in (torch.Tensor, torch.nn.Module):
         replaced(owner, "to", to)
-        replaced(owner, "cuda", here)
+        replaced(owner, "cuda", in_place)
     replaced(torch.nn.Module, "to_empty", to)
     for owner in (torch.UntypedStorage, torch.TypedStorage):
-        replaced(owner, "cuda", here)
+        replaced(owner, "cuda", in_place)
     replaced(torch.Tensor, "type", as_type)
-    replaced(torch.Tensor, "pin_memory", here)
+    replaced(torch.Tensor, "pin_memory", in_place)
     replaced(torch.Tensor, "record_stream", lambda real: lambda self, stream: None)
 
     def unpinned(real):
@@ -106,7 +106,7 @@ def checkpoints(torch, device):
         def loaded(file, map_location=None, *args, **kwargs):
             place = map_location
             if isinstance(place, dict):
-                place = {one: device(other) for one, other in place.items()}
+                place = {saved: device(target) for saved, target in place.items()}
             elif not callable(place):
                 place = "cpu"
             return real(file, place, *args, **kwargs)

@@ -14,19 +14,19 @@ def read(path) -> dict:
     """What ``explain --json`` has written to ``path``. MisuseError, in words, for anything else."""
     try:
         with open(path, encoding="utf-8") as file:
-            told = json.load(file)
+            answer = json.load(file)
     except (UnicodeDecodeError, json.JSONDecodeError) as error:
         raise MisuseError(f"{path} is no JSON: {error}. Give what explain --json wrote.") from None
-    if not isinstance(told, dict) or told.get("command") != "explain":
+    if not isinstance(answer, dict) or answer.get("command") != "explain":
         raise MisuseError(f"{path} is not of explain. Give what explain --json wrote.")
-    if (version := told.get("schema_version")) != SCHEMA_VERSION:
+    if (version := answer.get("schema_version")) != SCHEMA_VERSION:
         raise MisuseError(
             f"{path} has schema_version {version}, and this d2lmgpu has {SCHEMA_VERSION}. Write it "
             "anew with the script from before, or compare with the d2lmgpu that wrote it."
         )
-    if told["step"] is None:
-        raise MisuseError(f"{path} tells of no step: {told['reason']}")
-    return told
+    if answer["step"] is None:
+        raise MisuseError(f"{path} tells of no step: {answer['reason']}")
+    return answer
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,14 @@ class Against:
     @property
     def reason(self) -> str | None:
         """Why the two are not compared; None if they are."""
-        for name, said in (("machine", "on another machine"), ("devices", "with other devices")):
+        others = {"machine": "on another machine", "devices": "with other devices"}
+        for name, elsewhere in others.items():
             if self.before[name] != self.now[name]:
-                was, is_ = (_in_words(one[name]) for one in (self.before, self.now))
-                return f"it was measured {said}: {was} before, {is_} now. Measure both on one."
-        for told, when in ((self.before, "before"), (self.now, "now")):
-            if told["unsteady"]:
-                return f"the times from {when} are unsteady: {told['unsteady']}. {AGAIN}"
+                was, is_ = (_in_words(answer[name]) for answer in (self.before, self.now))
+                return f"it was measured {elsewhere}: {was} before, {is_} now. Measure both on one."
+        for answer, when in ((self.before, "before"), (self.now, "now")):
+            if answer["unsteady"]:
+                return f"the times from {when} are unsteady: {answer['unsteady']}. {AGAIN}"
         return None
 
     @property
@@ -58,43 +59,43 @@ class Against:
     def as_dict(self) -> dict:
         """The answer of now with what it is against that from before."""
         both = self.before, self.now
-        steps = [told["step"] for told in both]
+        steps = [answer["step"] for answer in both]
         names = [name for name in PARTS if any(name in step["parts"] for step in steps)]
-        found = {
+        change = {
             "reason": self.reason,
             "times": None if self.reason else round(self.times, 3),
             "seconds": [step["seconds"] for step in steps],
             "parts": {name: [step["parts"].get(name, 0.0) for step in steps] for name in names},
-            "speedup": [told["speedup"]["measured"] for told in both],
-            "cause": [told["cause"] for told in both],
+            "speedup": [answer["speedup"]["measured"] for answer in both],
+            "cause": [answer["cause"] for answer in both],
         }
-        told = {"outcome": "not explained", "reason": self.reason} if self.reason else {}
-        return self.now | told | {"against": found}
+        refusal = {"outcome": "not explained", "reason": self.reason} if self.reason else {}
+        return self.now | refusal | {"against": change}
 
     def __str__(self):
         """The change in words, and the parts of a step before and now."""
         if self.reason:
             return f"Not compared with before: {self.reason}"
-        told = self.as_dict()["against"]
-        before, now = (1000 * seconds for seconds in told["seconds"])
+        change = self.as_dict()["against"]
+        before, now = (1000 * seconds for seconds in change["seconds"])
         lines = [f"Against before: {self._change()} A step: {before:.1f} ms before, {now:.1f} now."]
-        for name, (was, is_) in told["parts"].items():
-            if max(was, is_) >= 0.01 * min(told["seconds"]):
+        for name, (was, is_) in change["parts"].items():
+            if max(was, is_) >= 0.01 * min(change["seconds"]):
                 lines.append(f"  {PARTS[name]:25s} {1000 * was:8.1f} ms -> {1000 * is_:8.1f} ms")
-        if None not in told["speedup"]:
-            lines.append("  speedup {:.2f} before, {:.2f} now".format(*told["speedup"]))
-        lines.append("  cause that costs most: {} before, {} now".format(*told["cause"]))
+        if None not in change["speedup"]:
+            lines.append("  speedup {:.2f} before, {:.2f} now".format(*change["speedup"]))
+        lines.append("  cause that costs most: {} before, {} now".format(*change["cause"]))
         return "\n".join(lines)
 
     def _change(self):
         what = "rows" if self.now["step"]["rows"] and self.before["step"]["rows"] else "steps"
         if abs(self.times - 1) < ALIKE:
             return f"no change that can be told ({self.times:.2f} times the {what} a second)."
-        way = "faster" if self.times > 1 else "slower"
-        return f"{way}, {self.times:.2f} times the {what} a second."
+        direction = "faster" if self.times > 1 else "slower"
+        return f"{direction}, {self.times:.2f} times the {what} a second."
 
 
 def _in_words(value):
     if isinstance(value, dict):
         return f"{value['cpu']}, {value['cores']} cores"
-    return " and ".join("none" if one is None else str(one) for one in value)
+    return " and ".join("none" if entry is None else str(entry) for entry in value)

@@ -6,8 +6,8 @@ from html import escape
 from d2lmgpu.machine.hardware import machine
 from d2lmgpu.watch import WatchError, line_of_code
 from d2lmgpu.watch.cuda.costs import SENTENCES
+from d2lmgpu.watch.explain.forecast import modelled_speedup
 from d2lmgpu.watch.explain.page import timelines
-from d2lmgpu.watch.explain.predict import predicted
 from d2lmgpu.watch.explain.rules import Cause, verdict
 from d2lmgpu.watch.explain.summary import Summary, faster, summary
 from d2lmgpu.watch.explain.words import mend, sentence
@@ -36,10 +36,10 @@ PARTS = {"loading": "loading", "forward": "forward pass", "backward": "backward 
 
 @dataclass(frozen=True)
 class Answer:
-    """What one and k processes did. ``one`` is None where the script has no run with one."""
+    """What one and k processes did. ``single`` is None where the script has no run with one."""
 
     script: str
-    one: Summary | None
+    single: Summary | None
     run: Summary
     cause: Cause | None
     others: list
@@ -54,16 +54,16 @@ class Answer:
 
     def as_dict(self) -> dict:
         """For ``--json``, as ``schema.json`` beside this file has it."""
-        cause, told = self.cause, [self._told(other) for other in self.others]
-        measured = None if self.too_good else self.run.speedup(self.one)
-        return _told_of(self.outcome) | {
+        cause, others = self.cause, [self._in_short(other) for other in self.others]
+        measured = None if self.too_good else self.run.speedup(self.single)
+        return _head(self.outcome) | {
             "cause": cause.name if cause else "none",
             "share": round(cause.share, 3) if cause else 0.0,
             "where": cause.where if cause else None,
             "speedup": {"predicted": self.predicted and round(self.predicted, 2),
                         "measured": measured and round(measured, 2)},
-            "others": told, "notes": self.notes, "on_a_gpu": self.costs,
-            "devices": [self.one and self.one.k, self.run.k], "step": self._step(),
+            "others": others, "notes": self.notes, "on_a_gpu": self.costs,
+            "devices": [self.single and self.single.k, self.run.k], "step": self._step(),
             "unsteady": self.unsteady,
         }  # fmt: skip
 
@@ -92,7 +92,7 @@ class Answer:
         return None
 
     def _step(self):
-        seconds, rows = self.run.seconds, self.run.rows_like(self.one or self.run)
+        seconds, rows = self.run.seconds, self.run.rows_like(self.single or self.run)
         parts = {name: seconds * share for name, share in self.run.shares().items()}
         return {"seconds": seconds, "rows": rows, "parts": parts}
 
@@ -104,25 +104,27 @@ class Answer:
     @property
     def too_good(self) -> bool:
         """Whether more was measured than so many devices can give: then it is no speedup."""
-        return bool(self.one) and (self.run.speedup(self.one) or 0) > MOST * self.run.k / self.one.k
+        if self.single is None:
+            return False
+        return (self.run.speedup(self.single) or 0) > MOST * self.run.k / self.single.k
 
     def _repr_mimebundle_(self, **_):
         words = f'<pre style="white-space: pre-wrap; text-align: left">{escape(str(self))}</pre>'
         return {"text/plain": str(self), "text/html": words + timelines(self.run)}
 
-    def _told(self, cause):
+    def _in_short(self, cause):
         return {"cause": cause.name, "share": round(cause.share, 3), "where": cause.where}
 
     def __str__(self):
         """One screen."""
-        measured, shares = self.run.speedup(self.one), self.run.shares()
+        measured, shares = self.run.speedup(self.single), self.run.shares()
         kind = "devices in one process" if self.run.in_threads else "processes"
         lines = [f"{self.script}: {self.run.k} {kind}, {len(self.run.steps)} steps measured, "
                  f"{1000 * self.run.seconds:.1f} ms a step"]  # fmt: skip
         if measured:
             modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
             what = "not explained, see below" if self.too_good else f"{measured:.2f} measured"
-            lines.append(f"Speedup from {self.one.k} to {self.run.k} devices: {what}{modelled}.")
+            lines.append(f"Speedup from {self.single.k} to {self.run.k} devices: {what}{modelled}.")
         named = PARTS | ({"forward": "computing"} if self.run.in_threads else {})
         lines.append("A step: " + ", ".join(
             f"{words} {shares[part]:.0%}" for part, words in named.items()
@@ -143,7 +145,7 @@ class Answer:
         return "\n".join([*lines, *(f"Note: {note}" for note in self.notes)])
 
 
-def _told_of(outcome, reason=None):
+def _head(outcome, reason=None):
     """What is told of any outcome."""
     kind = {name: machine()[name] for name in ("cpu", "cores")}
     head = {"schema_version": SCHEMA_VERSION, "command": "explain", "outcome": outcome}
@@ -162,7 +164,7 @@ class Refused:
         nothing = {"cause": "none", "share": 0.0, "where": None, "step": None, "unsteady": None}
         nothing |= {name: [] for name in ("others", "notes", "on_a_gpu")}
         nothing |= {"speedup": {"predicted": None, "measured": None}, "devices": [None, None]}
-        return _told_of(self.outcome, self.reason) | nothing
+        return _head(self.outcome, self.reason) | nothing
 
     def annotations(self, script) -> list[str]:
         """For ``--github``."""
@@ -188,32 +190,33 @@ def explain_script(
 
     first = trained(few)
     notes, report = [first.note] if first.note else [], first.reports[0]
-    one = summary(first)
+    single = summary(first)
     if report["spawned"] or few == many:
         if report["spawned"]:
             notes.append("The script starts its own processes, and how many is its own choice: "
                          "there is no run with one device beside it.")  # fmt: skip
-        run_, one = one, None
+        run_, single = single, None
     else:  # a script may join a group only where there are several
-        one, run_ = compared(lambda k: summary(trained(k)), few, many, one)
+        single, run_ = compared(lambda k: summary(trained(k)), few, many, single)
         if run_ and not any(rank["distributed"] for rank in run_.ranks):
-            run_, one = one or run_, None  # as many trainings as processes, and each is the first
-    return answer(str(script), one, run_, notes, str(path.parent))
+            # as many trainings as processes, and each is the first
+            run_, single = single or run_, None
+    return answer(str(script), single, run_, notes, str(path.parent))
 
 
-def compared(look, few, many, one=None):
-    """``look(few)``, which ``one`` may be, and ``look(many)``: Summaries, or None.
+def compared(look, few, many, single=None):
+    """``look(few)``, which ``single`` may be, and ``look(many)``: Summaries, or None.
 
     Something else has slowed the first one down if the second is faster than so many devices can
     be: then both are done once more, and the faster ones count.
     """
-    one, run_ = one or look(few), look(many)
-    if one and run_ and (run_.speedup(one) or 0) > run_.k / one.k:
-        one, run_ = faster(one, look(few)), faster(run_, look(many))
-    return one, run_
+    single, run_ = single or look(few), look(many)
+    if single and run_ and (run_.speedup(single) or 0) > run_.k / single.k:
+        single, run_ = faster(single, look(few)), faster(run_, look(many))
+    return single, run_
 
 
-def answer(script, one, run_, notes=(), folder="") -> Answer:
+def answer(script, single, run_, notes=(), folder="") -> Answer:
     """The answer from one Summary or two; ``notes`` come first. WatchError without a Summary."""
     if run_ is None:
         raise WatchError(f"{script}: fewer than 10 updates, too few to tell anything, were seen "
@@ -223,23 +226,24 @@ def answer(script, one, run_, notes=(), folder="") -> Answer:
         count = "with too few cores, times count" if run_.crowded else "times are without"
         notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
                      f"{count} that.")  # fmt: skip
-    cause, others = verdict(run_, one)
+    cause, others = verdict(run_, single)
     if cause and run_.k > 1 and cause.name in APART:
         notes.append(APART[cause.name])
-    found = Answer(script, one, run_, cause, others, predicted(one, run_), notes, folder)
-    if found.too_good:
-        notes.append(_too_good(one, run_))
-    return found
+    modelled = modelled_speedup(single, run_)
+    answered = Answer(script, single, run_, cause, others, modelled, notes, folder)
+    if answered.too_good:
+        notes.append(_too_good(single, run_))
+    return answered
 
 
-def _too_good(one, run_):
-    more = one.faults / one.rows - run_.faults * run_.k / run_.rows_like(one)
-    cost = more * PAGE / (one.seconds / one.rows)
+def _too_good(single, run_):
+    more = single.faults / single.rows - run_.faults * run_.k / run_.rows_like(single)
+    cost = more * PAGE / (single.seconds / single.rows)
     why = ("Why is not known: do not count on it." if cost < BUSY / 2 else
-           f"About {cost:.0%} of a step with {one.k} is the system that gives memory anew which "
+           f"About {cost:.0%} of a step with {single.k} is the system that gives memory anew which "
            "was just given back: with MALLOC_TRIM_THRESHOLD_=1000000000 and "
            "MALLOC_MMAP_THRESHOLD_=1000000000 in the environment it is kept.")  # fmt: skip
-    return (f"A row took {run_.speedup(one):.2f} times as long with {one.k} device as with "
+    return (f"A row took {run_.speedup(single):.2f} times as long with {single.k} device as with "
             f"{run_.k}, which is more than they can give. {why}")  # fmt: skip
 
 

@@ -19,14 +19,14 @@ from d2lmgpu.watch.explain.parts import LAST, LOCK, OTHER, faults, now
 from d2lmgpu.watch.explain.samples import Samples
 
 PARTS = {"loading": "loading", "computing": "forward", "exchanging": "exchange"}  # of a lane
-_here = threading.local()
+_of_thread = threading.local()
 
 
 def clock():
     """Wall time, processor time and queued time of this thread."""
-    if not hasattr(_here, "queue"):
-        _here.queue = Queue()
-    return now(_here.queue)
+    if not hasattr(_of_thread, "queue"):
+        _of_thread.queue = Queue()
+    return now(_of_thread.queue)
 
 
 def since(before):
@@ -52,7 +52,7 @@ class Devices(lanes.Steps):
     def __init__(self, watch, *settings):
         super().__init__(*settings)
         self.watch, self.name, self.ranks, self.seen, self.bytes = watch, OTHER, [], 0, 0
-        self.told, self.spent, self.samples, self.exchanges = {}, [], None, 0
+        self.durations, self.spent, self.samples, self.exchanges = {}, [], None, 0
         self.drawn = deque(maxlen=LAST)
         self.mark, real = clock(), lanes.parallel
         lanes.parallel = lambda *args, **kwargs: self.computing(real, *args, **kwargs)
@@ -78,7 +78,7 @@ class Devices(lanes.Steps):
     def begin(self, samples):
         super().begin(samples)
         self.first = self.mark = clock()
-        self.told, self.spent, self.name = {}, [], "loading"
+        self.durations, self.spent, self.name = {}, [], "loading"
 
     def settle(self):
         """A part begins or ends."""
@@ -91,10 +91,10 @@ class Devices(lanes.Steps):
         if what in ("loading", "exchanging"):
             wall, _, queued = since(self.mark)
             own = max(0.0, wall - queued)  # the clocks are read one after another
-            self.told[what] = self.told.get(what, 0.0) + own
+            self.durations[what] = self.durations.get(what, 0.0) + own
             self.name, self.exchanges = OTHER, self.exchanges + (what == "exchanging")
         elif what == "computing" and self.wait:  # nobody knows which device had to wait
-            self.told[what] = self.told.get(what, 0.0) + end - start
+            self.durations[what] = self.durations.get(what, 0.0) + end - start
 
     def end(self):
         spans, self.spans, self.name = self.spans, None, OTHER
@@ -102,7 +102,7 @@ class Devices(lanes.Steps):
             return
         if self.wait:  # MXNet, of which nobody else sees a step
             self.wait()
-            self.watch.steps.told()
+            self.watch.steps.step_ended()
         if not self.spent or None in self.spent:
             return  # no devices that can be told apart, or the batch was not for training
         self.seen += 1
@@ -116,15 +116,16 @@ class Devices(lanes.Steps):
     def keep(self):
         """Write the step down for each device."""
         wall, _, queued = since(self.first)
-        together = self.told.pop("computing", None)
-        known = sum(self.told.values()) + (together or max(total[0] for total, _ in self.spent))
-        shared = {"loading": self.told.get("loading", 0.0), OTHER: max(0.0, wall - queued - known)}
+        together = self.durations.pop("computing", None)
+        computing = together or max(total[0] for total, _ in self.spent)
+        other = max(0.0, wall - queued - sum(self.durations.values()) - computing)
+        shared = {"loading": self.durations.get("loading", 0.0), OTHER: other}
         self.ranks = self.ranks or [[] for _ in self.spent]
         for rank, ((total, cpu, waited), own) in zip(self.ranks, self.spent):
             apart = {"forward": cpu, LOCK: max(0.0, total - cpu - waited)}
             mine = shared | ({"forward": together} if together else apart)
             parts = {name: [seconds, seconds, 0.0] for name, seconds in mine.items()}
-            parts["exchange"] = [self.told.get("exchanging", 0.0), 0.0, 0.0]
+            parts["exchange"] = [self.durations.get("exchanging", 0.0), 0.0, 0.0]
             rows, self.bytes = measured(self.watch.torch, own)
             rank.append((self.first[0], self.first[0] + wall, parts, rows))
         self.watch.recorded(len(self.ranks))
@@ -170,10 +171,10 @@ def measured(torch, own):
         if hasattr(value, "parameters"):
             value = list(value.parameters())
         elif hasattr(value, "collect_params"):
-            value = [one.list_data()[0] for one in value.collect_params().values()]
+            value = [parameter.list_data()[0] for parameter in value.collect_params().values()]
         flat += value if isinstance(value, (list, tuple)) else [value]
-    arrays = [one for one in flat if hasattr(one, "requires_grad" if torch else "attach_grad")]
-    trained = [one.requires_grad if torch else one.grad is not None for one in arrays]
-    rows = next((len(one) for one, ours in zip(arrays, trained) if not ours and one.ndim), 0)
-    sizes = [one.nbytes if torch else one.size * np.dtype(one.dtype).itemsize for one in arrays]
+    arrays = [a for a in flat if hasattr(a, "requires_grad" if torch else "attach_grad")]
+    trained = [a.requires_grad if torch else a.grad is not None for a in arrays]
+    rows = next((len(a) for a, ours in zip(arrays, trained) if not ours and a.ndim), 0)
+    sizes = [a.nbytes if torch else a.size * np.dtype(a.dtype).itemsize for a in arrays]
     return rows, sum(size for size, ours in zip(sizes, trained) if ours)

@@ -9,7 +9,7 @@ from pathlib import Path
 from d2lmgpu.launch import launch
 from d2lmgpu.process.sending import functions_of, pickled, rooms_of
 from d2lmgpu.process.settings import settings
-from d2lmgpu.watch import WatchError, called
+from d2lmgpu.watch import WatchError, function_script
 from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER, answer, compared
 from d2lmgpu.watch.explain.summary import summary
 from d2lmgpu.watch.run import check_devices, run
@@ -30,7 +30,7 @@ OF_MXNET = (
 def uses_launch(fn, seen):
     """Whether ``fn``, or a function that it uses, calls ``launch``."""
     for function in functions_of(fn):
-        if any(function is one for one in seen) or function.__module__.startswith("d2lmgpu."):
+        if any(function is known for known in seen) or function.__module__.startswith("d2lmgpu."):
             continue
         seen.append(function)
         used = inspect.getclosurevars(function)
@@ -59,7 +59,7 @@ def explain_function(fn, num_gpus, arguments, unprotected=False):
         job = {"call": pickled(fn, given, WatchError), "ranks": ranks, "joins": not counts}
         with tempfile.NamedTemporaryFile(suffix=".job") as file:
             Path(file.name).write_bytes(pickle.dumps(job | settings({})))
-            watched = run(called.__file__, [file.name], number if ranks else 1,
+            watched = run(function_script.__file__, [file.name], number if ranks else 1,
                           OBSERVER if ranks else DEVICES, limits=LIMITS, own=source,
                           framework=framework, unprotected=unprotected)  # fmt: skip
         notes[:] = [watched.note] if watched.note else []
@@ -71,5 +71,5 @@ def explain_function(fn, num_gpus, arguments, unprotected=False):
             watched = replace(watched, reports=watched.reports[0]["devices"])
         return summary(watched)
 
-    one, many = compared(summarised, 1, k)
-    return answer(name, one, many, notes, folder=str(Path(source).parent))
+    single, many = compared(summarised, 1, k)
+    return answer(name, single, many, notes, folder=str(Path(source).parent))

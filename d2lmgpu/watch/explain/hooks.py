@@ -33,7 +33,7 @@ class Hooks:
         modules = torch.nn.modules.module
 
         def before(module, args):
-            if not self.parts.here():
+            if not self.parts.in_steps_thread():
                 return
             self.depth += 1
             if self.depth == 1:
@@ -43,7 +43,7 @@ class Hooks:
                     self._note_rows(args)
 
         def after(module, args, output):
-            if self.parts.here():
+            if self.parts.in_steps_thread():
                 self.depth -= 1
                 if not self.depth:
                     self.parts.leave()
@@ -71,7 +71,7 @@ class Hooks:
 
         @wraps(real)
         def backward(tensor, *args, **kwargs):
-            if not self.parts.here():
+            if not self.parts.in_steps_thread():
                 return real(tensor, *args, **kwargs)
             if self.counting:
                 self._note_line("backward")
@@ -111,7 +111,7 @@ class Hooks:
     def _timed(self, real, part):
         @wraps(real)
         def timed(*args, **kwargs):
-            if not self.parts.here():
+            if not self.parts.in_steps_thread():
                 return real(*args, **kwargs)
             with self.parts.within(part):
                 return real(*args, **kwargs)
@@ -137,7 +137,7 @@ class Hooks:
 
     @contextmanager
     def _exchanging(self, collective):
-        if not self.parts.here() or self.inside:
+        if not self.parts.in_steps_thread() or self.inside:
             yield
             return
         if self.counting and not collective.waiting:

@@ -29,7 +29,7 @@ class Observer:
         self.hooks, self.samples, self.operations = Hooks(watch, self.parts), None, None
         self.before, self.counted, self.faults = None, None, 0
         watch.steps.after.insert(1, self.stepped)  # behind the end of the update
-        watch.at_end(self.told)
+        watch.at_end(self.report)
 
     def stepped(self, optimizer):
         """A step has ended."""
@@ -46,7 +46,7 @@ class Observer:
             self.before, self.hooks.counting, self.faults = threads(), True, faults()
             self.samples = Samples(self.parts, self.watch.where)
 
-    def told(self):
+    def report(self):
         """The report."""
         if self.counted is None or len(self.parts.steps) <= self.counted:
             return {"measured": 0}
@@ -81,7 +81,7 @@ class Observer:
             **self.set_up,
             "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
             "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
-            "loaders": [self._loader(*one) for one in hooks.loaders],
+            "loaders": [self._loader(loader, line) for loader, line in hooks.loaders],
         }  # fmt: skip
 
     def _loader(self, loader, line):

@@ -28,21 +28,21 @@ def spans(run):
 
 def chrome_trace(run) -> dict:
     """Those as Chrome's trace events, in microseconds from the first one on."""
-    told = spans(run)
-    zero = min((start for *_, start, _ in told), default=0.0)
+    recent = spans(run)
+    zero = min((start for *_, start, _ in recent), default=0.0)
     names = [{"ph": "M", "name": "process_name", "pid": rank["rank"], "tid": 0,
               "args": {"name": f"rank {rank['rank']}"}} for rank in run.ranks]  # fmt: skip
     return {"traceEvents": names + [
         {"ph": "X", "name": part, "cat": "step", "pid": rank, "tid": 0,
          "ts": 1e6 * (start - zero), "dur": 1e6 * (end - start), "args": {"step": step}}
-        for rank, step, part, start, end in told]}  # fmt: skip
+        for rank, step, part, start, end in recent]}  # fmt: skip
 
 
 def timelines(run) -> str:
     """A chart of the last ``DRAWN`` steps that are told, as HTML; empty where a rank told none."""
-    told = spans(run)
-    newest = max((step for _, step, *_ in told), default=0)
-    drawn = [span for span in told if newest - DRAWN < span[1] <= newest]
+    recent = spans(run)
+    newest = max((step for _, step, *_ in recent), default=0)
+    drawn = [span for span in recent if newest - DRAWN < span[1] <= newest]
     zero = min((start for *_, start, _ in drawn), default=0.0)
     name = "device" if run.in_threads else "rank"
     lanes = {f"{name} {rank['rank']}": [] for rank in run.ranks}

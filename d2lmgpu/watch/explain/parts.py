@@ -27,15 +27,15 @@ def now(queue):
 
 def threads() -> dict:
     """{thread id: processor seconds} of all threads of this process."""
-    found = {}
+    seconds = {}
     folder = "/proc/self/task"
     for thread in os.listdir(folder) if os.path.isdir(folder) else []:
         with (
             suppress(OSError),
             open(f"{folder}/{thread}/schedstat", encoding="utf-8") as file,
         ):  # it may have ended
-            found[int(thread)] = int(file.read().split()[0]) / 1e9
-    return found
+            seconds[int(thread)] = int(file.read().split()[0]) / 1e9
+    return seconds
 
 
 def faults() -> int:
@@ -77,7 +77,7 @@ class Parts:
         """The innermost part that is going on."""
         return self.names[-1] if self.names else OTHER
 
-    def here(self):
+    def in_steps_thread(self):
         """Whether this is the thread of the steps."""
         return threading.get_ident() == self.thread
 

@@ -10,7 +10,7 @@ from d2lmgpu.watch.explain.parts import CORES, LOCK, THREADS
 from d2lmgpu.watch.explain.summary import ISSUE, SMALL
 
 LEAST = 0.15  # of a step: what costs less is not named as the cause
-TOLD = 0.07  # of a step: what costs less is not told at all
+MENTIONED = 0.07  # of a step: what costs less is not told at all
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
 FEW_ROWS = 16  # of a rank: less is a small batch
 MUCH = 4 * 2**20  # bytes of gradients that are more than a small network has
@@ -40,34 +40,35 @@ def _gradients_by_hand(run):
 
 def _exchanges(run):
     """Whether gradients or weights travel, whoever sends them: more than a loss or a count."""
-    told = run.ranks[0]
-    return told["ddp"] or told["exchanged"] > FEW_BYTES * told["gradient_bytes"] * told["measured"]
+    report = run.ranks[0]
+    least = FEW_BYTES * report["gradient_bytes"] * report["measured"]
+    return report["ddp"] or report["exchanged"] > least
 
 
-def data_parallel(run, one):
-    told = run.ranks[0]  # alone, with all GPUs to itself, a script may do otherwise
-    if told["data_parallel"]:
-        yield Cause("data-parallel", 0.5, told["data_parallel"], {"how": "DataParallel"}, True)
-    elif run.k == 1 and not told["distributed"]:
+def data_parallel(run, single):
+    report = run.ranks[0]  # alone, with all GPUs to itself, a script may do otherwise
+    if report["data_parallel"]:
+        yield Cause("data-parallel", 0.5, report["data_parallel"], {"how": "DataParallel"}, True)
+    elif run.k == 1 and not report["distributed"]:
         yield Cause("data-parallel", 0.5, run.line("backward"), {"how": "one process"}, True)
     elif run.k > 1 and not _exchanges(run):
         share = 1 - 1 / run.k
         yield Cause("data-parallel", share, run.line("backward"), {"how": "no exchange"}, True)
 
 
-def whole_data(run, one):
-    if run.k == 1 or one is None:
+def whole_data(run, single):
+    if run.k == 1 or single is None:
         return
     prints = [rank["prints"] for rank in run.ranks]
     alike = [len(set(seen)) == 1 for seen in zip(*prints)]
-    undivided = run.rows_like(one) / run.k > 0.9 * one.rows
+    undivided = run.rows_like(single) / run.k > 0.9 * single.rows
     if undivided and alike and sum(alike) > 0.8 * len(alike):
         where = run.line("forward") or run.line("backward")
         yield Cause("whole-data", 1 - 1 / run.k, where, {"how": "same rows"}, True)
         return
-    before = {loader["where"]: loader for loader in one.ranks[0]["loaders"]}
-    used = [one for one in run.ranks[0]["loaders"] if one["epochs"]]
-    for loader in sorted(used, key=lambda one: -(one["of"] or 0))[:1]:
+    before = {loader["where"]: loader for loader in single.ranks[0]["loaders"]}
+    used = [loader for loader in run.ranks[0]["loaders"] if loader["epochs"]]
+    for loader in sorted(used, key=lambda loader: -(loader["of"] or 0))[:1]:
         alone = before.get(loader["where"])
         all_used = run.rows / run.k > 0.9 * loader["batch"] if loader["batch"] else undivided
         if all_used and alone and loader["mine"] and loader["mine"] == alone["mine"]:
@@ -75,7 +76,7 @@ def whole_data(run, one):
             yield Cause("whole-data", 1 - 1 / run.k, loader["where"], detail, True)
 
 
-def shared_core(run, one):
+def shared_core(run, single):
     cores = [rank["cores"] for rank in run.ranks]
     if run.k > 1 and all(cores) and len(set().union(*cores)) < run.k:
         number = len(set().union(*cores))
@@ -86,13 +87,15 @@ def shared_core(run, one):
 
 def _set_by(run, what, variables):
     """(the line that has set it or None, the variable of the environment or None)."""
-    told = run.ranks[0]
-    name = next((one for one in variables if one in told["environ"]), None)
-    line = told["set"].get(what) or told["set"].get(name)
-    return line, None if told["set"].get(what) or not name else f"{name}={told['environ'][name]}"
+    report = run.ranks[0]
+    name = next((variable for variable in variables if variable in report["environ"]), None)
+    by_call = report["set"].get(what)
+    if by_call or not name:
+        return by_call, None
+    return report["set"].get(name), f"{name}={report['environ'][name]}"
 
 
-def too_many_threads(run, one):
+def too_many_threads(run, single):
     cores = set().union(*[rank["cores"] or () for rank in run.ranks])
     threads = run.ranks[0]["threads"]
     if cores and threads > 1 and threads * run.k > len(cores):
@@ -102,14 +105,14 @@ def too_many_threads(run, one):
         yield Cause("threads", share, where, detail, True)
 
 
-def loader(run, one):
+def loader(run, single):
     share = max(run.part(("loading",))) / run.seconds
     where = run.line("loading") or next((x["where"] for x in run.ranks[0]["loaders"]), None)
     workers = next((x["workers"] for x in run.ranks[0]["loaders"] if x["epochs"]), 0)
     yield Cause("loader", share, where, {"workers": workers})
 
 
-def straggler(run, one):
+def straggler(run, single):
     if run.k == 1:
         return
     spent = run.part(("loading", "forward", "backward", "update"))
@@ -122,7 +125,7 @@ def straggler(run, one):
     yield Cause("straggler", share, run.line("forward", slowest), detail)
 
 
-def rank0_work(run, one):
+def rank0_work(run, single):
     if run.k == 1:
         return
     first, *others = run.aside()
@@ -130,7 +133,7 @@ def rank0_work(run, one):
     yield Cause("rank0-work", (first - max(others)) / run.seconds, line, {})
 
 
-def python(run, one):
+def python(run, single):
     locked = max(run.part((LOCK,))) / run.seconds
     if run.in_threads and run.k > 1:
         yield Cause("python", locked, run.line("forward"), {"how": "devices"})
@@ -142,7 +145,7 @@ def python(run, one):
     yield Cause("python", busy / max(1e-9, busy + mine), where, {"how": "beside"})
 
 
-def host_bound(run, one):
+def host_bound(run, single):
     number = run.ranks[0]["operations"]
     compute = max(run.part(("forward", "backward", "update", "other")))
     if number >= MANY_OPERATIONS and compute / number < SHORT:
@@ -151,17 +154,17 @@ def host_bound(run, one):
         yield Cause("host-bound", share, run.line("forward") or run.line("other"), detail)
 
 
-def slow_dtype(run, one):
-    told = run.ranks[0]
+def slow_dtype(run, single):
+    report = run.ranks[0]
     compute = max(run.part(("forward", "backward", "update"))) / run.seconds
-    if told["doubles"] > 0.2:
-        yield Cause("slow-dtype", compute / 2, run.line("forward"), {"doubles": told["doubles"]})
-    elif told["casts"] > 0.2 * told["operations"]:
-        share = compute * told["casts"] / told["operations"]
-        yield Cause("slow-dtype", share, run.line("forward"), {"casts": told["casts"]})
+    if report["doubles"] > 0.2:
+        yield Cause("slow-dtype", compute / 2, run.line("forward"), {"doubles": report["doubles"]})
+    elif report["casts"] > 0.2 * report["operations"]:
+        share = compute * report["casts"] / report["operations"]
+        yield Cause("slow-dtype", share, run.line("forward"), {"casts": report["casts"]})
 
 
-def exchange(run, one):
+def exchange(run, single):
     """sync, slow-exchange, no-overlap and small-batch: what is exchanged, when, and how often."""
     if run.k == 1:
         return
@@ -179,9 +182,9 @@ def exchange(run, one):
         share = sum(call[4] for call in large) / run.seconds
         yield Cause("slow-exchange", share, most[1], {"kind": most[0], "bytes": most[2] * most[3]})
     share = max(0.0, seconds - sum(call[4] for call in small + large)) / run.seconds
-    told = run.ranks[0]
-    often = told["exchanging"] / told["measured"]
-    rows = run.rows / run.k * told["measured"] / max(1, told["backwards_told"])
+    report = run.ranks[0]
+    often = report["exchanging"] / report["measured"]
+    rows = run.rows / run.k * report["measured"] / max(1, report["backwards_told"])
     if often > 1.5:
         detail = {"how": "each backward pass", "often": often}
         yield Cause("no-overlap", share * (1 - 1 / often), run.line("backward"), detail)
@@ -189,12 +192,12 @@ def exchange(run, one):
         detail = {"how": "by hand", "calls": gradients[2]}
         yield Cause("no-overlap", gradients[4] / run.seconds, gradients[1], detail)
     elif rows <= FEW_ROWS:  # what does not shrink with the rows is lost, too
-        lost = 1 - (run.speedup(one) or run.k) / run.k
+        lost = 1 - (run.speedup(single) or run.k) / run.k
         yield Cause("small-batch", max(share, lost), run.line("backward"), {"rows": rows})
-    elif told["gradient_bytes"] < MUCH:
+    elif report["gradient_bytes"] < MUCH:
         yield Cause("small-batch", share, run.line("backward"), {"rows": rows})
     else:
-        detail = {"kind": "gradients", "bytes": told["gradient_bytes"]}
+        detail = {"kind": "gradients", "bytes": report["gradient_bytes"]}
         yield Cause("slow-exchange", share, run.line("backward"), detail)
 
 
@@ -202,17 +205,18 @@ FACTS = (data_parallel, whole_data, shared_core, too_many_threads)
 MEASURED = (loader, exchange, host_bound, rank0_work, straggler, slow_dtype, python)
 
 
-def causes(run, one):
+def causes(run, single):
     """All causes that cost something, the one to name first; empty for none."""
-    facts = [cause for rule in FACTS for cause in rule(run, one) if cause.share >= LEAST]
-    measured = [cause for rule in MEASURED for cause in rule(run, one) if cause.share >= TOLD]
+    facts = [cause for rule in FACTS for cause in rule(run, single) if cause.share >= LEAST]
+    costs = (cause for rule in MEASURED for cause in rule(run, single))
+    measured = [cause for cause in costs if cause.share >= MENTIONED]
     measured.sort(key=lambda cause: -cause.share)
     return facts + measured
 
 
-def verdict(run, one):
+def verdict(run, single):
     """(the cause that costs most or None, the others)."""
-    found = causes(run, one)
-    if found and found[0].share >= LEAST:
-        return found[0], found[1:]
-    return None, found
+    ranked = causes(run, single)
+    if ranked and ranked[0].share >= LEAST:
+        return ranked[0], ranked[1:]
+    return None, ranked

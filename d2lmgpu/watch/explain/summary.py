@@ -69,7 +69,7 @@ class Summary:
     def _busiest(self):
         """Of each step, the seconds of its slowest rank's own work."""
         crowded = self.crowded
-        return [max(own(one, None, crowded) for one in step) for step in self.steps]
+        return [max(own(rank_step, None, crowded) for rank_step in step) for step in self.steps]
 
     @property
     def seconds(self):
@@ -85,19 +85,23 @@ class Summary:
         first, last = median(busiest[:half]), median(busiest[half:])
         return max(first, last) / max(1e-9, min(first, last))
 
-    def speedup(self, one):
-        """Rows a second of this run over those of ``one``; None where rows are not seen."""
-        if one is None or not one.rows or not self.rows:
+    def speedup(self, single):
+        """Rows a second of this run over those of ``single``; None where rows are not seen."""
+        if single is None or not single.rows or not self.rows:
             return None
-        return (self.rows_like(one) / self.seconds) / (one.rows / one.seconds)
+        return (self.rows_like(single) / self.seconds) / (single.rows / single.seconds)
 
-    def rows_like(self, one):
-        """Rows of a step as ``one`` counts them: where the batch is not an input's first dimension,
-        a rank has as many "rows" as one device has, and fewer values."""
-        if not one.rows:
+    def rows_like(self, single):
+        """Rows of a step as ``single`` counts them.
+
+        Where the batch is not an input's first dimension, a rank has as many "rows" as one device
+        has, and fewer values.
+        """
+        if not single.rows:
             return self.rows
-        rows, values = self.rows / self.k / one.rows, self.values / self.k / max(1, one.values)
-        return one.rows * self.k * values if rows > 0.9 and 0 < values < 0.75 else self.rows
+        rows = self.rows / self.k / single.rows
+        values = self.values / self.k / max(1, single.values)
+        return single.rows * self.k * values if rows > 0.9 and 0 < values < 0.75 else self.rows
 
     @property
     def queued(self):
@@ -123,15 +127,15 @@ class Summary:
 
     def shares(self):
         """{part: its share of the step}, the mean over ranks; with ``waiting``."""
-        found, waits, crowded = Counter(), [], self.crowded
+        seconds_of, waits, crowded = Counter(), [], self.crowded
         for step in self.steps:
             least = min(map(blocked, step)) if self.k > 1 else 0.0
-            for one in step:
-                for part in one[2]:
-                    found[part] += own(one, (part,), crowded) / self.k
-                waits.append(blocked(one) - least)
+            for rank_step in step:
+                for part in rank_step[2]:
+                    seconds_of[part] += own(rank_step, (part,), crowded) / self.k
+                waits.append(blocked(rank_step) - least)
         number = max(1, len(self.steps))
-        shares = {part: seconds / number for part, seconds in found.items()}
+        shares = {part: seconds / number for part, seconds in seconds_of.items()}
         shares["exchange"] = shares.get("exchange", 0.0) + self.exchange
         shares["waiting"] = median(waits) if waits else 0.0
         total = sum(shares.values()) or 1.0
@@ -156,16 +160,16 @@ class Summary:
         A rank also waits while a peer queues for a core; so seconds are a call's share of what the
         rank's steps took, times the step.
         """
-        told, seconds = {}, self.seconds
+        by_call, seconds = {}, self.seconds
         for rank in self.ranks:
             took = sum(wall - delay for _, _, parts in rank["steps_told"]
                        for wall, _, delay in parts.values())  # fmt: skip
             scale = min(1.0, seconds * len(rank["steps_told"]) / max(1e-9, took))
             for kind, line, number, size, spent, _ in rank["calls"]:
-                told.setdefault((kind, line), []).append((scale * spent, number, size))
+                by_call.setdefault((kind, line), []).append((scale * spent, number, size))
         steps = self.ranks[0]["measured"]
         return [(*key, min(seen)[1] / steps, min(seen)[2] / min(seen)[1], min(seen)[0] / steps)
-                for key, seen in told.items()]  # fmt: skip
+                for key, seen in by_call.items()]  # fmt: skip
 
 
 def summary(watched):
@@ -177,6 +181,6 @@ def summary(watched):
     return Summary([rank | {"steps_told": rank["steps_told"][:number]} for rank in ranks])
 
 
-def faster(one, other):
-    """Of two Summaries of the same run that with the shorter step; ``one`` where that is all."""
-    return min((found for found in (one, other) if found), key=lambda found: found.seconds)
+def faster(first, second):
+    """Of two Summaries of the same run, or None, that with the shorter step."""
+    return min(filter(None, (first, second)), key=lambda run: run.seconds)

@@ -2,7 +2,7 @@
 
 Three ways, the first that can be had here: a *view* of the files, in which everything may be done
 (``view``); writes *refused* by Linux, while those of Python's functions go to the run's folder
-(``landlock``, ``diverted``); and, only if the reader says so, Python's functions alone.
+(``landlock``, ``diversion``); and, only if the reader says so, Python's functions alone.
 """
 
 import os

@@ -50,12 +50,12 @@ class View:
 
     def enter(self):
         """Go into the view; for a new process, before it becomes another program."""
-        here = os.getcwd()
+        current = os.getcwd()
         for namespace, kind in self.namespaces:
             kernel.join(namespace, kind)
         os.fchdir(self.root)  # whoever enters has left a chroot, and with it what is protected
         os.chroot(".")
-        os.chdir(here)  # the same folder, under its overlay
+        os.chdir(current)  # the same folder, under its overlay
 
 
 def build(folder, work) -> View:
@@ -65,19 +65,19 @@ def build(folder, work) -> View:
 
     A child of this process makes the namespaces: if it fails half-way, nothing has happened here.
     """
-    told, held = os.pipe(), os.pipe()
+    answer_pipe, end_pipe = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
         try:
-            os.close(held[1])
-            os.write(told[1], json.dumps(_attempt(folder, work)).encode() + b"\n")
-            os.read(held[0], 1)  # the namespaces live until this process ends, or are held open
+            os.close(end_pipe[1])
+            os.write(answer_pipe[1], json.dumps(_attempt(folder, work)).encode() + b"\n")
+            os.read(end_pipe[0], 1)  # the namespaces live until this process ends, or are held open
         finally:
             os._exit(0)
-    for theirs in (told[1], held[0]):
+    for theirs in (answer_pipe[1], end_pipe[0]):
         os.close(theirs)
     try:
-        with os.fdopen(told[0], "rb") as pipe:
+        with os.fdopen(answer_pipe[0], "rb") as pipe:
             answer = json.loads(pipe.readline() or '{"error": "the process that made it ended"}')
         if "error" in answer:
             raise OSError(answer["error"])
@@ -88,7 +88,7 @@ def build(folder, work) -> View:
         ]
         return View(namespaces, os.open(f"/proc/{child}/root", os.O_PATH))
     finally:
-        os.close(held[1])
+        os.close(end_pipe[1])
         os.waitpid(child, 0)
 
 
@@ -159,7 +159,7 @@ def _of_others(work, others):
     The mode is that of a copy of the account's own, which may do to it what it may do here.
     """
     own = os.geteuid(), os.getegid()
-    found, around, looked, size = set(), {work, *others}, 0, 0
+    theirs, around, looked, size = set(), {work, *others}, 0, 0
     folders = [(work, False)]  # and whether they are the account's own
     for folder, folder_own in folders:  # breadth first: it grows
         with contextlib.suppress(OSError), os.scandir(folder) as entries:
@@ -174,14 +174,14 @@ def _of_others(work, others):
                     around.add(folder)
                 elif not is_own and size + taken <= COPIED and os.access(entry.path, os.W_OK):
                     size += taken
-                    found.add(entry.path)
+                    theirs.add(entry.path)
                     around.add(folder)
         if looked > LOOKED_AT:
             break
     for path in around:
-        found.update([path, *map(str, Path(path).parents)])
+        theirs.update([path, *map(str, Path(path).parents)])
     modes = {}
-    for path in sorted(found):
+    for path in sorted(theirs):
         with contextlib.suppress(FileNotFoundError):  # somebody has removed it
             modes[path] = _own_mode(path)
     return modes
@@ -257,7 +257,7 @@ def _mount_points():
 
 
 def is_below(path, folders):
-    return any(path == one or path.startswith(one + "/") for one in folders)
+    return any(path == folder or path.startswith(folder + "/") for folder in folders)
 
 
 def _to_cover(folder, mounted):
@@ -288,7 +288,7 @@ def _by_copy(real):
         try:
             return real(src, dst, **folders)
         except OSError as error:
-            if error.errno != errno.EXDEV or any(one is not None for one in folders.values()):
+            if error.errno != errno.EXDEV or any(folder is not None for folder in folders.values()):
                 raise
         is_folder = os.path.isdir(src) and not os.path.islink(src)
         if is_folder and os.path.isdir(dst):

@@ -25,9 +25,9 @@ class ScriptFit:
 
     def as_dict(self) -> dict:
         """For ``--json``; sizes in bytes."""
-        found = {"devices": self.devices, "card": self.on.card.name, "verdict": self.on.verdict}
-        found |= {"low": self.on.low, "high": self.on.high, "line": self.line} | asdict(self.fit)
-        return found | {
+        content = {"devices": self.devices, "card": self.on.card.name, "verdict": self.on.verdict}
+        content |= {"low": self.on.low, "high": self.on.high, "line": self.line} | asdict(self.fit)
+        return content | {
             "remedies": {
                 name: {"peak": fit.peak, "verdict": fit.on(self.on.card.name).verdict}
                 for name, fit in self.remedies.items()
@@ -58,20 +58,20 @@ def fits_script(
     need.choice("card", card, CARDS)
     for k in devices:
         need.whole("devices", k)
-    found = [_fit(path, arguments, CARDS[card], k, unprotected) for k in devices]
+    answers = [_fit(path, arguments, CARDS[card], k, unprotected) for k in devices]
     if remedies:
-        found = [_with_remedies(one, path, arguments, unprotected) for one in found]
-    return found
+        answers = [_with_remedies(answer, path, arguments, unprotected) for answer in answers]
+    return answers
 
 
-def _with_remedies(found, path, arguments, unprotected):
-    given, smaller = (path, arguments, found.on.card, found.devices, unprotected), {}
-    for remedy in REMEDIES if found.devices > 1 else REMEDIES[:-1]:
+def _with_remedies(answer, path, arguments, unprotected):
+    given, smaller = (path, arguments, answer.on.card, answer.devices, unprotected), {}
+    for remedy in REMEDIES if answer.devices > 1 else REMEDIES[:-1]:
         fit = _fit(*given, remedy).fit
-        if fit.peak < found.fit.peak:
+        if fit.peak < answer.fit.peak:
             smaller[remedy] = fit
     ordered = sorted(smaller.items(), key=lambda item: item[1].peak)
-    return replace(found, remedies=dict(ordered))
+    return replace(answer, remedies=dict(ordered))
 
 
 def _fit(path, arguments, card, devices, unprotected, remedy=None):

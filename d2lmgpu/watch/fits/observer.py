@@ -13,13 +13,14 @@ def observe(watch):
 
     - ``card``, ``total``: the GPU's name and its bytes;
     - ``devices``: how many train; this process is the first;
-    - ``remedy``: which of `d2lmgpu.torch.memory.changed.CHANGES` is made before; may be missing.
+    - ``remedy``: which of `d2lmgpu.torch.memory.script_changes.CHANGES` is made before; may be
+      missing.
     """
     # PyTorch must be there before these are imported
     from d2lmgpu.torch.memory.as_gpu import is_there
-    from d2lmgpu.torch.memory.changed import CHANGES
     from d2lmgpu.torch.memory.follow import tensors
     from d2lmgpu.torch.memory.on_gpu import on_gpu
+    from d2lmgpu.torch.memory.script_changes import CHANGES
     from d2lmgpu.torch.memory.stand_ins import stand_ins
     from d2lmgpu.torch.memory.storages import FollowStorages
 
