@@ -137,8 +137,9 @@
         `${gib(within[1])} GiB of ${gib(line.total)}, modelled.</p>` +
         picture(atPeak, within, line) +
         `<p>Peak: <b>${(atPeak.total / 1e9).toFixed(2)} GB</b>: ${square(BLUE)} ` +
-        `${((atPeak.total - atPeak.growing) / 1e9).toFixed(2)} whatever the batch, ${square(PINK)} ` +
-        `${(atPeak.growing / 1e9).toFixed(2)} with it; ${square(GRAY)} what cannot be told.</p>` +
+        `${((atPeak.total - atPeak.growing) / 1e9).toFixed(2)} whatever the batch, ` +
+        `${square(PINK)} ${(atPeak.growing / 1e9).toFixed(2)} with it; ` +
+        `${square(GRAY)} what cannot be told.</p>` +
         `<p>The largest batch on each device that fits: ${surely}; that may fit: ${perhaps}.</p>` +
         `<ul>${lists.join("")}</ul>`;
       answer.dataset.bytes = atPeak.total;
