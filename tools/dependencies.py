@@ -84,10 +84,10 @@ def _named(code, folder, root):
     files = set()
     for name in names:
         if name.endswith(".py"):
-            files = [folder / name]
+            candidates = [folder / name]
         else:
-            files = [*_modules(name, root), *_modules(name, folder)]
-        for file in files:
+            candidates = [*_modules(name, root), *_modules(name, folder)]
+        for file in candidates:
             path = Path(os.path.normpath(file))
             if path.is_relative_to(root) and path.is_file():
                 files.add(str(path.relative_to(root)))
