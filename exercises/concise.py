@@ -6,6 +6,75 @@
 # %% [markdown]
 # # With the Frameworks' Tools
 
+# %% [markdown] pages=["concise/ddp-by-hand"]
+# ## DDP by Hand
+
+# %% [markdown] exercise="one-message"
+# ### One message for all gradients
+#
+# This answer runs in two processes, with `torch.distributed` between them. `grads` are the gradients of
+# this rank, tensors of any shapes with 64-bit numbers. Write `average(*grads)`: afterwards each of them
+# holds the mean over the ranks, and the rank has started one message. The function travels to the
+# processes alone, so it imports what it needs.
+
+# %%
+def average(*grads):
+    import torch
+    from torch import distributed as dist
+
+    flat = torch.cat([grad.flatten() for grad in grads])
+    dist.all_reduce(flat)
+    flat /= dist.get_world_size()
+    for grad, mean in zip(grads, flat.split([grad.numel() for grad in grads])):
+        grad.copy_(mean.view_as(grad))
+
+# %% [markdown] exercise="pass-on"
+# ### Everybody sends first
+#
+# `pass_on(x)` hands the tensor `x` to the next rank of a ring and returns the tensor of the rank before.
+# The version below also runs in two processes, and never returns. Mend it.
+
+# %% given="deadlock"
+def pass_on(x):
+    import torch
+    from torch import distributed as dist
+
+    rank, k = dist.get_rank(), dist.get_world_size()
+    received = torch.empty_like(x)
+    dist.send(x, (rank + 1) % k)
+    dist.recv(received, (rank - 1) % k)
+    return received
+
+# %%
+def pass_on(x):
+    import torch
+    from torch import distributed as dist
+
+    rank, k = dist.get_rank(), dist.get_world_size()
+    received = torch.empty_like(x)
+    sent = dist.isend(x, (rank + 1) % k)
+    dist.recv(received, (rank - 1) % k)
+    sent.wait()
+    return received
+
+# %% [markdown] exercise="bucket-order"
+# ### Which bucket?
+#
+# A network has parameters of `sizes` bytes, in the order of its layers, and a bucket has room for `most`
+# bytes. Buckets are filled in the order in which the backward pass computes the gradients, and a gradient
+# is never divided. Write `bucket_of(sizes, most)`: for each parameter the number of its bucket, from 0 up in
+# the order in which they leave.
+
+# %%
+def bucket_of(sizes, most):
+    numbers, bucket, held = [0] * len(sizes), 0, 0
+    for i in reversed(range(len(sizes))):
+        if held and held + sizes[i] > most:
+            bucket, held = bucket + 1, 0
+        numbers[i] = bucket
+        held += sizes[i]
+    return numbers
+
 # %% [markdown] pages=["concise/pytorch"]
 # ## Multi-GPU Training in PyTorch
 

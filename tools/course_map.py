@@ -22,6 +22,7 @@ IDEAS = {
     "foundations/data-parallelism": "why the gradients of the parts add up",
     "scratch/pytorch": "copy, split, compute, add, update: LeNet on two devices",
     "scratch/mxnet": "the same in MXNet",
+    "concise/ddp-by-hand": "six collectives, and gradients that leave in buckets",
     "concise/pytorch": "ResNet-18, one process a device",
     "concise/torchrun": "one process a GPU, and on where it was killed",
     "concise/accumulation": "batches that fit nowhere, gradients with 16 bits",
@@ -43,7 +44,9 @@ IDEAS = {
     "clusters/when-a-machine-dies": "hosts are killed, and the training goes on",
 }
 FRAMEWORKS = {
-    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/[ow]"),
+    "PyTorch": (
+        BLUE, r"pytorch|by-hand|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/[ow]",
+    ),
     "MXNet": (VERMILLION, r"mxnet|gluon"),
     "no framework, or both": (GREEN, ""),
 }

@@ -55,7 +55,7 @@ def test_unasked_the_order_is_that_of_pytorch_and_no_twin_is_linked(browser, bui
     page, _ = visit(browser, built.as_uri(), f"{FORK}.html", 1280)
     assert ends(page)[1] == "scratch/pytorch"
     page.goto((built / f"{PAIRS[0][0]}.html").as_uri())
-    assert ends(page) == [FORK.removeprefix("chapters/"), "concise/pytorch"]
+    assert ends(page) == [FORK.removeprefix("chapters/"), "concise/ddp-by-hand"]
     assert page.locator(".twin:visible").count() == 0
     choose(page, "MXNet", ".prev-next-footer choose-framework")
     assert ends(page)[1] == "scratch/mxnet"

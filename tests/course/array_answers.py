@@ -181,7 +181,45 @@ def the_worst_decides(device, losses, limit):
     return len(losses)
 
 
+def a_message_for_each(*grads):
+    from torch import distributed as dist
+
+    for grad in grads:
+        dist.all_reduce(grad)
+        grad /= dist.get_world_size()
+
+
+def a_sum_in_one_message(*grads):
+    import torch
+    from torch import distributed as dist
+
+    flat = torch.cat([grad.flatten() for grad in grads])
+    dist.all_reduce(flat)
+    for grad, total in zip(grads, flat.split([grad.numel() for grad in grads])):
+        grad.copy_(total.view_as(grad))
+
+
+def not_copied_back(*grads):
+    import torch
+    from torch import distributed as dist
+
+    dist.all_reduce(torch.cat([grad.flatten() for grad in grads]))
+
+
+def passed_on_before_it_came(x):
+    import torch
+    from torch import distributed as dist
+
+    rank, k = dist.get_rank(), dist.get_world_size()
+    dist.isend(x, (rank + 1) % k).wait() if rank else dist.recv(torch.empty_like(x), k - 1)
+    return x
+
+
 WRONG_ARRAYS = {
+    "one-message": {
+        a_message_for_each: "messages", a_sum_in_one_message: "sum", not_copied_back: "unchanged",
+    },
+    "pass-on": {passed_on_before_it_came: "own"},
     "replicate": {
         the_same_list: "aliasing", one_copy_for_all: "aliasing", empty_copies: "value",
         the_first_is_the_original: "given",

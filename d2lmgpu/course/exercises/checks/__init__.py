@@ -9,6 +9,7 @@ CHAPTERS = (
     "cost_model",
     "data_parallelism",
     "ddp",
+    "ddp_by_hand",
     "fits",
     "gluon",
     "hangs",

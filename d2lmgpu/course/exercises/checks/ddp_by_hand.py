@@ -1,0 +1,102 @@
+"""DDP by Hand"""
+
+import numpy as np
+
+from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes
+from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
+
+SHAPES = ((3, 4), (4,), (2, 2, 2), (1,))
+
+
+@exercise(
+    "one-message",
+    "What does a message cost that is almost empty? How could several gradients be one tensor?",
+    "`torch.cat` of the flattened gradients is one tensor. After the allreduce, `split` it again "
+    "and copy each part back: the gradients themselves have to change.",
+)
+def mean_in_one_message(average, g):
+    """average(*grads): each becomes the mean over the ranks, in place, with one message."""
+    grads = [[g.normal(size=shape) for shape in SHAPES] for _ in range(2)]
+    mean = [np.mean(of_ranks, axis=0) for of_ranks in zip(*grads)]
+    ranks = in_processes(average, grads)
+    for rank, after in enumerate(ranks.arrays):
+        for number, (found, expected) in enumerate(zip(after, mean)):
+            off = distance(found, expected)
+            if off > 1e-9:
+                text = f"On rank {rank} gradient {number} is {off:.1%} off."
+                if distance(found, 2 * expected) < 1e-9:
+                    raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
+                if np.array_equal(found, grads[rank][number]):
+                    raise Wrong("unchanged", f"{text} It is what it was before.")
+                raise Wrong("value", text)
+    if max(ranks.messages) > 1:
+        text = f"A rank starts {max(ranks.messages)} messages; one is enough."
+        raise Wrong("messages", text)
+    return "Both processes hold the means, and each sent one message."
+
+
+@exercise(
+    "pass-on",
+    "Draw who waits for whom. Who is the first that can go on?",
+    "`dist.isend` returns at once, with a handle. Start it, receive, and only then wait for it.",
+)
+def from_the_left(pass_on, g):
+    """pass_on(x): what the rank before this one, in the ring, has given as x."""
+    values = [[g.normal(size=5)] for _ in range(2)]
+    ranks = in_processes(pass_on, values)
+    for rank, found in enumerate(ranks.results):
+        found = array(found, f"What rank {rank} returns", (5,))
+        off = distance(found, values[rank - 1][0])
+        if off > 1e-9:
+            own = np.array_equal(found, values[rank][0])
+            text = f"Rank {rank} returns {'its own x' if own else 'something else'}."
+            raise Wrong("own" if own else "value", text)
+    for rank, (x,) in enumerate(ranks.arrays):
+        if not np.array_equal(x, values[rank][0]):
+            raise Wrong("changed", f"The x of rank {rank} is another one afterwards.")
+    return "Each process has what the one before it had, and nobody waits for ever."
+
+
+def from_the_end(sizes, most):
+    """By going through the parameters as the backward pass does."""
+    numbers, bucket, held = [0] * len(sizes), 0, 0
+    for i in reversed(range(len(sizes))):
+        if held and held + sizes[i] > most:
+            bucket, held = bucket + 1, 0
+        numbers[i] = bucket
+        held += sizes[i]
+    return numbers
+
+
+def from_the_start(sizes, most):
+    return from_the_end(sizes[::-1], most)[::-1]
+
+
+def one_too_many(sizes, most):
+    numbers, bucket, held = [0] * len(sizes), 0, 0
+    for i in reversed(range(len(sizes))):
+        numbers[i] = bucket
+        held += sizes[i]
+        if held >= most:
+            bucket, held = bucket + 1, 0
+    return numbers
+
+
+formula(
+    "bucket-order",
+    "Which gradient is there first in the backward pass? It goes into bucket 0.",
+    "A parameter opens the next bucket if it does not fit into this one any more; one that is "
+    "larger than a bucket has a bucket of its own.",
+    cases=lambda g: [
+        (g.integers(1, 40, n).tolist(), most) for n in (1, 7, 30) for most in (10, 50, 2000)
+    ],
+    right=from_the_end,
+    slips={
+        "start": (from_the_start, "The first gradient that is there is the last layer's."),
+        "over": (one_too_many, "In it a bucket may hold more than it has room for."),
+    },
+    what="The list of bucket numbers",
+    says="Buckets are filled from the end of the network, and none is too full.",
+    sized=False,
+)
