@@ -90,20 +90,21 @@ def bucket_of(sizes, most):
 def shard_loss(losses, world_size, global_batch):
     return sum(losses) * world_size / global_batch
 
-# %% [markdown] exercise="batch-norm"
-# ### What SyncBatchNorm has to know
+# %% [markdown] exercise="through-gpu-0"
+# ### Through GPU 0
 #
-# Each device has computed the mean, the variance and the number of the values on it. The variance
-# is the mean squared distance from the device's own mean. Write `batch_statistics(means, variances,
-# sizes)`: the pair `(mean, variance)` of all values together.
+# A step of `nn.DataParallel` on `k` GPUs: GPU 0 sends the parameters to each of the others, and their shards of the
+# batch; it receives their outputs. In the backward pass it sends them the gradients of these outputs, and receives
+# from each of them the gradients of all parameters. `params`, `inputs` and `outputs` are bytes: of the parameters (and so of their
+# gradients), of the whole batch, and of all outputs (and so of their gradients). The shards are equal. Write
+# `through_gpu_0(params, inputs, outputs, k)`: the bytes that leave or reach GPU 0 in a step.
 
 # %%
-def batch_statistics(means, variances, sizes):
-    n = sum(sizes)
-    mean = sum(m * size for m, size in zip(means, sizes)) / n
-    of = zip(means, variances, sizes)
-    variance = sum((v + (m - mean) ** 2) * size for m, v, size in of) / n
-    return mean, variance
+def through_gpu_0(params, inputs, outputs, k):
+    others = (k - 1) / k
+    forward = (k - 1) * params + others * (inputs + outputs)
+    backward = others * outputs + (k - 1) * params
+    return forward + backward
 
 # %% [markdown]
 # ### Predict first
@@ -140,6 +141,91 @@ def epoch_seconds(n, batch_size, k, per_image, fixed):
 if exercises.check("sixteen", epoch_seconds):
     one, many = (epoch_seconds(60000, 256, k, 0.0005, 0.005) for k in (1, 16))
     display(sixteen.happened(one / many, "modelled"))
+
+# %% [markdown] pages=["concise/ragged"]
+# ## Ragged Batches and Batch Norm
+
+# %% [markdown] exercise="batch-norm"
+# ### What SyncBatchNorm has to know
+#
+# Each device has computed the mean, the variance and the number of the values on it. The variance
+# is the mean squared distance from the device's own mean. Write `batch_statistics(means, variances,
+# sizes)`: the pair `(mean, variance)` of all values together.
+
+# %%
+def batch_statistics(means, variances, sizes):
+    n = sum(sizes)
+    mean = sum(m * size for m, size in zip(means, sizes)) / n
+    of = zip(means, variances, sizes)
+    variance = sum((v + (m - mean) ** 2) * size for m, v, size in of) / n
+    return mean, variance
+
+# %% [markdown] exercise="idle-ranks"
+# ### Who is idle?
+#
+# `n` images are read in batches of `batch_size`, and each batch is divided among `k` ranks as evenly as possible.
+# Write `idle_ranks(n, batch_size, k)`: how many ranks have no image in the last batch.
+
+# %%
+def idle_ranks(n, batch_size, k):
+    last = n % batch_size or batch_size
+    return max(0, k - last)
+
+# %% [markdown] exercise="joined"
+# ### After Join
+#
+# A network has one weight, 0 at the start, and each gradient is 1. Rank $r$ makes `steps[r]` steps of gradient descent
+# with the learning rate `lr`, under DDP's `Join`. Write `last_weight(steps, lr)`: the weight in the end.
+
+# %%
+def last_weight(steps, lr):
+    weight = 0
+    for step in range(max(steps)):
+        still_there = sum(of_rank > step for of_rank in steps)
+        weight -= lr * still_there / len(steps)
+    return weight
+
+# %% [markdown] pages=["concise/settings"]
+# ## Messages and Settings
+
+# %% [markdown] exercise="bfloat16"
+# ### 16 bits by hand
+#
+# A bf16 number has the upper 16 bits of a float32. Write `round_to_bf16(x)` for an array of float32: each value is
+# replaced by the nearest one whose lower 16 bits are zero; of two that are equally near, by the one whose last bit that stays is
+# 0. The result is float32 again. NumPy has no bf16, so look at the bits.
+
+# %%
+def round_to_bf16(x):
+    bits = x.view(np.uint32)
+    last = (bits >> 16) & 1
+    rounded = bits + np.uint32(0x7FFF) + last
+    return (rounded & np.uint32(0xFFFF0000)).view(np.float32)
+
+# %% [markdown] exercise="velocity"
+# ### What momentum is heading for
+#
+# Momentum takes $v \leftarrow \mu v + g$ in each step, from $v = 0$. The gradient is the same number in all steps. Write
+# `velocity(gradient, mu, n)`: $v$ after `n` steps.
+
+# %%
+def velocity(gradient, mu, n):
+    v = 0
+    for _ in range(n):
+        v = mu * v + gradient
+    return v
+
+# %% [markdown] exercise="pays-after"
+# ### When compiling pays
+#
+# Compiling takes `seconds` once. A step took `step` seconds before, and is `factor` times as fast afterwards. Write
+# `pays_after(seconds, step, factor)`: the smallest number of steps after which training was no longer
+# than without compiling, compiling included.
+
+# %%
+def pays_after(seconds, step, factor):
+    saved = step - step / factor
+    return int(np.ceil(seconds / saved))
 
 # %% [markdown] pages=["concise/torchrun"]
 # ## A Script for torchrun

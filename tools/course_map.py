@@ -24,6 +24,8 @@ IDEAS = {
     "scratch/mxnet": "the same in MXNet",
     "concise/ddp-by-hand": "six collectives, and gradients that leave in buckets",
     "concise/pytorch": "ResNet-18, one process a device",
+    "concise/ragged": "the last batch, and normalizing together",
+    "concise/settings": "what is sent, Adam, bf16 and compiled networks",
     "concise/torchrun": "one process a GPU, and on where it was killed",
     "concise/accumulation": "batches that fit nowhere, gradients with 16 bits",
     "concise/mxnet": "ResNet-18, and an error nobody reports",
@@ -45,7 +47,8 @@ IDEAS = {
 }
 FRAMEWORKS = {
     "PyTorch": (
-        BLUE, r"pytorch|by-hand|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/[ow]",
+        BLUE,
+        r"concise/(?!mxnet)|scratch/pytorch|memory/|diagnosis/|unequal|clusters/[ow]",
     ),
     "MXNet": (VERMILLION, r"mxnet|gluon"),
     "no framework, or both": (GREEN, ""),

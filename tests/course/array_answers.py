@@ -215,7 +215,20 @@ def passed_on_before_it_came(x):
     return x
 
 
+def cut_off(x):
+    return (x.view(np.uint32) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def ties_away_from_zero(x):
+    return ((x.view(np.uint32) + np.uint32(0x8000)) & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def eight_digits(x):
+    return np.round(x, 8)
+
+
 WRONG_ARRAYS = {
+    "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
         a_message_for_each: "messages", a_sum_in_one_message: "sum", not_copied_back: "unchanged",
     },

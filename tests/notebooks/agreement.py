@@ -15,16 +15,15 @@ PAIRS = [
 ONLY_IN = {
     # Gluon's Trainer and what it does not report: stores, and devices without data.
     "chapters/concise/mxnet.ipynb": {
-        "all_images", "all_of", "gradients", "in_a_loop", "in_threads", "replicas",
+        "Momentum and Adam: what is sent", "all_images", "all_of", "gradients", "in_a_loop",
+        "in_threads", "replicas",
         "resnet_macs", "started", "train_batch", "two_outputs", "weights_after_two_steps",
     },
     # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
     "chapters/concise/pytorch.ipynb": {
-        "add_up", "average", "both_ways", "bucket_sizes", "compiled_and_not", "different_starts",
-        "evaluate", "fails_on_rank_1", "five_updates", "images_per_second", "init_weights",
-        "last_batch", "normalize_together", "on_two_devices", "one_after_the_other", "order",
-        "parameter_vector", "relu", "sent_by_ddp", "small_net", "three_steps",
-        "train_data_parallel", "train_shard", "turns_of_a_rank", "uneven_steps", "worker",
+        "add_up", "different_starts", "evaluate", "fails_on_rank_1", "init_weights",
+        "on_two_devices", "one_after_the_other", "order", "parameter_vector", "relu",
+        "train_data_parallel", "train_shard", "turns_of_a_rank", "worker",
     },
 }  # fmt: skip
 

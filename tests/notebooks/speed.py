@@ -33,7 +33,7 @@ NO_PROSE = re.compile(r"<!--.*?-->|\$\$.*?\$\$|`[^`]*`|\]\([^)]*\)|<[^>]*>", re.
 FENCE = re.compile(r"^(```|~~~|:::).*?^\1\s*$", re.DOTALL | re.MULTILINE)
 FASTER = re.compile(r"\b(?:faster|slower|as (?:fast|slow|long))\b", re.IGNORECASE)
 TIMES = re.compile(
-    r"second|\btimes?\b|_times?\b|timed|timer|speed|\bms\b|µs|\brates?\b|_rate|faster|slow|late|"
+    r"second|\btimes?\b|_times?\b|timed|timer|speed|\bms\b|µs|\brates?\b|_rate|settings|slow|late|"
     r"wait|ahead|queued|throughput|efficien|exchange|exposed|modelled|measured|taken",
     re.IGNORECASE,
 )

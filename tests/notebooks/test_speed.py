@@ -81,7 +81,7 @@ def test_a_sentence_above_an_output_that_nobody_checks_is_listed(page, sentence)
     "text",
     [
         "The times differ. We measured five times.",
-        "`faster` is a name, and so is [this](faster.ipynb).",
+        "`faster` is a name, and so is [this](settings.ipynb).",
         "Is it faster?",
         "```\nfaster\n```",
     ],

@@ -33,38 +33,32 @@ formula(
 )  # fmt: skip
 
 
-def by_squares(means, variances, sizes):
-    mean = np.dot(sizes, means) / np.sum(sizes)
-    square = np.dot(sizes, np.add(variances, np.square(means))) / np.sum(sizes)
-    return [mean, square - mean**2]
-
-
 formula(
-    "batch-norm",
-    "Two shards whose images are all equal, but not from shard to shard: what is each variance, "
-    "and what is that of the batch?",
-    "The mean of the squares of a shard is its variance plus the square of its mean. Means can be "
-    "combined by the sizes.",
-    cases=lambda g: [
-        (g.normal(size=k).tolist(), g.uniform(0.1, 2, k).tolist(), g.integers(1, 9, k).tolist())
-        for k in (1, 2, 5)
-    ],
-    right=by_squares,
+    "through-gpu-0",
+    "Which of the four kinds of bytes does a step of DistributedDataParallel not have?",
+    "Parameters and gradients belong to the other k - 1 GPUs each, inputs and outputs to their shards "
+    "alone.",
+    cases=lambda g: [(*(int(n) for n in g.integers(10**3, 10**9, 3)), k) for k in (1, 2, 4, 16)],
+    right=lambda params, inputs, outputs, k: (
+        2 * (k - 1) * params + (k - 1) / k * (inputs + 2 * outputs)
+    ),
     slips={
-        "within": (
-            lambda means, variances, sizes: [
-                np.average(means, weights=sizes), np.average(variances, weights=sizes)
-            ],
-            "The shards' means differ, and that is a part of the variance.",
+        "forward": (
+            lambda params, inputs, outputs, k: (k - 1) * params + (k - 1) / k * (inputs + outputs),
+            "That is the forward pass alone.",
         ),
-        "mean-of-means": (
-            lambda means, variances, sizes: [np.mean(means), np.mean(variances)],
-            "Every shard counts the same in it.",
+        "own-shard": (
+            lambda params, inputs, outputs, k: 2 * (k - 1) * params + inputs + 2 * outputs,
+            "GPU 0 has a shard of its own, which need not travel.",
+        ),
+        "all": (
+            lambda params, inputs, outputs, k: 2 * k * params + inputs + 2 * outputs,
+            "GPU 0 sends nothing to itself.",
         ),
     },
-    what="The pair (mean, variance)",
-    says="Mean and variance are those of the whole batch.",
-)  # fmt: skip
+    what="The number of bytes",
+    says="All of that goes through one GPU in each step.",
+)
 
 
 def batch_by_batch(n, batch_size, k, per_image, fixed):
