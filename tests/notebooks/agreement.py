@@ -15,8 +15,8 @@ PAIRS = [
 ONLY_IN = {
     # Gluon's Trainer and what it does not report: stores, and devices without data.
     "chapters/concise/mxnet.ipynb": {
-        "Momentum and Adam: what is sent", "all_images", "all_of", "gradients", "in_a_loop",
-        "in_threads", "replicas",
+        "Momentum and Adam: what is sent", "all_images", "all_of", "five_updates", "gradients",
+        "in_a_loop", "in_threads", "replicas",
         "resnet_macs", "started", "train_batch", "two_outputs", "weights_after_two_steps",
     },
     # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
