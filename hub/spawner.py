@@ -224,8 +224,11 @@ def ended(how: str, last_words: str) -> gpu_slots.Refused:
 
 
 def is_listening(pid: int, port: int) -> bool:
-    """Whether ``pid``, or a process below it, listens at ``port``: not whoever else does."""
-    with suppress(psutil.NoSuchProcess):
+    """Whether ``pid``, or a process below it, listens at ``port``: not whoever else does.
+
+    A process that is just ending belongs to root already: a hub of another account is denied it.
+    """
+    with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
         keeper = psutil.Process(pid)
         for process in (keeper, *keeper.children(recursive=True)):
             for socket in process.net_connections("tcp"):

@@ -4,11 +4,13 @@ import json
 import os
 import socket
 
+import psutil
 import pytest
 from learner import choose as choose_gpus
 from learner import log_in
 from running_hub import RunningHub, wait_until
 from soaking import sample
+from spawner import is_listening
 
 FOUR = ["GPU-a", "GPU-b", "GPU-c", "GPU-d"]
 # Before each start: the command that the test has written down for it, and the port.
@@ -176,3 +178,16 @@ def test_a_port_that_somebody_else_has_is_no_server(hub):
     assert answer.status_code == 500, answer.text
     assert "is not available" in answer.json()["message"]
     assert_all_is_free(hub)
+
+
+def test_a_server_that_is_just_ending_does_not_listen(monkeypatch):
+    """Its files are root's by then: a hub of another account may not look at them."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        assert is_listening(os.getpid(), port)
+
+        def denied(process, kind):
+            raise psutil.AccessDenied(process.pid)
+
+        monkeypatch.setattr(psutil.Process, "net_connections", denied)
+        assert not is_listening(os.getpid(), port)
