@@ -76,9 +76,15 @@ environment() {
         fail "pip could not install this package: see its message above"
 }
 
-has_chromium() {
-    [ -n "$(type -P chromium-headless-shell chromium chromium-browser google-chrome)" ]
+has() {  # one of these programs: bash also names files that nobody may execute
+    local program
+    for program in $(type -P "$@"); do
+        if [ -x "$program" ]; then return; fi
+    done
+    return 1
 }
+
+has_chromium() { has chromium-headless-shell chromium chromium-browser google-chrome; }
 
 chromium() {  # tools/chromium.py finds it
     if has_chromium || [ -x .cache/chromium/chromium ]; then return; fi
@@ -97,7 +103,7 @@ packaged_chromium() {
 }
 
 firefox() {
-    if [ -n "$(type -P firefox-esr firefox)" ] || apt_install firefox-esr; then return; fi
+    if has firefox-esr firefox || apt_install firefox-esr; then return; fi
     say "no Firefox: 'make test' leaves out what needs one; install your system's firefox-esr or" \
         "firefox package"
 }
@@ -118,7 +124,7 @@ cluster() {  # hosts in one box: network namespaces, which root alone can make
         [sinfo]=slurm-client [munged]=munge)
     if [ "$(id -u)" != 0 ]; then return; fi
     for program in "${!packages[@]}"; do
-        if [ -n "$(type -P "$program")" ]; then continue; fi
+        if has "$program"; then continue; fi
         without_start apt_install "${packages[$program]}" ||
             say "no $program: 'd2lmgpu cluster' and its tests need your system's" \
                 "${packages[$program]} package"

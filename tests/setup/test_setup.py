@@ -233,6 +233,12 @@ def test_chromium_comes_from_playwright_for_others(machine):
     assert "unpack" not in called
 
 
+def test_a_chromium_that_may_not_be_executed_is_none(machine):
+    (machine.bin / "chromium").chmod(0o644)
+    status, _, called = machine.set_up()
+    assert status == 0 and "playwright install chromium" in called
+
+
 def test_where_playwright_downloads_nothing_chromium_comes_from_the_registry(machine):
     machine.lacks("chromium")
     status, lines, called = machine.set_up(PLAYWRIGHT_STATUS="1")
