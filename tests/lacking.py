@@ -54,8 +54,9 @@ NEEDS = {
     "root": lambda: _root() if os.geteuid() else "",
     "useradd": _program("useradd", package="your system's package of account tools"),
     "hosts": lambda: "; ".join(box.missing()) and "no hosts in a box: " + "; ".join(box.missing()),
-    "slurm": lambda: "; ".join(box.missing(True))
-    and "no Slurm in a box: " + "; ".join(box.missing(True)),
+    "slurm": lambda: (
+        "; ".join(box.missing(True)) and "no Slurm in a box: " + "; ".join(box.missing(True))
+    ),
 }
 
 

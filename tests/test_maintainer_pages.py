@@ -13,7 +13,8 @@ from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = (ROOT / "LIFE_OF_A_RUN.md").read_text()
-RUNS = {title: part for title, part in re.findall(r"^## (.+?)\n(.+?)(?=^## |\Z)", PAGE, re.M | re.S)}
+HEADED = re.compile(r"^## (.+?)\n(.+?)(?=^## |\Z)", re.M | re.S)
+RUNS = dict(HEADED.findall(PAGE))
 LINK = re.compile(r"\[`([^`]+)`\]\(([^)]+)\): ((?:`[^`]+`(?:, )?)+)")
 CLASS = re.compile(r"^class (\w+)[^{\n]*\{\n(.*?)^\}", re.M | re.S)
 METHOD = re.compile(r"^  (?:static |async |get )*(#?\w+)\(", re.M)
