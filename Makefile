@@ -61,7 +61,7 @@ LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name
 # Of each room of tests the cheap files that catch most. Which rooms have none, and why: tests/test_quick.py.
 QUICK := \
     test_backend.py test_backends_agree.py test_cli.py test_encoding.py test_hosted.py \
-    test_maintainer_pages.py test_public_functions.py test_quick.py test_rooms.py \
+    test_maintainer_pages.py test_processes.py test_public_functions.py test_quick.py test_rooms.py \
     browser/test_chart_page.py browser/test_no_kernel.py \
     check/test_check.py check/test_generators.py check/test_rows.py \
     collectives/test_collectives.py \
@@ -70,7 +70,7 @@ QUICK := \
     data/test_data.py data/test_files.py data/test_loader.py data/test_refused_files.py \
     dropin/test_dropin.py \
     explain/test_against.py \
-    figures/test_charts.py figures/test_explorer.py figures/test_svg.py figures/test_table.py \
+    figures/test_explorer.py figures/test_svg.py figures/test_table.py figures/test_update.py \
     hosted/test_first_cell.py \
     hub/test_accounts.py hub/test_form.py hub/test_gpu_slots.py hub/test_settings.py \
     lab/test_cell.py lab/test_live.py lab/test_model.py lab/test_numbers.py lab/test_view.py \
