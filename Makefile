@@ -72,7 +72,7 @@ QUICK := \
     explain/test_against.py \
     figures/test_explorer.py figures/test_svg.py figures/test_table.py figures/test_update.py \
     hosted/test_first_cell.py \
-    hub/test_accounts.py hub/test_form.py hub/test_gpu_slots.py hub/test_settings.py \
+    hub/test_accounts.py hub/test_gpu_slots.py hub/test_settings.py \
     lab/test_cell.py lab/test_live.py lab/test_model.py lab/test_numbers.py lab/test_view.py \
     machine/test_devices.py machine/test_profiles.py \
     memory/test_allocator.py memory/test_peaks.py \
@@ -153,7 +153,7 @@ hub-class:  ## as root, a hub for a class: make hub-class DOMAIN=hub.example.org
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/chapter.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
-quick: setup  ## before a commit: ruff, and of every room of tests what is cheap, in three minutes on two cores
+quick: setup  ## before a commit: ruff, and of the rooms of tests what is cheap, in three minutes on two cores
 	$(PYTHON) -m ruff check .
 	$(PYTEST) -q -n 2 --dist worksteal $(QUICK:%=tests/%)
 	$(PYTEST) -q $(QUICK_BACKENDS:%=tests/backends/%) --framework torch
