@@ -62,7 +62,7 @@ LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name
 QUICK := \
     test_backend.py test_backends_agree.py test_cli.py test_encoding.py test_hosted.py \
     test_maintainer_pages.py test_processes.py test_public_functions.py test_quick.py test_rooms.py \
-    browser/test_chart_page.py browser/test_no_kernel.py \
+    browser/test_no_kernel.py \
     check/test_check.py check/test_generators.py check/test_rows.py \
     collectives/test_collectives.py \
     costmodel/test_costmodel.py costmodel/test_fit.py costmodel/test_forecast.py \
@@ -71,7 +71,6 @@ QUICK := \
     dropin/test_dropin.py \
     explain/test_against.py \
     figures/test_explorer.py figures/test_svg.py figures/test_table.py figures/test_update.py \
-    hosted/test_first_cell.py \
     hub/test_accounts.py hub/test_gpu_slots.py hub/test_settings.py \
     lab/test_cell.py lab/test_live.py lab/test_model.py lab/test_numbers.py lab/test_view.py \
     machine/test_devices.py machine/test_profiles.py \
@@ -83,7 +82,7 @@ QUICK := \
     records/test_compare.py records/test_run.py records/test_steady.py records/test_store.py \
     setup/test_dependencies.py setup/test_pins.py \
     training/test_kernels.py training/test_steadiness.py \
-    watch/test_annotations.py watch/test_hangs.py
+    watch/test_annotations.py watch/test_progress.py
 QUICK_BACKENDS := test_parity.py test_pieces.py
 
 # What takes hours, in this order.
@@ -153,7 +152,7 @@ hub-class:  ## as root, a hub for a class: make hub-class DOMAIN=hub.example.org
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/chapter.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
 
-quick: setup  ## before a commit: ruff, and of the rooms of tests what is cheap, in three minutes on two cores
+quick: setup  ## before a commit: ruff, and of the rooms of tests what is cheap
 	$(PYTHON) -m ruff check .
 	$(PYTEST) -q -n 2 --dist worksteal $(QUICK:%=tests/%)
 	$(PYTEST) -q $(QUICK_BACKENDS:%=tests/backends/%) --framework torch

@@ -9,6 +9,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LEFT_OUT = {  # room -> why it has no place in three minutes without a built book
     "book": "its pages are made by `make book`, which takes ten minutes",
     "cluster": "its hosts take root, and its kills want a machine without other work",
+    "hosted": "it builds the wheel and installs it: most of a minute for its cheapest file",
     "frameworks": "its libraries are in an environment of their own: `make test-frameworks`",
 }
 
