@@ -62,7 +62,7 @@ LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name
 QUICK := \
     test_backend.py test_backends_agree.py test_cli.py test_encoding.py test_hosted.py \
     test_maintainer_pages.py test_processes.py test_public_functions.py test_quick.py test_rooms.py \
-    browser/test_no_kernel.py \
+    browser/test_chart_page.py \
     check/test_check.py check/test_generators.py check/test_rows.py \
     collectives/test_collectives.py \
     costmodel/test_costmodel.py costmodel/test_fit.py costmodel/test_forecast.py \
