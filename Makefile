@@ -58,11 +58,38 @@ FRAMEWORKS := test-torch test-mxnet
 # Of the tests on hosts, a worker each at once.
 LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name).py)
 
+# Of each room of tests the cheap files that catch most. Which rooms have none, and why: tests/test_quick.py.
+QUICK := \
+    test_backend.py test_backends_agree.py test_cli.py test_encoding.py test_hosted.py \
+    test_maintainer_pages.py test_processes.py test_public_functions.py test_quick.py test_rooms.py \
+    browser/test_chart_page.py \
+    check/test_check.py check/test_generators.py check/test_rows.py \
+    collectives/test_collectives.py \
+    costmodel/test_costmodel.py costmodel/test_fit.py costmodel/test_forecast.py \
+    course/test_breaking_account.py course/test_explorers.py course/test_messages.py \
+    data/test_data.py data/test_files.py data/test_loader.py data/test_refused_files.py \
+    dropin/test_dropin.py \
+    explain/test_against.py \
+    figures/test_explorer.py figures/test_svg.py figures/test_table.py figures/test_update.py \
+    hub/test_accounts.py hub/test_gpu_slots.py hub/test_settings.py \
+    lab/test_cell.py lab/test_live.py lab/test_model.py lab/test_numbers.py lab/test_view.py \
+    machine/test_devices.py machine/test_profiles.py \
+    memory/test_allocator.py memory/test_peaks.py \
+    notebooks/test_chapters.py notebooks/test_rules.py notebooks/test_speed.py \
+    predictions/test_prediction.py \
+    process/test_ddp_parity.py process/test_frames.py process/test_lanes.py process/test_raised.py \
+    published/test_speedups.py \
+    records/test_compare.py records/test_run.py records/test_steady.py records/test_store.py \
+    setup/test_dependencies.py setup/test_pins.py \
+    training/test_kernels.py training/test_steadiness.py \
+    watch/test_annotations.py watch/test_progress.py
+QUICK_BACKENDS := test_parity.py test_pieces.py
+
 # What takes hours, in this order.
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub hub-class run test all-tests test-frameworks test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub hub-class run quick test all-tests test-frameworks test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -124,6 +151,12 @@ hub-class:  ## as root, a hub for a class: make hub-class DOMAIN=hub.example.org
 
 run: setup  ## run one chapter and store the outputs of its checked cells: make run CHAPTER=...
 	@$(PYTHON) tools/chapter.py $(or $(CHAPTER),$(error which chapter? make run CHAPTER=chapters/....ipynb))
+
+quick: setup  ## before a commit: ruff, and of the rooms of tests what is cheap
+	$(PYTHON) -m ruff check .
+	$(PYTEST) -q -n 2 --dist worksteal $(QUICK:%=tests/%)
+	$(PYTEST) -q $(QUICK_BACKENDS:%=tests/backends/%) --framework torch
+	$(PYTEST) -q $(QUICK_BACKENDS:%=tests/backends/%) --framework mxnet
 
 test: setup  ## everything, three things at a time (the hub mostly waits), the longest first
 	@$(ALONE) "make test" $(MAKE) --no-print-directory all-tests

@@ -165,6 +165,13 @@ class Parser(argparse.ArgumentParser):
 
     misuse = 2
 
+    def parse_known_args(self, args=None, namespace=None):
+        """As ever, but what a command does not know is its own misuse, not the first parser's."""
+        options, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unknown here: {' '.join(unknown)}. {self.prog} --help says what is known.")
+        return options, unknown
+
     def error(self, message):
         self.print_usage(sys.stderr)
         self.exit(self.misuse, f"{self.prog}: error: {message}\n")

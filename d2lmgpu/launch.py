@@ -73,8 +73,8 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None):
         raise devices.DeviceError(f"{name}={max(number, servers)}: give at most {devices.MOST}.")
     call = pickled(fn, dict(enumerate(args, 1)))
     if isinstance(hosts, Slurm):
-        with hosts.allocation(number) as way:
-            return _run(Hosts(way, number, servers), call, number, servers)
+        with hosts.allocation(number) as allocation:
+            return _run(Hosts(allocation, number, servers), call, number, servers)
     if hosts is not None:
         child = Hosts(Ssh(hosts), number, servers)
     elif servers:

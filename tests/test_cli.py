@@ -1,17 +1,30 @@
 """The one command: help on each, and what goes wrong said in a line, not in a traceback."""
 
+import argparse
 import json
 import subprocess
 import sys
+from pathlib import Path
+from unittest.mock import Mock, call
 
 import pytest
 
 from d2lmgpu import __main__ as cli
+from d2lmgpu.costmodel.measure import Calibration
+from d2lmgpu.watch import WatchError
 
-COMMANDS = [
-    *("doctor", "record", "forecast", "calibrate", "reset", "gpu-check"),
-    *("check", "explain", "fits", "cluster"),
-]
+
+def commands(parser, above=()):
+    """The words of each command, those below another command too, as the parser has them."""
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for word, below in action.choices.items():
+                inner = [*commands(below, (*above, word))]
+                yield from inner or [(*above, word)]
+
+
+COMMANDS = sorted({" ".join(words) for words in commands(cli.parser())})
+QUESTIONS = {"check", "explain"}  # whose exit codes 0, 1 and 2 are answers
 LOADS = "from d2lmgpu import torch as d2l"
 
 
@@ -23,10 +36,157 @@ def run(*arguments, **keywords):
 @pytest.mark.parametrize("command", COMMANDS)
 def test_help_on_each_command(command, capsys):
     with pytest.raises(SystemExit) as end:
-        cli.main([command, "--help"])
+        cli.main([*command.split(), "--help"])
     printed = capsys.readouterr().out
     assert end.value.code == 0
     assert printed.startswith(f"usage: d2lmgpu {command} ")
+
+
+def misused(arguments, capsys):
+    """The exit code of a command that was called with wrong arguments, and its last line."""
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    out, err = capsys.readouterr()
+    assert not out and "Traceback" not in err
+    return end.value.code, err.splitlines()[-1]
+
+
+# command -> arguments that are wrong, and what the error names; an unknown option is tried with all
+WRONG = {
+    "calibrate": ([], "framework"),
+    "check": (["--devices", "two", "train.py"], "two"),
+    "cluster down": (["n1"], "n1"),
+    "cluster rate": ([], "rate"),
+    "cluster up": (["--hosts", "two"], "two"),
+    "doctor": (["torch"], "torch"),
+    "explain": (["--devices", "one", "train.py"], "one"),
+    "fits": (["train.py"], "--gpu"),
+    "forecast": (["lenet"], "--published"),
+    "gpu-check": (["torch"], "torch"),
+    "record": ([], "chapter"),
+    "reset": ([], "notebook"),
+}
+LEAST = {  # what a command must be given, beside the unknown option
+    "calibrate": ["torch"],
+    "check": ["train.py"],
+    "cluster rate": ["1gbit"],
+    "explain": ["train.py"],
+    "fits": ["--gpu", "T4", "train.py"],
+    "record": ["a.ipynb"],
+    "reset": ["a.ipynb"],
+}
+
+
+def test_every_command_has_its_cases():
+    assert set(WRONG) == set(RIGHT) == set(COMMANDS)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_wrong_arguments_are_no_answer(command, capsys):
+    arguments, named = WRONG[command]
+    unknown = ["--no-such-option", *LEAST.get(command, [])]
+    for given, word in ((arguments, named), (unknown, "--no-such-option")):
+        code, last = misused([*command.split(), *given], capsys)
+        assert code == (cli.MISUSE if command in QUESTIONS else 2)
+        assert last.startswith("d2lmgpu") and ": error: " in last and word in last
+
+
+def test_no_command_and_an_unknown_one(capsys):
+    for arguments in ([], ["train"], ["cluster"], ["cluster", "left"]):
+        code, last = misused(arguments, capsys)
+        assert code == 2 and "COMMAND" in last
+
+
+MEASURED = Calibration("torch", "processes", "ring", 2, 1e9, 1e-4, 1e9, (), 0.1, 0.1, 3.0)
+HERE = sys.executable
+SCRIPT = ["train.py", "--epochs", "1"]
+UP = {"hosts": {"n1": {"address": "10.1.2.3"}}, "rate": "100mbit"}
+# command -> (arguments, the function of its room, how it is called, what it returns,
+#             the exit status, a word that is printed)
+RIGHT = {
+    "calibrate": (
+        ["torch", "processes"],
+        "costmodel.measure.calibrate",
+        call("torch", "processes"),
+        MEASURED,
+        0,
+        '"bandwidth": 1000000000.0',
+    ),
+    "check": (
+        ["--devices", "3", "--progress", *SCRIPT],
+        "watch.check.run.check",
+        call("train.py", ["--epochs", "1"], 3, unprotected=False, progress=True),
+        None,
+        2,
+        "why not",
+    ),
+    "cluster down": ([], "process.cluster.box.down", call(), None, 0, ""),
+    "cluster rate": (["10mbit"], "process.cluster.box.rate", call("10mbit"), None, 0, ""),
+    "cluster up": (
+        ["--hosts", "1", "--rate", "100mbit"],
+        "process.cluster.box.up",
+        call(1, "100mbit", False),
+        UP,
+        0,
+        "n1 10.1.2.3",
+    ),
+    "doctor": ([], "course.doctor.main", call(), 0, 0, ""),
+    "explain": (
+        ["--unprotected", "--devices", "1,4", "--", *SCRIPT],
+        "watch.explain.answer.explain_script",
+        call("train.py", ["--epochs", "1"], [1, 4], unprotected=True, progress=None),
+        None,
+        2,
+        "why not",
+    ),
+    "fits": (
+        ["--gpu", "T4", "--devices", "1,2", *SCRIPT],
+        "watch.fits.answer.fits_script",
+        call("train.py", ["--epochs", "1"], "T4", [1, 2], False, remedies=False),
+        ["it fits"],
+        0,
+        "it fits",
+    ),
+    "forecast": (["--published"], "costmodel.fit.main", call(), None, 0, ""),
+    "gpu-check": (
+        ["--mxnet", "python"],
+        "course.gpu_check.main",
+        call({"torch": HERE, "mxnet": "python"}),
+        0,
+        0,
+        "",
+    ),
+    "record": (
+        ["a.ipynb"],
+        "course.recording.record_chapter",
+        call("a.ipynb"),
+        "a.json",
+        0,
+        "a.json",
+    ),
+    "reset": (
+        ["a.ipynb"],
+        "course.reset.reset",
+        call("a.ipynb"),
+        Path("mine.ipynb"),
+        0,
+        "mine.ipynb",
+    ),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_asks_its_room(command, monkeypatch, capsys):
+    """With what was given; what the rooms then do is tested in theirs."""
+    arguments, function, asked, returned, status, printed = RIGHT[command]
+    room = Mock(return_value=returned)
+    if command in QUESTIONS:
+        room.side_effect = WatchError("why not")
+    monkeypatch.setattr(f"d2lmgpu.{function}", room)
+    assert cli.main([*command.split(), *arguments]) == status
+    assert room.mock_calls == [asked]
+    out, err = capsys.readouterr()
+    assert printed in out + err and "Traceback" not in err
 
 
 def test_help_lists_every_command_and_imports_nothing_that_it_does_not_need():
@@ -36,7 +196,7 @@ def test_help_lists_every_command_and_imports_nothing_that_it_does_not_need():
         "finally: print(sorted({'numpy', 'torch', 'matplotlib', 'IPython'} & set(sys.modules)))"
     )
     printed = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout
-    assert all(f"\n    {command}" in printed for command in COMMANDS)
+    assert all(f"\n    {command.split()[0]}" in printed for command in COMMANDS)
     assert printed.endswith("[]\n")
 
 

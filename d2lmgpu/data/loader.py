@@ -49,7 +49,7 @@ class DataIter:
                 lanes.end()
                 every = 0.1 if self._done < self.num_samples else 0.0  # an epoch's end is told
                 report("batch", every, epoch=self.epoch, done=self._done, of=self.num_samples,
-                       steps=lanes.told)  # fmt: skip
+                       steps=lanes.totals)  # fmt: skip
 
     def report_loss(self, losses):
         """Tell the lab the loss of the present batch: ``losses`` has one sum for each shard.

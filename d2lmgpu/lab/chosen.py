@@ -26,7 +26,7 @@ class Chosen(HasTraits):
     def rename(self, run_id, name):
         """Call a run of this lab so; an empty name gives it the lab's own again."""
         name = " ".join(str(name).split())[:LONGEST_NAME]
-        others = {one: said for one, said in self.names.items() if one != run_id}
+        others = {id: given for id, given in self.names.items() if id != run_id}
         if self.knows(run_id):
             self.names = others | ({run_id: name} if name else {})
 

@@ -77,7 +77,7 @@ class Live:
 
     def diverged(self, accuracy=None):
         """Whether a loss was not finite, or rose far above the first and ``accuracy`` is chance."""
-        label = next((one for one in self.points if "loss" in one.lower()), None)
+        label = next((name for name in self.points if "loss" in name.lower()), None)
         losses = [y for *_, y in self.points.get(label, ()) if isinstance(y, Real)]
         if not all(map(isfinite, losses)):
             return True
@@ -100,16 +100,16 @@ class Live:
             self._add(str(label), x, epoch, y, event)
 
     def _add_batch(self, event):
-        epoch, here = event["epoch"], (event["time"], event["done"])
+        epoch, moment = event["epoch"], (event["time"], event["done"])
         if epoch != self.epoch:
-            self.epoch, self._epoch_start, self._recent = epoch, here, deque(maxlen=RECENT)
-        self._first = here[0] if self._first is None else self._first
-        self.elapsed, self.num_samples = here[0] - self._first, event["of"]
-        self._recent.append(here)
-        self._speeds[epoch] = pace(self._epoch_start, here)
+            self.epoch, self._epoch_start, self._recent = epoch, moment, deque(maxlen=RECENT)
+        self._first = moment[0] if self._first is None else self._first
+        self.elapsed, self.num_samples = moment[0] - self._first, event["of"]
+        self._recent.append(moment)
+        self._speeds[epoch] = pace(self._epoch_start, moment)
         self._done = done = epoch - 1 + event["done"] / event["of"]
         self.epoch_ends[epoch] = self._seconds(event)
-        if speed := pace(self._recent[0], here):
+        if speed := pace(self._recent[0], moment):
             self.speed = speed
             self._add(SPEED, done, done, speed, event)
         if self.num_epochs:
@@ -133,8 +133,8 @@ class Live:
         return [
             [
                 {"what": what, "start": self._at(start), "end": self._at(end)}
-                for one, what, start, end in spans
-                if one in (None, device)
+                for doer, what, start, end in spans
+                if doer in (None, device)
             ]
             for device in range(devices)
         ]

@@ -17,7 +17,7 @@ def measure_here(network, framework, num_gpus):
     subprocess.run([sys.executable, "-m", "d2lmgpu", "forecast", network, framework], check=True)
 
 
-def told(outcome):
+def end_in_words(outcome):
     """How it ended, in words: what the command refuses, it says in its last line."""
     if outcome.status == "finished":
         done = "This machine is measured: there are forecasts now."

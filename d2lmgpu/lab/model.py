@@ -88,10 +88,10 @@ class LabModel(Chosen):
                 f"num_gpus={self.num_gpus}: the lab has 1 to {MAX_DEVICES} devices. "
                 "Those past what this machine has are simulated."
             )
-        found = {name: words for name, words in alone.items() if words}
-        if not found and (words := refused(**given)):
-            found["batch_size"] = words
-        return found
+        wrong = {name: words for name, words in alone.items() if words}
+        if not wrong and (words := refused(**given)):
+            wrong["batch_size"] = words
+        return wrong
 
     @property
     def training(self):
@@ -206,7 +206,7 @@ class LabModel(Chosen):
         self.news = next(self._news)
 
     def knows(self, run_id):
-        return any(one.id == run_id for one in (*self.ended, self.present) if one is not None)
+        return any(run.id == run_id for run in (*self.ended, self.present) if run is not None)
 
     def table(self):
         """All runs as ``compare.TableRow``s."""
@@ -257,7 +257,8 @@ class LabModel(Chosen):
             failed = outcome.status == "failed"
             self.details = outcome.traceback if failed else ""
             self.printed = (outcome.lines, outcome.log)
-            self.message, self.measuring, self.status = measuring.told(outcome), None, "idle"
+            self.message = measuring.end_in_words(outcome)
+            self.measuring, self.status = None, "idle"
             if self._reset_at_end:
                 self.reset()
         self.news = next(self._news)
@@ -274,8 +275,8 @@ class LabModel(Chosen):
             steps = steady.pieces(self.live.pace) or numbers["seconds"]
             unsteady = steady.unsteady(steps, settings["num_gpus"], result.get("others"))
         seen = {"diverged": self.live.diverged(numbers["accuracy"]), "unsteady": unsteady}
-        said = [outcome.message, DIVERGED if seen["diverged"] else "", result.get("note")]
-        message = " ".join(filter(None, said))
+        sentences = [outcome.message, DIVERGED if seen["diverged"] else "", result.get("note")]
+        message = " ".join(filter(None, sentences))
         end = {"status": outcome.status, "message": message, "sharing": sharing}
         trial = compare.Trial(**settings, **end, **numbers, **seen)
         self.ended, self.present = [*self.ended, replace(self.present, trial=trial)], None

@@ -86,8 +86,8 @@ def runs(model):
     """All runs that have ended, oldest first."""
     rows = {id(trial): row.number for row in model.table() for trial in row.trials}
     return [
-        run(one, name, rows[id(one.trial)])
-        for one, name in zip(model.ended, names(model), strict=False)
+        run(ended, name, rows[id(ended.trial)])
+        for ended, name in zip(model.ended, names(model), strict=False)
     ]
 
 
@@ -110,24 +110,24 @@ def live(model):
 def names(model):
     """The name of each run, the present one last: the reader's, or one made of its settings."""
     known = [*model.ended, *([model.present] if model.present else [])]
-    states = [one.trial.status if one.trial else "running" for one in known]
+    states = [run.trial.status if run.trial else "running" for run in known]
     about = zip(known, states, strict=True)
-    made = words.names([one.settings | {"status": status} for one, status in about])
-    return [text(model.names.get(one.id, name)) for one, name in zip(known, made, strict=True)]
+    made = words.names([run.settings | {"status": status} for run, status in about])
+    return [text(model.names.get(run.id, name)) for run, name in zip(known, made, strict=True)]
 
 
-def run(one, name, row):
+def run(lab_run, name, row):
     """A ``LabRun``: ``row`` is the number of its row in the table."""
-    trial, seen = one.trial, one.live
+    trial, seen = lab_run.trial, lab_run.live
     return {
-        "id": one.id,
+        "id": lab_run.id,
         "name": name,
         "row": row,
         "status": trial.status if trial else "running",
         "timing": words.TIMING.get(seen.sharing, ""),
         "unsteady": bool(trial and trial.unsteady),
         "diverged": bool(trial and trial.diverged),
-        "settings": {what: plain(one.settings[what]) for what in SETTINGS},
+        "settings": {what: plain(lab_run.settings[what]) for what in SETTINGS},
         "curves": curves(seen, trial),
         "forecast": finite(seen.modelled.get(SPEED)),
         "where": seen.where,
@@ -196,7 +196,7 @@ def thin(points):
 
 def table(model):
     """All runs, repeats taken together, as texts."""
-    return table_of(model.table(), {id(one.trial): one.id for one in model.ended}, model.baseline)
+    return table_of(model.table(), {id(run.trial): run.id for run in model.ended}, model.baseline)
 
 
 def table_of(rows, ids, baseline=None):
@@ -209,7 +209,7 @@ def table_of(rows, ids, baseline=None):
                 "row": row.number,
                 "runs": [ids[id(trial)] for trial in row.trials],
                 "alone": row.alone,
-                "cells": {name: text(said) for name, said in line.items()},
+                "cells": {name: text(cell) for name, cell in line.items()},
             }
             for row, line in zip(rows, lines, strict=True)
         ],
@@ -229,7 +229,7 @@ def speedups_of(rows):
     ``low`` and ``high``: of the runs that took turns, the least and the greatest ratio; else those
     of any run of the row to any run that it refers to, which has ``over_num_gpus`` devices.
     """
-    found, by_number = [], {row.number: row for row in rows}
+    shown, by_number = [], {row.number: row for row in rows}
     for row in rows:
         if not (row.measured and row.explained):
             continue
@@ -237,12 +237,12 @@ def speedups_of(rows):
         ratios = row.ratios
         if len(ratios) == 1 and row.scaling:
             ratios = own.low / base.high, own.high / base.low
-        found.append({
+        shown.append({
             "row": row.number, "num_gpus": row.trial.num_gpus, "batch_size": row.trial.batch_size,
             "over_num_gpus": by_number[row.over].trial.num_gpus,
             "median": finite(row.speedup), "low": finite(min(ratios)), "high": finite(max(ratios)),
         })  # fmt: skip
-    return found
+    return shown
 
 
 def files(model):

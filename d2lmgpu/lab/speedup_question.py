@@ -52,7 +52,7 @@ def measured(model):
     on_one = {row.number for row in rows if row.trial.num_gpus == 1}
     wanted = (model.train, model.num_gpus, model.batch_size)
     for row in reversed(rows):
-        one = row.trial
-        if (one.train, one.num_gpus, one.batch_size) == wanted and row.measured and row.explained:
+        trial, sound = row.trial, row.measured and row.explained
+        if sound and (trial.train, trial.num_gpus, trial.batch_size) == wanted:
             return row.speedup if row.over in on_one and row.scaling == "strong" else None
     return None

@@ -27,9 +27,9 @@ def hidden(model):
     return sorted(model.hidden)
 
 
-# What says each trait, and the traits of the model whose change sends it anew. The runs come before
-# what ends the live one, so that a run is never in neither.
-SAID = {
+# What makes each trait, and the traits of the model whose change sends it anew. The runs come
+# before what ends the live one, so that a run is never in neither.
+SOURCES = {
     "settings": (numbers.settings, SETTINGS),
     "about": (numbers.about, (*SETTINGS, *ABOUT)),
     "runs": (numbers.runs, ("runs", "names")),
@@ -98,7 +98,7 @@ class LabView(Widget):
         self.model, self._drawn, self._trouble = model, 0.0, {}
         self._telling = threading.RLock()  # runs tell their news in threads of their own
         super().__init__()
-        for name, (_, causes) in SAID.items():
+        for name, (_, causes) in SOURCES.items():
             if causes:
                 model.observe(lambda change, name=name: self._tell(name), causes)
             self._tell(name)
@@ -115,7 +115,7 @@ class LabView(Widget):
         """Send what ``numbers`` says; what cannot be shown must never end a run: it is said."""
         with self._telling:
             try:
-                setattr(self, name, SAID[name][0](self.model))
+                setattr(self, name, SOURCES[name][0](self.model))
                 self._trouble.pop(name, None)
             except Exception as error:
                 what = f"This lab cannot show everything: {type(error).__name__}: {error}"

@@ -9,7 +9,7 @@ PARTS = {  # of a step, in this order -> what they are called
 }  # fmt: skip
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
 NOTHING = "Its times are not explained, and it judges no prediction: run it again."
-UNTOLD = "What made the difference is not told:"
+UNKNOWN = "What made the difference is not told:"
 SMALL = 0.02  # of the baseline's step: such a change is not worth a word
 
 
@@ -33,7 +33,7 @@ def why(model):
         reason = base.trials[-1].unsteady
         return f"Row {base.number}, its baseline, was unsteady: {reason}. {NOTHING}"
     trials = [id(trial) for trial in base.trials if not trial.unsteady]
-    others = [one for one in model.ended if id(one.trial) in trials and one.live.where]
+    others = [run for run in model.ended if id(run.trial) in trials and run.live.where]
     if not row.explained or new.live.where is None or not others:
         return ""
     return sentence(others[-1], new)
@@ -53,7 +53,7 @@ def sentence(base, new):
     seen *= new.trial.batch_size / base.trial.batch_size  # of a step, as the table has it
     ratio = total[1] / total[0]
     if abs(ratio / seen - 1) > AGREE:
-        return f"{UNTOLD} the steps that were timed were not as fast as the whole run."
+        return f"{UNKNOWN} the steps that were timed were not as fast as the whole run."
     changes = {
         name: after[part] - before[part]
         for part, name in names.items()
@@ -61,11 +61,11 @@ def sentence(base, new):
     }
     rest = total[1] - total[0] - sum(changes.values())
     of = {name: (before.get(part), after.get(part)) for part, name in names.items()}
-    told = sorted(changes, key=lambda name: -abs(changes[name]))
-    told = [name for name in told if abs(changes[name]) >= SMALL * total[0]]
-    if not told or abs(rest) > sum(map(abs, changes.values())):
-        return f"{UNTOLD} it is not in the parts of a step that were timed."
-    parts = ", ".join(changed(name, *of[name]) for name in told)
+    largest = sorted(changes, key=lambda name: -abs(changes[name]))
+    largest = [name for name in largest if abs(changes[name]) >= SMALL * total[0]]
+    if not largest or abs(rest) > sum(map(abs, changes.values())):
+        return f"{UNKNOWN} it is not in the parts of a step that were timed."
+    parts = ", ".join(changed(name, *of[name]) for name in largest)
     batch = ""
     if new.trial.batch_size != base.trial.batch_size:
         batch = f" of {new.trial.batch_size:,} images, not {base.trial.batch_size:,}"

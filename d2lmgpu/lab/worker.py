@@ -19,7 +19,7 @@ from d2lmgpu.machine.others import Others
 from d2lmgpu.process import lanes
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.main_module import received
-from d2lmgpu.process.raised import told
+from d2lmgpu.process.raised import error_report
 from d2lmgpu.process.settings import take_on, variable_of
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
@@ -98,9 +98,9 @@ def train(job, backend):
 
 def failure(error, what):
     """``error`` in words, and its traceback from the reader's own code on."""
-    raised = told(error, __file__)
-    said, message = raised["error"], f"{what} {raised['error']}"
-    if isinstance(error, MemoryError) or any(s in said.lower() for s in OUT_OF_MEMORY):
+    raised = error_report(error, __file__)
+    words, message = raised["error"], f"{what} {raised['error']}"
+    if isinstance(error, MemoryError) or any(sign in words.lower() for sign in OUT_OF_MEMORY):
         name = type(error).__name__
         message = f"The run ran out of memory ({name}). Try a smaller batch or fewer devices."
     return failed(message, raised["traceback"])

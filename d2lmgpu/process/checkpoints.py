@@ -85,13 +85,13 @@ def newest(folder, net) -> Checkpoint | None:
     refused = []
     for file in _files(Path(folder)):
         try:
-            found = _read(file, net)
+            checkpoint = _read(file, net)
         except CheckpointError as error:
             refused.append(f"{file.name} {error}")
         else:
             for reason in refused:
                 warnings.warn(f"{reason}; {file.name} is used instead.", stacklevel=2)
-            return found
+            return checkpoint
     if refused:
         raise CheckpointError(
             f"No checkpoint in {folder} can be used: {'; '.join(refused)}. "
@@ -145,14 +145,14 @@ def _read(file, net):
 def _differing(theirs, ours):
     """The first thing in which two state dicts are not of the same model; None if they are."""
 
-    def told(state, name):
+    def form(state, name):
         if name not in state:
             return "not there"
         return f"{tuple(state[name].shape)} of {str(state[name].dtype).removeprefix('torch.')}"
 
     for name in [*theirs, *ours]:
-        if (there := told(theirs, name)) != (here := told(ours, name)):
-            return f"{name} is {there}, here it is {here}"
+        if (their_form := form(theirs, name)) != (our_form := form(ours, name)):
+            return f"{name} is {their_form}, here it is {our_form}"
     return None
 
 

@@ -150,8 +150,8 @@ class Child:
                     if not data:
                         selector.unregister(key.fileobj)
                         continue
-                    for found in readers[key.fileobj](data) or ():
-                        other, event = _parsed(found)
+                    for line in readers[key.fileobj](data) or ():
+                        other, event = _parsed(line)
                         if other:
                             on_output(f"not an event: {other[:200]!r}\n".encode())
                         if event is None:

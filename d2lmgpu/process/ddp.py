@@ -44,9 +44,9 @@ def parts(since):
     if net is None:
         return []
     net.logger.set_runtime_stats_and_log()  # else it would be the step before
-    told = net._get_ddp_logging_data()
+    moments = net._get_ddp_logging_data()
     shift = time.monotonic() - time.time()
-    begun, computed, exchanged = (told.get(name, 0) / 1e9 + shift for name in MOMENTS)
+    begun, computed, exchanged = (moments.get(name, 0) / 1e9 + shift for name in MOMENTS)
     if not since <= begun <= computed <= exchanged:
         return []
     return [("computing", begun, computed), ("exchanging and waiting", computed, exchanged)]

@@ -15,29 +15,29 @@ class LaunchError(RuntimeError):
     """A worker process failed, or a host; the message names it and shows the end of its output."""
 
 
-def results(child, processes, end, said, hang):
+def results(child, processes, end, errors_end, hang):
     """What the workers of ``child`` (which has ``left`` and ``log``) returned, by rank.
 
     ``processes`` has words for all processes by their names, in the order of their codes in
-    ``end``, the last event; a worker's name is its rank. ``said`` is the end of what rank 0 wrote
-    to standard error; ``hang`` is the ``Hang`` of the ranks, None without one. Raises
+    ``end``, the last event; a worker's name is its rank. ``errors_end`` is the end of what rank 0
+    wrote to standard error; ``hang`` is the ``Hang`` of the ranks, None without one. Raises
     LaunchError if a worker left nothing, or what cannot be used here, or if something that served
     them failed.
     """
     codes = end["codes"] and dict(zip(processes, end["codes"], strict=True))
-    found = {name: child.left(f"result-{name}") for name in processes if name.isdigit()}
-    failed = {name: code for name, code in (codes or {}).items() if _failed(name, code, found)}
+    pickles = {name: child.left(f"result-{name}") for name in processes if name.isdigit()}
+    failed = {name: code for name, code in (codes or {}).items() if _failed(name, code, pickles)}
     if codes and not failed:
-        return [_unpickled(rank, result) for rank, result in found.items()]
-    returned = [name for name, result in found.items() if result is not None]
-    what = _what_happened(child, processes, codes and failed, returned, end, said)
+        return [_unpickled(rank, result) for rank, result in pickles.items()]
+    returned = [name for name, result in pickles.items() if result is not None]
+    what = _what_happened(child, processes, codes and failed, returned, end, errors_end)
     raise LaunchError(f"{what}\n\n{hang}" if hang and hang.rule != "raised" else what)
 
 
-def _failed(name, code, found):
+def _failed(name, code, pickles):
     """Whether a process has failed: a server may be ended, a worker must have a result."""
-    if name in found:
-        return code != 0 or found[name] is None
+    if name in pickles:
+        return code != 0 or pickles[name] is None
     return code not in (0, None)
 
 
@@ -54,19 +54,20 @@ def _unpickled(rank, result):
         ) from error
 
 
-def _what_happened(child, processes, failed, returned, end, said):
+def _what_happened(child, processes, failed, returned, end, errors_end):
     """What went wrong first, in words: once one worker has gone, its peers mostly fail, too."""
     for host, why in end.get("lost", {}).items():
         return f"Host {host} was lost: {why}.{_tail(child.log(f'log-{host}'))}"
     if failed is None:
         code = end["supervisor"]
         ended = "and its guard were ended" if code is None else f"ended with {code}"
-        return f"The supervisor of the workers {ended}.{_tail(child.log('log') or said)}"
+        return f"The supervisor of the workers {ended}.{_tail(child.log('log') or errors_end)}"
     errors = {name: child.left(f"error-{name}") for name in failed}
     errors = {name: error and json.loads(error) for name, error in errors.items()}
     name = min(failed, key=lambda name: _order(failed[name], errors[name], [*failed].index(name)))
     what = _in_words(failed[name], errors[name], returned)
-    return f"{processes[name]} {what}{_tail(said if name == '0' else child.log(f'log-{name}'))}"
+    log = errors_end if name == "0" else child.log(f"log-{name}")
+    return f"{processes[name]} {what}{_tail(log)}"
 
 
 def _in_words(code, error, returned):

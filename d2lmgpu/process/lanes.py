@@ -74,7 +74,7 @@ class Steps:
             self.last.append(self.spans)
         self.spans, self.warm = None, True
 
-    def told(self):
+    def totals(self):
         """What has been seen since the last time."""
         seen = {
             "number": self.number,
@@ -127,7 +127,7 @@ def timing():
 
 def begin(samples):
     """The loader is about to make a batch of so many."""
-    if _here():
+    if _is_timed_thread():
         _steps.begin(samples)
 
 
@@ -139,13 +139,13 @@ def loaded():
 
 def end():
     """The loader is asked for the next batch."""
-    if _here():
+    if _is_timed_thread():
         _steps.end()
 
 
-def told():
+def totals():
     """What the steps since the last time took, as an event has it; None where nobody listens."""
-    return _steps and _steps.told()
+    return _steps and _steps.totals()
 
 
 def exchange(fn):
@@ -206,14 +206,14 @@ def watch(fn):
             function.__globals__[EXCHANGE] = exchange(own)
 
 
-def _here():
+def _is_timed_thread():
     """Whether steps are timed in this thread: in those of devices, each would have its own."""
     return _steps is not None and threading.get_ident() == _steps.thread
 
 
 def _timing():
     """The steps, if one of them is being timed and this is not inside a part of it; else None."""
-    return _steps if _here() and _steps.spans is not None and not _steps.inside else None
+    return _steps if _is_timed_thread() and _steps.spans is not None and not _steps.inside else None
 
 
 class _Inside:

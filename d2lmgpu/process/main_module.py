@@ -104,11 +104,11 @@ def _class(kind, make, arguments, state=None, *rest):
         for name, value in list(attributes.items()):
             if isinstance(value, types.MemberDescriptorType):
                 del attributes[name]  # of a slot with a private name
-    told = [base for base in kind.__mro__[1:] if "__init_subclass__" in vars(base)]
-    told = [base for base in told if base.__module__ == MAIN]
-    if not told:
+    bases = [base for base in kind.__mro__[1:] if "__init_subclass__" in vars(base)]
+    bases = [base for base in bases if base.__module__ == MAIN]
+    if not bases:
         return make, arguments, state, *rest
-    return _unheard, (told, make, *arguments), state, *rest
+    return _unheard, (bases, make, *arguments), state, *rest
 
 
 def _enum(kind, make, arguments, state, *rest):
@@ -118,8 +118,8 @@ def _enum(kind, make, arguments, state, *rest):
         return make, arguments, state, *rest
     *rest, set_state = rest
     made = {"__new__": _same_member, "__init__": _made_already}
-    made |= {name: _Member(_of_its_type(one), one.value) for name, one in members.items()}
-    own = {name: vars(one).copy() for name, one in members.items()}
+    made |= {name: _Member(_of_its_type(value), value.value) for name, value in members.items()}
+    own = {name: vars(value).copy() for name, value in members.items()}
     for name in members:
         attributes.pop(name, None)
         for given in OF_EACH_MEMBER & own[name].keys():
@@ -237,16 +237,16 @@ class Pickler(cloudpickle.Pickler):
 def by_value(obj):
     """Whether ``obj``, which has a name, is sent by value: no other process finds it by that."""
     module = getattr(obj, "__module__", None)
-    return module == MAIN or found(sys.modules.get(module), obj) is None
+    return module == MAIN or name_in(sys.modules.get(module), obj) is None
 
 
-def found(module, obj):
+def name_in(module, obj):
     """The first part of the name by which ``obj`` is found in ``module``; None if it is not."""
     name = getattr(obj, "__qualname__", getattr(obj, "__name__", ""))
-    there = module
+    value = module
     for part in name.split("."):
-        there = getattr(there, part, None)
-    return name.partition(".")[0] if there is obj else None
+        value = getattr(value, part, None)
+    return name.partition(".")[0] if value is obj else None
 
 
 class Namespace:
@@ -310,7 +310,7 @@ def returned(result):
 class _Returning(Pickler):
     def reducer_override(self, obj):
         if isinstance(obj, (types.FunctionType, type)) and obj.__module__ == MAIN:
-            name = found(sys.modules[MAIN], obj)
+            name = name_in(sys.modules[MAIN], obj)
             if name in _sent and getattr(sys.modules[MAIN], name) is _sent[name]:
                 return NotImplemented  # by name
         return super().reducer_override(obj)

@@ -15,7 +15,7 @@ TWICE = "trying to initialize the default process group twice"  # PyTorch's word
 PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|process)")
 
 
-def told(error, above):
+def error_report(error, above):
     """``error`` as a dict that JSON can hold.
 
     - ``error``: its type and what it says, and its notes; of one line also the last line of the
@@ -44,10 +44,10 @@ def told(error, above):
     except BaseException as odd:  # of a reader's own class; or there is no memory left to say it
         line, text, waited = f"{type(error).__name__}, which cannot be shown: {type(odd)}", "", None
         place = ""
-    said = cut(line, 2000, 2000)
-    if place and "\n" not in said:  # other words have a traceback of their own
-        said = f"{said} ({place})"
-    return {"error": said, "traceback": cut(text, 4000, 8000), "waited": waited}
+    words = cut(line, 2000, 2000)
+    if place and "\n" not in words:  # other words have a traceback of their own
+        words = f"{words} ({place})"
+    return {"error": words, "traceback": cut(text, 4000, 8000), "waited": waited}
 
 
 def _peer_lost(error):
@@ -73,12 +73,12 @@ def is_own(file):
 def _place(frames):
     """The last line of the reader's own code, in words; a notebook's cell has no file to name."""
     lines = traceback.extract_tb(frames)
-    own = [one for one in lines if is_own(one.filename)]
+    own = [frame for frame in lines if is_own(frame.filename)]
     if not own:
         return ""
     # What a library has made of a text, as NumPy does, is in no file, and has no line to show.
-    one = ([one for one in own if one.line] or own)[-1]
-    at = f"in {one.name}, line {one.lineno}"
-    at += f" of {os.path.basename(one.filename)}" * os.path.exists(one.filename)
-    line = one.line
+    frame = ([frame for frame in own if frame.line] or own)[-1]
+    at = f"in {frame.name}, line {frame.lineno}"
+    at += f" of {os.path.basename(frame.filename)}" * os.path.exists(frame.filename)
+    line = frame.line
     return f"{at}: `{cut(line, 200, 100)}`" if line else at

@@ -34,7 +34,7 @@ from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.hangs.calls import logged
 from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.output import cut
-from d2lmgpu.process.raised import is_own, told
+from d2lmgpu.process.raised import error_report, is_own
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import (
     end,
@@ -127,8 +127,8 @@ def work(name, part, job, own):
     except BaseException as error:
         kept = error  # with all its variables: a store of MXNet's, once freed, waits for its peers
         try:
-            found = told(kept, __file__)
-            code = leave_error(name, f"raised {found.pop('error')}", job, **found)
+            raised = error_report(kept, __file__)
+            code = leave_error(name, f"raised {raised.pop('error')}", job, **raised)
         except BaseException:  # the function has replaced what everything needs: as Python itself
             sys.__excepthook__(type(kept), kept, kept.__traceback__)
             code = 1
@@ -173,7 +173,7 @@ def leave_result(name, content, job):
 
 
 def leave_error(name, what, job, traceback="", waited=None):
-    """Leave ``what`` happened in a process, and more of it (see ``raised.told``); its exit code."""
+    """Leave ``what`` happened in a process, with more of its ``error_report``; its exit code."""
     report = {"time_ns": time_ns(), "what": what, "traceback": traceback, "waited": waited}
     try:
         leave_behind(f"error-{name}", dumps(report).encode(), job)

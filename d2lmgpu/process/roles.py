@@ -35,12 +35,12 @@ def in_words(processes):
     for host, on_one in processes.items():
         for name in on_one:
             if name.isdigit():
-                said = f"Worker {name} of {workers}"
+                title = f"Worker {name} of {workers}"
             elif name.startswith(SERVER):
-                said = f"Server {name.removeprefix(SERVER)} of {servers}"
+                title = f"Server {name.removeprefix(SERVER)} of {servers}"
             else:
-                said = "The scheduler"
-            words[name] = f"{said}, on {host}," if host else said
+                title = "The scheduler"
+            words[name] = f"{title}, on {host}," if host else title
     return words
 
 

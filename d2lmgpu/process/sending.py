@@ -12,7 +12,7 @@ import sys
 import types
 
 from d2lmgpu.process import main_module
-from d2lmgpu.process.main_module import MAIN, Pickler, found
+from d2lmgpu.process.main_module import MAIN, Pickler, name_in
 
 ANY_NAME = {MAIN, "globals"}  # code with one of these may look up any name that it has as a text
 # What has a reader's function in it.
@@ -43,7 +43,7 @@ class _Sending(Pickler):
     def reducer_override(self, obj):
         reduced = super().reducer_override(obj)
         if isinstance(reduced, tuple):  # it goes by value
-            if name := found(self.main, obj):
+            if name := name_in(self.main, obj):
                 self.names.setdefault(name)
             if isinstance(obj, (type, types.FunctionType)):
                 for annotation in inspect.get_annotations(obj).values():  # which gives obj none
@@ -245,10 +245,10 @@ def _variables(function):
     names = {i.argval for code in _codes(function.__code__) for i in dis.get_instructions(code)
              if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
     own = function.__globals__
-    found = {name: own[name] for name in names if name in own}
+    variables = {name: own[name] for name in names if name in own}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    found |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
-    return {name: value for name, value in found.items() if name not in INSTEAD}
+    variables |= {name: cell.cell_contents for name, cell in cells if cell != types.CellType()}
+    return {name: value for name, value in variables.items() if name not in INSTEAD}
 
 
 def _user(function):

@@ -150,9 +150,9 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
             continue
         if woken in ready:
             os.read(woken, 512)
-        elif guarded in ready or not (said := os.read(0, 1)):
+        elif guarded in ready or not (byte := os.read(0, 1)):
             leave(folder)
-        elif said == b"d":
+        elif byte == b"d":
             break
         else:
             for worker in [worker for worker, code in codes.items() if code is None]:

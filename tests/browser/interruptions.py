@@ -7,9 +7,9 @@ import os
 import random
 import time
 
-import psutil
 import pytest
 from pages import Lab, open_notebook, run_all, wait_for_kernel
+from processes import commands, left
 from servers import SECONDS, jupyterlab
 
 LONG, SHORT = 1000, 1
@@ -37,8 +37,7 @@ def restart_the_kernel(desk):
     running = desk.processes("d2lmgpu")
     desk.page.evaluate(RESTART)
     wait_for_kernel(desk.page)
-    _, alive = psutil.wait_procs(running, timeout=SECONDS)
-    assert alive == []
+    assert left(running, SECONDS) == []
     desk.start_lab()
 
 
@@ -72,14 +71,8 @@ class Desk:
 
     def processes(self, *words):
         """Processes under the kernel with all these words in their command line."""
-        found = []
-        for process in self.server.descendants():
-            try:
-                if all(word in " ".join(process.cmdline()) for word in words):
-                    found.append(process)
-            except psutil.NoSuchProcess:
-                continue
-        return found
+        every = commands(self.server.descendants())
+        return [process for process, text in every.items() if all(word in text for word in words)]
 
     def ranks(self):
         """The workers of a run in processes: forked, and leaders of groups of their own."""

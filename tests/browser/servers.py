@@ -14,6 +14,7 @@ from pathlib import Path
 import nbformat
 import psutil
 from lab_notebook import CELLS
+from processes import left
 
 from d2lmgpu.process.roles import held_ports
 
@@ -86,7 +87,7 @@ class Server:
     def __exit__(self, *exc):
         processes = [*self.descendants(), psutil.Process(self.process.pid)]
         self.process.terminate()
-        _, alive = psutil.wait_procs(processes, timeout=SECONDS)
+        alive = left(processes, SECONDS)
         for process in alive:
             process.kill()
         assert alive == []

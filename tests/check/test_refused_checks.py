@@ -4,8 +4,8 @@ import os
 import uuid
 from dataclasses import replace
 
-import psutil
 import pytest
+from processes import marked
 
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.watch import WatchError
@@ -44,15 +44,7 @@ def folder(tmp_path, monkeypatch):
     yield tmp_path
     assert (tmp_path / "log.txt").read_text() == "mine"
     assert {path.name for path in tmp_path.iterdir()} <= {"log.txt", "script.py"}
-    left = [p for p in psutil.process_iter() if p.pid != os.getpid() and _marked(p, mark)]
-    assert left == []
-
-
-def _marked(process, mark):
-    try:
-        return process.environ().get("D2LMGPU_TEST") == mark
-    except (psutil.Error, ProcessLookupError):
-        return False
+    assert [p for p in marked("D2LMGPU_TEST", mark) if p.pid != os.getpid()] == []
 
 
 @pytest.mark.parametrize("kind", BAD)

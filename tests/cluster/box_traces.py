@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import psutil
+from processes import commands
 
 from d2lmgpu.process.cluster import box, inside, state
 
@@ -40,13 +41,8 @@ def traces_of(folder):
     found = [line for line in lines if name in line]
     if folder.exists():
         found += folder.rglob("*")
-    for process in psutil.process_iter():
-        try:
-            words = " ".join(process.cmdline())
-        except psutil.Error:
-            continue
-        if str(folder) in words and process.pid != os.getpid():
-            found.append(words)
+    others = (words for process, words in commands().items() if process.pid != os.getpid())
+    found += [words for words in others if str(folder) in words]
     interfaces = json.loads(subprocess.check_output(["ip", "-json", "link"]))
     bridge = box.links.bridge_of(folder)
     return found + [one["ifname"] for one in interfaces if one["ifname"].startswith(bridge)]

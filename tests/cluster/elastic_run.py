@@ -8,9 +8,9 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-import psutil
 import safetensors.torch
 import torch
+from processes import commands
 
 from d2lmgpu.course.breaking import training
 from d2lmgpu.course.breaking.training import LIMIT, PAGE
@@ -91,15 +91,8 @@ class Training(training.Training):
 
     def _left(self):
         parts = [f for f in self.checkpoints.iterdir() if f.suffix != ".safetensors"]
-        here = [p for p in psutil.process_iter() if str(self.checkpoints) in " ".join(cmdline(p))]
+        here = [p for p, words in commands().items() if str(self.checkpoints) in words]
         return self.hosts.left() + parts + here
-
-
-def cmdline(process):
-    try:
-        return process.cmdline()
-    except psutil.Error:  # it has gone
-        return []
 
 
 def undisturbed(folder, processes, *options):

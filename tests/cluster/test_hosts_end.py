@@ -11,6 +11,7 @@ import time
 
 import psutil
 import pytest
+from processes import below
 from soaking import sample
 
 SECONDS = 10
@@ -82,8 +83,7 @@ def caller(two_hosts, tmp_path):
 def kill_worker(cluster, caller):
     (agent,) = cluster.agents("n2")
     (guard,) = agent.children()
-    (supervisor,) = guard.children()
-    sorted(supervisor.children(), key=lambda process: process.pid)[1].kill()
+    below(guard)[1][1].kill()
 
 
 def kill_host(cluster, caller):

@@ -111,7 +111,7 @@ def test_mutants_of_the_solutions_are_refused():
 def test_a_right_answer_is_told_what_is_right():
     verdict = exercises.check("split", answer(QUESTIONS["split"].solution, "split"))
     assert verdict and verdict.reason == ""
-    assert [right for right, _ in verdict.said] == [True] * len(EXERCISES["split"].checks)
+    assert [right for right, _ in verdict.results] == [True] * len(EXERCISES["split"].checks)
 
 
 FLOODS = {

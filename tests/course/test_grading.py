@@ -30,6 +30,7 @@ from grading import (
     submit,
 )
 from kinds_of_submission import KINDS
+from processes import commands, left
 from programs import program
 from soaking import sample
 
@@ -38,7 +39,7 @@ CELL_SECONDS = 10
 
 def left_running():
     """What LEAVES has started and nobody has ended."""
-    return [p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "4321"]]
+    return [process for process, words in commands().items() if words == "sleep 4321"]
 
 
 def test_a_class_is_graded(made, tmp_path):
@@ -359,8 +360,7 @@ def test_rows_are_there_before_all_are_graded(made, tmp_path, account):
         grader.kill()
     assert {"1-quick.ipynb", "2-quick.txt"} <= set(rows(tmp_path))
     assert below
-    _, alive = psutil.wait_procs(below, timeout=60)
-    assert not alive
+    assert not left(below, 60)
 
 
 class TestConfinement:

@@ -3,13 +3,13 @@
 None trains for longer than a moment; what they raise is looked at by its kind and what it names.
 """
 
-import os
 import re
 import sys
 import textwrap
-from pathlib import Path
 
+import psutil
 import pytest
+from processes import commands
 
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.explain import answer
@@ -43,18 +43,9 @@ REFUSED = {  # what the script does -> (its text, words that the answer must hol
 
 
 def children():
-    """Process ids of all processes that watch something."""
-    found = set()
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            try:
-                command = (entry / "cmdline").read_bytes()
-                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            except OSError:
-                continue
-            if b"d2lmgpu.watch" in command and parent == os.getpid():
-                found.add(entry.name)
-    return found
+    """The processes that watch something for this one."""
+    started = commands(psutil.Process().children())
+    return [process for process, words in started.items() if "d2lmgpu.watch" in words]
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ from pathlib import Path
 import psutil
 import requests
 import websocket
+from processes import asked, found
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-password-for-tests"
@@ -121,15 +122,15 @@ class RunningHub:
 
     def end_orphans(self):
         """Kill what still runs of this hub: nothing, unless a test failed or killed the hub."""
-        for process in psutil.process_iter():
-            try:
-                environ = process.environ()
-                api = environ.get("D2LMGPU_LEASE") or environ.get("JUPYTERHUB_API_URL") or ""
-                ours = environ.get("HUB_STATE") == self.settings["HUB_STATE"]  # the proxy, too
-                if ours or api.startswith(self.mark("").strip()):
-                    process.kill()
-            except psutil.Error:
-                continue
+
+        def ours(process):
+            environ = process.environ()
+            api = environ.get("D2LMGPU_LEASE") or environ.get("JUPYTERHUB_API_URL") or ""
+            state = environ.get("HUB_STATE")  # which the proxy has, too
+            return state == self.settings["HUB_STATE"] or api.startswith(self.mark("").strip())
+
+        for process in found(ours):
+            asked(process.kill)
 
     def mark(self, user):
         return f"http://127.0.0.1:{self.port + 1}/hub/api {user}"

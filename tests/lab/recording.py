@@ -3,6 +3,7 @@
 import threading
 
 import psutil
+from processes import below, marked
 
 from d2lmgpu.lab import runner
 
@@ -48,7 +49,7 @@ class Recorder:
 
 def worker_under(process):
     """The psutil process of the worker of a ``Worker``: guard → supervisor → worker."""
-    return psutil.Process(process.pid).children()[0].children()[0]
+    return below(psutil.Process(process.pid))[1][0]
 
 
 def lab_processes(mark):
@@ -56,14 +57,7 @@ def lab_processes(mark):
 
     ``info`` of each has its name: it may be gone when it is asked.
     """
-    found = []
-    for process in psutil.process_iter(["name"]):
-        try:
-            if process.environ().get(MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.AccessDenied, psutil.NoSuchProcess):
-            continue
-    return found
+    return marked(MARK, mark, "name")
 
 
 def idle(model):

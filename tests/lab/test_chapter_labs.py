@@ -7,6 +7,7 @@ import psutil
 import pytest
 from chapter_labs import CHAPTERS, LABS, THE_LAB, cells
 from jupyter_client import KernelManager
+from processes import left
 from recording import SECONDS
 from soaking import sample
 
@@ -39,8 +40,7 @@ class Kernel:
         started = psutil.Process(self.manager.provisioner.pid).children(recursive=True)
         self.client.stop_channels()
         self.manager.shutdown_kernel()
-        _, alive = psutil.wait_procs(started, timeout=SECONDS)
-        assert alive == []
+        assert left(started, SECONDS) == []
 
     def message(self):
         """The next message that goes to every front end."""

@@ -7,6 +7,7 @@ import sys
 
 import psutil
 import pytest
+from processes import left
 from recording import MARK, SECONDS, lab_processes
 from soaking import sample
 from trains import (
@@ -59,8 +60,7 @@ def test_binary_rubbish_in_the_log_stays_readable(recorder):
 
 def test_forked_and_detached_children_do_not_outlive_the_run(recorder, mark):
     assert recorder.run(forks).status == "finished"
-    left = [p for p in lab_processes(mark) if p.info["name"] in ("sleep", "forked")]
-    assert left == []
+    assert [p for p in lab_processes(mark) if p.info["name"] in ("sleep", "forked")] == []
 
 
 def test_temporary_files_do_not_outlive_the_run(recorder, tmp_path):
@@ -98,7 +98,9 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("how", sample(1, [signal.SIGKILL, signal.SIGTERM, "end of input"]))
 def test_nothing_outlives_the_notebook(mark, how):
-    environment = os.environ | {MARK: mark, "TMPDIR": mark, "PYTHONPATH": os.path.dirname(__file__)}
+    here = os.path.dirname(__file__)
+    path = os.pathsep.join([here, os.path.dirname(here)])
+    environment = os.environ | {MARK: mark, "TMPDIR": mark, "PYTHONPATH": path}
     notebook = subprocess.Popen(
         [sys.executable, "-c", NOTEBOOK],
         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -111,7 +113,6 @@ def test_nothing_outlives_the_notebook(mark, how):
     else:
         notebook.send_signal(how)
     notebook.wait(SECONDS)
-    _, alive = psutil.wait_procs(started, timeout=SECONDS)
-    assert alive == []
+    assert left(started, SECONDS) == []
     notebook.stdin.close()
     notebook.stdout.close()

@@ -94,8 +94,8 @@ def test_what_the_command_refuses_is_said(lab, monkeypatch):
 def test_a_machine_that_was_busy_meanwhile_is_said_to_be(monkeypatch, others, said):
     monkeypatch.setattr(measuring, "num_cores", lambda: 2)
     monkeypatch.setattr(steady.hardware, "affinity", lambda: 2)
-    told = measuring.told(Outcome("finished", "Finished.", result={"others": others}))
-    assert ("1.5 of 2 cores" in told) is said and "forecasts now" in told
+    words = measuring.end_in_words(Outcome("finished", "Finished.", result={"others": others}))
+    assert ("1.5 of 2 cores" in words) is said and "forecasts now" in words
 
 
 def test_a_training_that_nobody_knows_cannot_be_measured():

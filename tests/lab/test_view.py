@@ -110,7 +110,7 @@ def test_a_run_is_told_at_most_ten_times_a_second_and_is_never_in_neither():
 
 def test_what_cannot_be_shown_is_said_and_the_buttons_go_on(monkeypatch):
     lab = shown(trains.finishes)
-    monkeypatch.setitem(view.SAID, "table", (lambda model: 1 / 0, view.RESULTS))
+    monkeypatch.setitem(view.SOURCES, "table", (lambda model: 1 / 0, view.RESULTS))
     press(lab, "run")
     assert lab.model.message.startswith("Finished.") and lab.view.state["status"] == "idle"
     assert "cannot show everything: ZeroDivisionError" in lab.view.troubles

@@ -14,6 +14,7 @@ import time
 
 import psutil
 import pytest
+from processes import below
 
 INTERRUPTIONS, KILLS, SECONDS = 25, 15, 120
 VICTIMS = [("caller",), ("guard",), ("supervisor",), ("worker",),
@@ -104,9 +105,9 @@ class Caller:
         """The processes by role: caller, guard, supervisor and one worker."""
         caller = psutil.Process(self.process.pid)
         (guard,) = caller.children()
-        (supervisor,) = guard.children()
-        return {"caller": caller, "guard": guard, "supervisor": supervisor,
-                "worker": supervisor.children()[0]}  # fmt: skip
+        supervisor, workers = below(guard)
+        roles = ("caller", "guard", "supervisor", "worker")
+        return dict(zip(roles, (caller, guard, supervisor, workers[0]), strict=True))
 
     def end(self):
         self.process.kill()

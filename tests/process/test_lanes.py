@@ -42,7 +42,7 @@ def step(clock, *parts):
 def test_nothing_is_timed_where_nobody_listens(clock):
     exchange = lanes.exchange(lambda: 3)
     step(clock, lambda: lanes.parallel(one_after_the_other, clock.spend, [1, 2]))
-    assert (exchange(), lanes.told()) == (3, None)
+    assert (exchange(), lanes.totals()) == (3, None)
 
 
 def test_each_device_computes_waits_and_exchanges(clock):
@@ -55,11 +55,11 @@ def test_each_device_computes_waits_and_exchanges(clock):
     step(clock)  # the first one is not counted
     for _ in range(2):
         step(clock, compute, lambda: clock.spend(0.5), lambda: exchange(2))
-    told = lanes.told()
-    assert told["number"] == told["samples"] == 2 and told["total"] == 2 * (1 + 8 + 0.5 + 2)
+    totals = lanes.totals()
+    assert totals["number"] == totals["samples"] == 2 and totals["total"] == 2 * (1 + 8 + 0.5 + 2)
     # Device 0 works for 3 s and waits for 5, device 1 waits for 3 and works for 5.
-    assert told["seconds"] == {"loading": 2, "computing": 8, "waiting": 8, "exchanging": 4}
-    first = told["lanes"][: len(told["lanes"]) // 2]
+    assert totals["seconds"] == {"loading": 2, "computing": 8, "waiting": 8, "exchanging": 4}
+    first = totals["lanes"][: len(totals["lanes"]) // 2]
     begin = first[0][2]
     assert [(device, what, start - begin, end - begin) for device, what, start, end in first] == [
         (None, "loading", 0, 1),
@@ -68,7 +68,7 @@ def test_each_device_computes_waits_and_exchanges(clock):
         (None, "exchanging", 9.5, 11.5),
     ]  # fmt: skip
     nothing = {"number": 0, "samples": 0, "seconds": {}, "total": 0.0, "lanes": [], "memory": None}
-    assert lanes.told() == nothing
+    assert lanes.totals() == nothing
 
 
 def test_what_is_called_inside_of_a_part_belongs_to_it(clock):
@@ -82,7 +82,12 @@ def test_what_is_called_inside_of_a_part_belongs_to_it(clock):
 
     step(clock)
     step(clock, ring, lambda: lanes.parallel(one_after_the_other, computes_and_adds, [4]))
-    assert lanes.told()["seconds"] == {"loading": 1, "exchanging": 2, "computing": 5, "waiting": 0}
+    assert lanes.totals()["seconds"] == {
+        "loading": 1,
+        "exchanging": 2,
+        "computing": 5,
+        "waiting": 0,
+    }
 
 
 def test_an_error_inside_of_a_part_does_not_silence_the_next_steps(clock):
@@ -91,7 +96,7 @@ def test_an_error_inside_of_a_part_does_not_silence_the_next_steps(clock):
     with pytest.raises(ZeroDivisionError):
         step(clock, lanes.exchange(lambda: 1 / 0))
     step(clock, lambda: lanes.exchange(clock.spend)(2))
-    assert lanes.told()["seconds"] == {"loading": 1, "exchanging": 2}
+    assert lanes.totals()["seconds"] == {"loading": 1, "exchanging": 2}
 
 
 def test_outside_of_a_step_and_in_other_threads_nothing_is_timed(clock):
@@ -105,7 +110,7 @@ def test_outside_of_a_step_and_in_other_threads_nothing_is_timed(clock):
     thread = threading.Thread(target=elsewhere)
     thread.start()
     thread.join()
-    assert lanes.told()["number"] == 0
+    assert lanes.totals()["number"] == 0
 
 
 def test_where_calls_return_early_a_step_in_half_a_second_waits_for_its_devices(clock):
@@ -123,12 +128,12 @@ def test_where_calls_return_early_a_step_in_half_a_second_waits_for_its_devices(
     step(clock)
     clock.spend(1)
     step(clock, compute, lambda: lanes.exchange(queued.append)(2), lambda: queued.append(4))
-    told = lanes.told()
-    assert told["seconds"] == {"loading": 1, "computing": 8, "exchanging": 2}
-    assert (told["number"], told["total"]) == (1, 15)
+    totals = lanes.totals()
+    assert totals["seconds"] == {"loading": 1, "computing": 8, "exchanging": 2}
+    assert (totals["number"], totals["total"]) == (1, 15)
     clock.spend(0.25)
     step(clock, compute)
-    assert queued == [3, 5] and lanes.told()["number"] == 0, "too soon: it does not wait"
+    assert queued == [3, 5] and lanes.totals()["number"] == 0, "too soon: it does not wait"
 
 
 def test_what_a_library_says_of_a_step_is_part_of_it(clock):
@@ -142,10 +147,10 @@ def test_what_a_library_says_of_a_step_is_part_of_it(clock):
     begun = [clock.now, clock.now + 6, clock.now + 12]
     for _ in range(3):
         step(clock, lambda: clock.spend(5))
-    told = lanes.told()
+    totals = lanes.totals()
     assert asked == begun, "it is asked for each step, also for the first"
-    assert (told["number"], told["seconds"]) == (2, {"loading": 2, "computing": 3})
-    assert [what for _, what, *_ in told["lanes"]] == ["loading", "loading", "computing"]
+    assert (totals["number"], totals["seconds"]) == (2, {"loading": 2, "computing": 3})
+    assert [what for _, what, *_ in totals["lanes"]] == ["loading", "loading", "computing"]
 
 
 def test_a_lane_is_small_and_its_spans_can_be_seen(clock):
@@ -159,20 +164,20 @@ def test_a_lane_is_small_and_its_spans_can_be_seen(clock):
 
     step(clock)
     step(clock, exchanges)
-    told = lanes.told()
-    assert [what for _, what, *_ in told["lanes"]] == ["loading", "exchanging"]
-    assert told["seconds"]["exchanging"] == pytest.approx(0.08)
+    totals = lanes.totals()
+    assert [what for _, what, *_ in totals["lanes"]] == ["loading", "exchanging"]
+    assert totals["seconds"]["exchanging"] == pytest.approx(0.08)
     for _ in range(100):
         step(clock, lambda: lanes.parallel(one_after_the_other, clock.spend, [0.01] * 16))
-    assert len(lanes.told()["lanes"]) <= lanes.MOST_SPANS
+    assert len(lanes.totals()["lanes"]) <= lanes.MOST_SPANS
 
 
 def test_memory_alone_where_times_would_be_wrong(clock):
     lanes.listen(memory=lambda: [5, 7], timed=False)
     step(clock)
     step(clock, lambda: lanes.exchange(clock.spend)(2))
-    told = lanes.told()
-    assert (told["memory"], told["number"], told["lanes"]) == ([5, 7], 0, [])
+    totals = lanes.totals()
+    assert (totals["memory"], totals["number"], totals["lanes"]) == ([5, 7], 0, [])
 
 
 def test_the_reader_s_own_allreduce_is_an_exchange(clock):
@@ -187,6 +192,6 @@ def test_the_reader_s_own_allreduce_is_an_exchange(clock):
     lanes.watch(train)  # once is enough, and twice is no harm
     step(clock)
     step(clock, train)
-    assert lanes.told()["seconds"] == {"loading": 1, "exchanging": 2}
+    assert lanes.totals()["seconds"] == {"loading": 1, "exchanging": 2}
     lanes.watch(made("allreduce = 3\ndef train(): return allreduce"))
     lanes.watch(max)

@@ -9,7 +9,7 @@ from soaking import sample
 
 from d2lmgpu.lab import worker
 from d2lmgpu.launch import LaunchError, launch
-from d2lmgpu.process.raised import told
+from d2lmgpu.process.raised import error_report
 
 RAISING = {
     "a cause": """
@@ -92,7 +92,7 @@ def raised(train):
     try:
         train()
     except BaseException as error:
-        return told(error, __file__)
+        return error_report(error, __file__)
 
 
 @pytest.mark.parametrize("name", RAISING)
@@ -141,7 +141,7 @@ class Odder(BaseException):
 
 @pytest.mark.parametrize("error", [Odd(1), Odder(1), Odder(Odd(2))])
 def test_what_cannot_be_shown_is_named_by_its_type(error):
-    assert type(error).__name__ in told(error, __file__)["error"]
+    assert type(error).__name__ in error_report(error, __file__)["error"]
 
 
 @pytest.mark.parametrize("text", ["x" * 5_000_000, "a line\n" * 500_000, "é" * 3_000_000])
@@ -163,4 +163,4 @@ def test_a_long_text_is_cut(text):
      RuntimeError("a worker of mine"), OSError("closed by peer")],
 )  # fmt: skip
 def test_an_error_of_the_reader_s_own_is_no_lost_peer(error):
-    assert told(error, __file__)["waited"] is None
+    assert error_report(error, __file__)["waited"] is None

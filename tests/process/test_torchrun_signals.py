@@ -8,6 +8,7 @@ from contextlib import suppress
 
 import psutil
 import pytest
+from processes import asked, runs
 from soaking import soaked
 
 WORKER = """
@@ -66,13 +67,13 @@ def test_a_signal_that_torchrun_handles_reaches_the_worker(torchrun, number, opt
     process.send_signal(number)
     assert process.stdout.readline() == f"worker got {number.name}\n"
     process.wait(timeout=60)
-    assert not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE
+    assert not asked(lambda: runs(worker))
 
 
 def test_usr1_kills_torchrun_and_leaves_its_worker_uninformed(torchrun):
     process, worker = torchrun()
     process.send_signal(signal.SIGUSR1)
     assert process.wait(timeout=60) == -signal.SIGUSR1
-    assert worker.is_running() and worker.status() != psutil.STATUS_ZOMBIE
+    assert runs(worker)
     worker.terminate()
     assert process.stdout.readline() == "worker got SIGTERM\n", "USR1 had not reached it"

@@ -7,7 +7,7 @@ found.
 import time
 import uuid
 
-import psutil
+from processes import asked, marked
 
 
 class Traces:
@@ -17,15 +17,8 @@ class Traces:
         self.mark, self.folder = uuid.uuid4().hex, folder
 
     def processes(self, role=""):
-        found = []
-        for process in psutil.process_iter():
-            try:
-                marked = process.environ().get("D2LMGPU_TEST") == self.mark
-                if marked and role in ("", self.role(process)):
-                    found.append(process)
-            except (psutil.Error, ProcessLookupError):
-                pass
-        return found
+        started = marked("D2LMGPU_TEST", self.mark)
+        return [p for p in started if not role or asked(lambda p=p: self.role(p)) == role]
 
     @staticmethod
     def role(process):

@@ -92,7 +92,7 @@ class Training:
 
         def or_ended():
             if self.process.poll() not in (None, 0):
-                raise TrainingError(self.told())
+                raise TrainingError(self.standstill())
             return found()
 
         return self._until_it(or_ended)
@@ -101,11 +101,11 @@ class Training:
         deadline = time.monotonic() + LIMIT
         while not (result := found()):
             if time.monotonic() > deadline:
-                raise TrainingError(self.told())
+                raise TrainingError(self.standstill())
             time.sleep(0.02)
         return result
 
-    def told(self):
+    def standstill(self):
         """What there is to say of a training that does not go on."""
         last = [line for line in self.lines() if line["what"] != "step"][-12:]
         return "\n".join([*map(str, last), self.words()])

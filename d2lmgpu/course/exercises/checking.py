@@ -16,13 +16,13 @@ SHOWN = 1000  # bytes of the beginning, and of the end, of what an answer prints
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was found: ``said`` holds ``(is it right?, text)`` a check; true if all are right.
+    """What was found: ``results`` holds ``(is it right?, text)`` a check; true if all are right.
 
     ``reason`` is one word for what is wrong ("" for nothing).
     """
 
     name: str
-    said: tuple
+    results: tuple
     reason: str = ""
     printed: str = ""
 
@@ -30,7 +30,7 @@ class Verdict:
         return not self.reason
 
     def __str__(self):
-        lines = [f"{'✓' if right else '✗'} {text}" for right, text in self.said]
+        lines = [f"{'✓' if right else '✗'} {text}" for right, text in self.results]
         if self.printed:
             lines.append(f"It printed:\n{self.printed}")
         lines.append(f"{self.name}: {'correct' if self else 'not yet'}.")
@@ -66,7 +66,7 @@ def tried(name, call, seeds=SEEDS, seconds=SECONDS):
         child.send(pickle.dumps(job | settings({})))
         end = child.read(events.append, printed.add, time_limit=seconds)
     text = printed.text().strip()
-    said = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")
+    results = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")
     reason = next((event["reason"] for event in events if event.get("reason")), "")
     if not reason and not any(event["event"] == "done" for event in events):
         if child.expired:
@@ -75,5 +75,5 @@ def tried(name, call, seeds=SEEDS, seconds=SECONDS):
             (code,) = end["codes"] or (None,)
             ended = "its process was ended" if code is None else end_in_words(code)
             reason, what = "ended", ended
-        said += ((False, f"Your function did not come to an end: {what}."),)
-    return Verdict(name, said, reason, text if reason else "")
+        results += ((False, f"Your function did not come to an end: {what}."),)
+    return Verdict(name, results, reason, text if reason else "")

@@ -150,7 +150,7 @@ def _build(names, network, rate, with_slurm):
     return cluster
 
 
-def _write_files(folder, addresses, here, with_slurm):
+def _write_files(folder, addresses, own_address, with_slurm):
     folder.mkdir(mode=0o700, parents=True)
     for key in ("key", "host_key"):
         links.run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "", "-f", folder / key)
@@ -161,7 +161,11 @@ def _write_files(folder, addresses, here, with_slurm):
     (folder / "ssh_config").write_text(
         "".join(ways) + "Host *\n" + SSH.format(folder=folder), encoding="utf-8"
     )
-    named = {"localhost": "127.0.0.1", socket.gethostname(): here, "head": here} | addresses
+    named = {
+        "localhost": "127.0.0.1",
+        socket.gethostname(): own_address,
+        "head": own_address,
+    } | addresses
     lines = [f"{address} {name}\n" for name, address in named.items()]
     (folder / "hosts").write_text("".join(lines), encoding="utf-8")
     (folder / "shadow").write_text(
@@ -172,7 +176,7 @@ def _write_files(folder, addresses, here, with_slurm):
         text = SSHD.format(folder=folder, address=address, environ=environ)
         (folder / name).write_text(text, encoding="utf-8")
     if with_slurm:
-        slurm.write_files(folder, addresses, here)
+        slurm.write_files(folder, addresses, own_address)
 
 
 def _start(folder, name):

@@ -31,7 +31,7 @@ class Hosts:
         """{pid: the words of its command} of what runs there beside the first process."""
         if (first := self.first(host)) is None:
             return {}
-        found = {}
+        commands = {}
         with contextlib.suppress(OSError):  # the host has gone
             namespace = os.readlink(f"/proc/{first}/ns/pid")
             for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
@@ -39,8 +39,8 @@ class Hosts:
                     if pid != first and os.readlink(f"/proc/{pid}/ns/pid") == namespace:
                         words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
                         if words != [b""]:
-                            found[pid] = [os.fsdecode(word) for word in words[:-1]]
-        return found
+                            commands[pid] = [os.fsdecode(word) for word in words[:-1]]
+        return commands
 
     def status(self, pid) -> dict:
         """{name: words} that the system says of a process; nothing of one that has gone."""

@@ -19,7 +19,7 @@ PROGRAMS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "sinfo": "slurm-client
 CORES, GPUS = 4, 2  # that a host is said to have
 
 
-def write_files(folder, addresses, here):
+def write_files(folder, addresses, own_address):
     """The key of munge and the configuration, before any host starts."""
     (folder / "slurm").mkdir(mode=0o700)
     key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -27,7 +27,9 @@ def write_files(folder, addresses, here):
         file.write(secrets.token_bytes(128))
     has = f"CPUs={CORES} RealMemory=4000 Gres=gpu:{GPUS}"
     nodes = [f"NodeName={name} NodeAddr={at} {has}" for name, at in addresses.items()]
-    text = CONF.read_text(encoding="utf-8").format(folder=folder, here=here, nodes="\n".join(nodes))
+    text = CONF.read_text(encoding="utf-8").format(
+        folder=folder, here=own_address, nodes="\n".join(nodes)
+    )
     (folder / "slurm.conf").write_text(text, encoding="utf-8")
     device = f"Name=gpu File=/run/gpu[0-{GPUS - 1}]"
     gpus = [f"NodeName={name} {device}\n" for name in addresses]

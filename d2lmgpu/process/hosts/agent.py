@@ -36,8 +36,8 @@ def main(framework):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Slurm's, when the job is cancelled
     try:
         send.plain(frames.FIRST)
-        here = {"caller": theirs, "address": mine, "port": held_ports(1, mine)[0]}
-        send(frames.HELLO, json.dumps(here | versions(framework)).encode())
+        hello = {"caller": theirs, "address": mine, "port": held_ports(1, mine)[0]}
+        send(frames.HELLO, json.dumps(hello | versions(framework)).encode())
         threading.Thread(target=beat, args=[send], daemon=True).start()
         job = []
         for kind, content in frames.received(sys.stdin.buffer, frames.SILENCE):
@@ -66,9 +66,9 @@ def main(framework):
 def addresses():
     """The caller's address as this host sees it, and this host's own on the way there."""
     if theirs := os.environ.get("SLURM_LAUNCH_NODE_IPADDR"):
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as way:
-            way.connect((theirs, 9))  # sends nothing
-            return theirs, way.getsockname()[0]
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            probe.connect((theirs, 9))  # sends nothing
+            return theirs, probe.getsockname()[0]
     theirs, _, mine, _ = os.environ["SSH_CONNECTION"].split()
     return theirs, mine
 

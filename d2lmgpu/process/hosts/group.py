@@ -91,8 +91,8 @@ class Link:
         words = end_of(self._words).strip().splitlines()[-5:]
         code = self._process.returncode
         closed = code in (None, 255)  # None: what led there has not ended yet
-        way = "the connection was closed" if closed else f"its way {end_in_words(code)}"
-        return "\n".join(words) or way
+        ending = "the connection was closed" if closed else f"its way {end_in_words(code)}"
+        return "\n".join(words) or ending
 
     def close(self):
         """Tell the host to end everything."""
@@ -116,16 +116,17 @@ class Link:
 class Hosts:
     """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is.
 
-    ``way`` leads to them: an ``ssh.Ssh`` or a ``slurm.Allocation``. With ``num_servers`` they are
-    MXNet's, and served: see ``roles``. Nothing runs before ``send``: an interrupt from then on
+    ``transport`` reaches them: an ``ssh.Ssh`` or a ``slurm.Allocation``. With ``num_servers`` they
+    are MXNet's, and served: see ``roles``. Nothing runs before ``send``: an interrupt from then on
     finds all that was started.
     """
 
-    def __init__(self, way, num_processes, num_servers=0):
+    def __init__(self, transport, num_processes, num_servers=0):
         self.environ, self._store, self._files = {}, None, {}
         self._inbox = queue.Queue(MESSAGES)
-        self._way, self._num_processes, self._num_servers = way, num_processes, num_servers
-        self._links = [Link(host, self._inbox) for host in way.hosts]
+        self._transport = transport
+        self._num_processes, self._num_servers = num_processes, num_servers
+        self._links = [Link(host, self._inbox) for host in transport.hosts]
         self._busy = set(self._links)
 
     def __enter__(self):
@@ -146,9 +147,9 @@ class Hosts:
         Raises LaunchError for a host that does not answer, or has another Python or package.
         """
         framework = "mxnet" if self._num_servers else "torch"
-        commands = self._way.commands(framework)
+        commands = self._transport.commands(framework)
         for link in self._links:
-            link.start(commands[link.host], self._way.environ)
+            link.start(commands[link.host], self._transport.environ)
         if framework == "torch":
             import torch.distributed  # noqa: F401 (for the store, while the hosts import it, too)
         waiting, mine = set(self._links), versions(framework)
@@ -209,8 +210,8 @@ class Hosts:
     def _note_done(self, link):
         """The workers of a host are done; with the last ones, what serves them may end."""
         self._busy.discard(link)
-        for one in [] if self._busy else self._links:
-            one.send(frames.DONE)
+        for each in [] if self._busy else self._links:
+            each.send(frames.DONE)
 
     def left(self, name):
         """The content of a file that the workers have left on their hosts, None without one."""
@@ -220,16 +221,16 @@ class Hosts:
         """The end of a file that they have printed to, as text; None without one."""
         return self._files[name].decode(errors="replace") if name in self._files else None
 
-    def _note_end(self, link, told, end):
-        """Add what a host told at its end, None if it told nothing; whether it has failed."""
-        if told is None:
+    def _note_end(self, link, last, end):
+        """Add the last event of a host, None without one; whether the host has failed."""
+        if last is None:
             end["lost"][link.host] = link.end_in_words()
             return True
-        if told["codes"] is None:
-            end["lost"][link.host] = f"the supervisor there ended with {told['supervisor']}"
+        if last["codes"] is None:
+            end["lost"][link.host] = f"the supervisor there ended with {last['supervisor']}"
             return True
         names = self.processes[link.host]
-        for name, code in zip(names, told["codes"], strict=True):
+        for name, code in zip(names, last["codes"], strict=True):
             end["codes"][name] = code
             if error := self.left(f"error-{name}"):  # its time as our clock would have told it
                 raised = json.loads(error)

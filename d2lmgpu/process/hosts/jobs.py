@@ -58,8 +58,8 @@ def ask(*words):
 def hosts_of(number):
     """The names of a job's nodes. Raises LaunchError for a job that does not run."""
     check_installed()
-    told = look_up(number, "%T|%N")
-    state, nodes = told.split("|") if told else ("not there", "")
+    fields = look_up(number, "%T|%N")
+    state, nodes = fields.split("|") if fields else ("not there", "")
     if state != "RUNNING":
         raise LaunchError(f"Job {number} is {state.lower()}: squeue lists those that run.")
     return ask("scontrol", "show", "hostnames", nodes)
@@ -68,12 +68,12 @@ def hosts_of(number):
 def look_up(number, form):
     """What squeue knows of a job, in the form of its option --format; None if it knows no such."""
     try:
-        told = ask("squeue", "--noheader", "--states=all", f"--jobs={number}", f"--format={form}")
+        lines = ask("squeue", "--noheader", "--states=all", f"--jobs={number}", f"--format={form}")
     except LaunchError as error:
         if "Invalid job id" not in str(error):
             raise
         return None
-    return told[0] if told else None
+    return lines[0] if lines else None
 
 
 def place_of(number):
@@ -83,9 +83,9 @@ def place_of(number):
     answer is no reason to leave the queue.
     """
     try:
-        if not (told := number and look_up(number, "%r|%P|%S")):
+        if not (fields := number and look_up(number, "%r|%P|%S")):
             return None
-        why, partition, start = told.split("|")
+        why, partition, start = fields.split("|")
         waiting = ask("squeue", "--noheader", "--states=PENDING", f"--partition={partition}",
                       "--sort=-p,i", "--format=%i")  # fmt: skip
     except LaunchError:
@@ -116,13 +116,13 @@ def why_ended(number):
 def refusal(words):
     """Slurm's own words for why it gave no nodes, and what it has."""
     lines = [re.sub("^salloc: (error|fatal): ", "", line) for line in words.splitlines()]
-    said = ", ".join(line for line in lines if not line.startswith("salloc: "))
+    reasons = ", ".join(line for line in lines if not line.startswith("salloc: "))
     try:
         rows = ask("sinfo", "--noheader", f"--format={HAS}")
         there = f" There is: {'; '.join(rows)}."
     except LaunchError:
         there = ""  # no Slurm answers
-    return f"Slurm gave no nodes: {said.rstrip('.')}.{there}"
+    return f"Slurm gave no nodes: {reasons.rstrip('.')}.{there}"
 
 
 def cancel(number):

@@ -107,28 +107,29 @@ class Salloc:
 
     def wait_for_nodes(self):
         """The job's number, once it has its nodes; says where it stands while it waits."""
-        seconds, said, told, poll = FIRST_LOOK, None, b"", select.poll()
+        seconds, place, printed, poll = FIRST_LOOK, None, b"", select.poll()
         poll.register(self._process.stdout, select.POLLIN)
-        while not told.endswith(b"\n"):
+        while not printed.endswith(b"\n"):
             if not poll.poll(1000 * seconds):
-                seconds, before = min(2 * seconds, LOOK), said
-                if (said := jobs.place_of(self._number())) != before and said:
-                    print(said, flush=True)
+                seconds, before = min(2 * seconds, LOOK), place
+                if (place := jobs.place_of(self._number())) != before and place:
+                    print(place, flush=True)
                 continue
             more = os.read(self._process.stdout.fileno(), 4096)
             if not more:
-                raise LaunchError(jobs.refusal(self._said()))
-            told += more
-        return int(told)
+                raise LaunchError(jobs.refusal(self._messages()))
+            printed += more
+        return int(printed)
 
-    def _said(self):
+    def _messages(self):
+        """What salloc has printed on its standard error so far."""
         self._words.seek(0)
         return self._words.read().decode(errors="replace")
 
     def _number(self):
         """The number of the job that waits, None before salloc has told it."""
-        found = re.search(r"job allocation (\d+)", self._said())
-        return found and int(found[1])
+        number = re.search(r"job allocation (\d+)", self._messages())
+        return number and int(number[1])
 
     def __exit__(self, *_):
         self._process.stdin.close()

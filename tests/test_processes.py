@@ -1,0 +1,56 @@
+"""The looks at processes: at one that runs, one that nobody has buried, and one that has gone."""
+
+import os
+import subprocess
+import sys
+import uuid
+
+import psutil
+import pytest
+from processes import asked, below, commands, found, left, marked, runs
+
+
+@pytest.fixture
+def sleeper():
+    """A process with a mark in its environment, and the mark."""
+    mark = uuid.uuid4().hex
+    process = subprocess.Popen(["sleep", "60"], env=os.environ | {"D2LMGPU_TEST": mark})
+    yield process, mark
+    process.kill()
+    process.wait()
+
+
+def test_one_that_runs_is_found(sleeper):
+    process, mark = sleeper
+    (seen,) = marked("D2LMGPU_TEST", mark, "name")
+    assert seen.pid == process.pid and seen.info["name"] == "sleep"
+    assert commands([seen])[seen] == commands()[seen] == "sleep 60"
+    assert found(lambda other: other.pid == process.pid) == [seen]
+    assert runs(seen) and left([seen], 0) == [seen]
+
+
+def test_one_that_has_ended_is_none_before_and_after_its_parent_asks(sleeper):
+    process, mark = sleeper
+    (seen,) = marked("D2LMGPU_TEST", mark)
+    process.kill()
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)  # it stays, as a zombie
+    for status in (psutil.STATUS_ZOMBIE, None):
+        assert asked(seen.status) == status
+        assert marked("D2LMGPU_TEST", mark) == [] and commands([seen]) == {}
+        assert not asked(lambda: runs(seen))
+        process.wait()
+    assert left([seen], 1) == []
+
+
+def test_workers_are_below_a_guard_and_its_supervisor():
+    workers = "[subprocess.Popen(['sleep', '60']).pid for _ in range(2)]"
+    code = f"import os, subprocess\nif not os.fork(): print(*{workers}, flush=True)\nos.wait()"
+    guard = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    try:
+        pids = [int(pid) for pid in guard.stdout.readline().split()]
+        supervisor, workers = below(psutil.Process(guard.pid))
+        assert [worker.pid for worker in workers] == pids and supervisor.ppid() == guard.pid
+    finally:
+        for process in psutil.Process(guard.pid).children(recursive=True):
+            process.kill()
+        guard.communicate()
