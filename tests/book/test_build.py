@@ -189,7 +189,7 @@ def test_other_settings_drop_the_build(book, monkeypatch):
         assert dropped(), name
     monkeypatch.setattr("platform.python_version", lambda: "3.11.0")
     assert dropped()
-    monkeypatch.setattr("kept.num_cores", lambda: 77)
+    monkeypatch.setattr("chapter_cache.num_cores", lambda: 77)
     assert dropped()
     monkeypatch.setattr("d2lmgpu.data.datasets.describe", lambda name: f"{name}: elsewhere")
     assert dropped()

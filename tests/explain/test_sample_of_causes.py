@@ -15,4 +15,7 @@ def test_a_share_is_named_with_its_line():
     told = explained(BY_NAME["loader_1"])
     line = BY_NAME["loader_1"].read_text().splitlines()[int(told["where"].split(":")[1]) - 1]
     assert told["cause"] == "loader" and 0.3 < told["share"] < 1 and "np." in line
-    assert told["speedup"]["measured"] > 0 and told["speedup"]["predicted"] > 0
+    measured = told["speedup"]["measured"]
+    assert told["speedup"]["predicted"] > 0
+    # beside other work more may be measured than two devices can give, which it refuses to call one
+    assert measured > 0 if measured is not None else "more was measured" in told["unsteady"]
