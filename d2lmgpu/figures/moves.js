@@ -164,9 +164,9 @@
       this.shown = done;
       const lines = plan.said[done].map((textContent) => element("li", { textContent }));
       const sent = done ? `Round ${done} of ${rounds}: ${plan.sent[done - 1]}.` : "";
-      const [title, last] = [`${this.#when(done, true)}:`, sent]
+      const [heading, last] = [`${this.#when(done, true)}:`, sent]
         .map((textContent) => element("p", { textContent }));
-      this.said.replaceChildren(title, element("ul", {}, ...lines), last);
+      this.said.replaceChildren(heading, element("ul", {}, ...lines), last);
     }
 
     #tell(at) {
