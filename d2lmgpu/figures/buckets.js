@@ -1,7 +1,7 @@
 // Buckets that leave during the backward pass, beside all at the end: see buckets.py for the data.
 (() => {
   "use strict";
-  const { COLORS, time, size: bytes, element, drawn, select, Player, begin } = motion;
+  const { COLORS, SAME, time, size: bytes, element, drawn, select, Player, begin } = motion;
   const LEFT = 70, RIGHT = 8, TALL = 28, LANES = [4, 38], FLOOR = 72; // pixels
   const WIDTHS = [300, 720];
   const LETTER = 6.6; // pixels, of a letter: what has no room is not written
@@ -42,8 +42,9 @@
     }
 
     words(now) {
-      if (now >= this.total * (1 - 1e-9)) return `done after ${time(this.total)}`;
-      const going = this.spans.filter(([, start, end]) => start <= now && now < end);
+      const at = now + SAME * this.total;
+      if (at >= this.total) return `done after ${time(this.total)}`;
+      const going = this.spans.filter(([, start, end]) => start <= at && at < end);
       return going.map((span) => span[5]).join("; ");
     }
   }
@@ -136,14 +137,15 @@
       }
       const at = Number(sent?.get("at") ?? 1);
       this.#choose(at >= 0 && at <= 1 ? at : 1, false);
-      new ResizeObserver(() => this.#show(this.player.now)).observe(root);
-      let before;
-      addEventListener("beforeprint", () => { // on paper the whole of both
-        before = this.player.now;
-        this.player.stop();
-        this.#show(1);
-      });
-      addEventListener("afterprint", () => this.#show(before));
+      const draw = () => this.#show(this.isPrinted ? 1 : this.player.now);
+      for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
+        addEventListener(event, () => { // on paper the whole of both
+          this.player.stop();
+          this.isPrinted = isPrinted;
+          draw();
+        });
+      }
+      new ResizeObserver(draw).observe(root);
       if (sent) root.scrollIntoView();
     }
 
@@ -180,7 +182,7 @@
     #tell(at) {
       const bucket = this.sizes[this.size.value];
       const of = this.several.value;
-      this.address.write([["of", of], ["bucket", bucket], ["at", at.toFixed(3)]]);
+      this.address.write([["of", of], ["bucket", bucket], ["at", at]]);
     }
   }
 

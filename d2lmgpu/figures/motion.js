@@ -6,6 +6,8 @@
     "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8C7300", "#7A6FD0", "#00868B", "#B5505F",
   ];
   const PAUSE = 900; // milliseconds between two steps where nothing glides
+  const DIGITS = 6; // of a moment in the address: nearer than `SAME` to the one that it names
+  const SAME = 1e-5; // parts of all: moments so near are one
   const SVG = "http://www.w3.org/2000/svg";
   const KEYS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
 
@@ -45,7 +47,7 @@
   }
 
   // A clock from 0 to 1. `show(at)` draws a moment, `stops()` are those between which one steps by
-  // hand, `length()` is the milliseconds of all, `told(at)` keeps a moment that was chosen.
+  // hand, `length()` is the milliseconds of all, `told(at)` keeps a moment that was chosen, a text.
   class Player {
     constructor({ show, stops, length, told }) {
       Object.assign(this, { show, stops, length, told, now: 0, running: false });
@@ -84,13 +86,13 @@
       this.now = at;
       this.clock.value = 1000 * at;
       this.show(at);
-      if (isTold && !this.running) this.told(at);
+      if (isTold && !this.running) this.told(at.toFixed(DIGITS));
     }
 
     /** To the next moment at which something ends, or to the one before. */
     step(way) {
       this.stop();
-      const near = this.stops().filter((stop) => way * (stop - this.now) > 1e-6);
+      const near = this.stops().filter((stop) => way * (stop - this.now) > SAME);
       if (near.length) this.move(way > 0 ? Math.min(...near) : Math.max(...near));
     }
 
@@ -101,7 +103,7 @@
       removeEventListener("keydown", this.escaped);
       this.running = false;
       this.play.textContent = "Play";
-      this.told(this.now);
+      this.told(this.now.toFixed(DIGITS));
     }
 
     #run() {
@@ -144,5 +146,5 @@
     }
   }
 
-  globalThis.motion = { COLORS, time, size, element, drawn, select, offer, Player, begin };
+  globalThis.motion = { COLORS, SAME, time, size, element, drawn, select, offer, Player, begin };
 })();

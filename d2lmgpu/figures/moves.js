@@ -1,7 +1,7 @@
 // A collective before, between and after: see moves.py for the data, which are the plan's states.
 (() => {
   "use strict";
-  const { COLORS, element, drawn, select, offer, Player, begin } = motion;
+  const { COLORS, SAME, element, drawn, select, offer, Player, begin } = motion;
   const WIDTH = 340, TOP = 26, DOWN = 38, TALL = 30, BOX = 5;
   const ROUND = 1800; // milliseconds
   const [LEAVES, COMES] = [0.12, 0.78]; // when of a round what is sent begins to move, and is there
@@ -33,7 +33,7 @@
           isResult(rank, slot) ? "" : "moves-left")));
       const way = Math.min(Math.max((part - LEAVES) / (COMES - LEAVES), 0), 1);
       const eased = way * way * (3 - 2 * way);
-      const moves = part > 0 && !isLast ? plan.moves[done] : [];
+      const moves = part > 0 ? plan.moves[done] : [];
       const between = (from, to) => from + (to - from) * eased;
       const moving = moves.map(([source, from, target, to]) => this.#cell(
         between(this.#left(source), this.#left(target)),
@@ -149,15 +149,15 @@
 
     #show(at) {
       const { plan, rounds } = this;
-      const done = Math.floor(at * rounds + 1e-6);
-      const part = at * rounds - done;
-      const isMoving = part > 1e-6;
+      const done = Math.floor((at + SAME) * rounds);
+      const part = Math.max(at * rounds - done, 0);
+      const isMoving = part > SAME * rounds;
       const when = isMoving ? `round ${done + 1} of ${rounds}` : this.#when(done);
       const said = plan.said[done].join(" ");
       const title = `${this.title}, ${when}`;
       this.now.replaceChildren(
         element("strong", { textContent: title }),
-        this.picture.draw(done, part, `${title}. ${said}`),
+        this.picture.draw(done, isMoving ? part : 0, `${title}. ${said}`),
       );
       this.player.say(isMoving ? `In ${when}` : this.#when(done, true), said);
       if (this.shown === done) return; // said aloud only when a round is over
@@ -171,7 +171,7 @@
 
     #tell(at) {
       const chosen = Object.entries(this.choices).map(([name, { value }]) => [name, value]);
-      this.address.write([...chosen, ["at", at.toFixed(3)]]);
+      this.address.write([...chosen, ["at", at]]);
     }
   }
 

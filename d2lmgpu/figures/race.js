@@ -1,7 +1,7 @@
 // Two allreduces on one clock: see race.py for the data, which are the plans' rounds and messages.
 (() => {
   "use strict";
-  const { COLORS, time, size, element, drawn, select, Player, begin } = motion;
+  const { COLORS, SAME, time, size, element, drawn, select, Player, begin } = motion;
   const SIZE = 340, ACROSS = 116, DOWN = 140, TALL = 20;
   const cellOf = (devices) => Math.min(13, 92 / devices); // eight devices have eight of them each
   const PLAYED = 9000; // milliseconds for the slower of both
@@ -36,7 +36,7 @@
     /** {done: rounds that are over, part: how far the one that goes on is, from 0 to 1}. */
     at(now) {
       let done = 0;
-      while (done < this.rounds.length && now >= this.ends[done + 1] * (1 - 1e-9)) done += 1;
+      while (done < this.rounds.length && now >= this.ends[done + 1] * (1 - SAME)) done += 1;
       const [from, to] = [this.ends[done], this.ends[done + 1]];
       return { done, part: done < this.rounds.length ? (now - from) / (to - from) : 0 };
     }
@@ -214,7 +214,7 @@
 
     #tell(at) {
       const chosen = Object.entries(this.choices).map(([name, { value }]) => [name, value]);
-      this.address.write([...chosen, ["at", at.toFixed(3)]]);
+      this.address.write([...chosen, ["at", at]]);
     }
   }
 

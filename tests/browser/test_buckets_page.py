@@ -62,7 +62,7 @@ def test_play_lets_buckets_leave_and_escape_stops_it(buckets):
     buckets.clock.install(time=0)
     buckets.clock.pause_at(1000)  # from now on only as the test says
     buckets.get_by_role("button", name="Play").click()
-    buckets.clock.run_for(4000)  # of eight seconds for 76.6 ms: 38 of them
+    buckets.clock.run_for(3300)  # of eight seconds for 76.6 ms: 31.6 of them
     one, other = buckets.locator(".buckets-panels p").all_inner_texts()
     assert "bucket 1 of 4 (layers 16 to 13) on its way" in one
     assert "on its way" not in other and "backward pass of layer" in other
