@@ -6,6 +6,8 @@
   const ROUND = 1800; // milliseconds
   const [LEAVES, COMES] = [0.12, 0.78]; // when of a round what is sent begins to move, and is there
 
+  const first = (words) => words[0].toUpperCase() + words.slice(1);
+
   /** One moment of a plan: `done` rounds are over, and of the next one `part`. */
   class Picture {
     constructor(plan, ranks) {
@@ -126,7 +128,8 @@
       this.picture = new Picture(this.plan, ranks);
       this.title = `${name} over ${ranks} ranks`;
       this.call.replaceChildren(element("code", { textContent: call }));
-      this.does.textContent = `${does} By this way: ${this.plan.cost}`;
+      const by = this.choices.way.value;
+      this.does.textContent = `${does} Over ${ranks} ranks, ${by}: ${this.plan.cost}`;
       this.now = element("div");
       this.pair.replaceChildren(this.#still(0), this.now);
       this.strip.replaceChildren(...this.plan.cells.map((_, round) => this.#still(round)));
@@ -134,17 +137,17 @@
       this.player.move(at, isTold);
     }
 
-    #when(round, isFirst = false) {
-      const after = isFirst ? "After" : "after";
-      if (round === 0) return isFirst ? "Before" : "before";
-      return round === this.rounds ? after : `${after} round ${round} of ${this.rounds}`;
+    /** In words, after so many rounds; `isMoving`: the next one goes on. */
+    #when(round, isMoving = false) {
+      if (isMoving) return `in round ${round + 1} of ${this.rounds}`;
+      if (round === 0) return "before";
+      return round === this.rounds ? "after" : `after round ${round} of ${this.rounds}`;
     }
 
     #still(round) {
-      const title = `${this.title}, ${this.#when(round)}`;
-      const label = `${title}. ${this.plan.said[round].join(" ")}`;
-      const picture = this.picture.draw(round, 0, label);
-      return element("div", {}, element("strong", { textContent: title }), picture);
+      const label = `${this.title}, ${this.#when(round)}. ${this.plan.said[round].join(" ")}`;
+      const title = element("strong", { textContent: first(this.#when(round)) });
+      return element("div", {}, title, this.picture.draw(round, 0, label));
     }
 
     #show(at) {
@@ -152,19 +155,18 @@
       const done = Math.floor((at + SAME) * rounds);
       const part = Math.max(at * rounds - done, 0);
       const isMoving = part > SAME * rounds;
-      const when = isMoving ? `round ${done + 1} of ${rounds}` : this.#when(done);
+      const when = this.#when(done, isMoving);
       const said = plan.said[done].join(" ");
-      const title = `${this.title}, ${when}`;
       this.now.replaceChildren(
-        element("strong", { textContent: title }),
-        this.picture.draw(done, isMoving ? part : 0, `${title}. ${said}`),
+        element("strong", { textContent: first(when) }),
+        this.picture.draw(done, isMoving ? part : 0, `${this.title}, ${when}. ${said}`),
       );
-      this.player.say(isMoving ? `In ${when}` : this.#when(done, true), said);
+      this.player.say(first(when), said);
       if (this.shown === done) return; // said aloud only when a round is over
       this.shown = done;
       const lines = plan.said[done].map((textContent) => element("li", { textContent }));
       const sent = done ? `Round ${done} of ${rounds}: ${plan.sent[done - 1]}.` : "";
-      const [heading, last] = [`${this.#when(done, true)}:`, sent]
+      const [heading, last] = [`${first(this.#when(done))}:`, sent]
         .map((textContent) => element("p", { textContent }));
       this.said.replaceChildren(heading, element("ul", {}, ...lines), last);
     }
