@@ -6,19 +6,16 @@ Each is a `Schedule`, as an allreduce is, with what every rank holds before and 
 
 from dataclasses import dataclass
 
-from d2lmgpu.collectives.schedules import (
-    ALGORITHMS,
-    Schedule,
+from d2lmgpu.collectives.rounds import (
     Send,
-    check_devices,
     collect,
     cut,
     hand_out,
-    need,
     pass_on,
     send_down,
     sum_up,
 )
+from d2lmgpu.collectives.schedules import ALGORITHMS, Schedule, check_devices, need
 
 
 @dataclass(frozen=True)
