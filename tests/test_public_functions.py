@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmgpu.collectives import execution, schedules
+from d2lmgpu.collectives import execution, operations, schedules
 from d2lmgpu.data import datasets, download
 from d2lmgpu.figures import charts, diagrams
 
@@ -39,6 +39,8 @@ RIGHT = [  # a function and arguments that are right
     (execution.shard_sizes, (10, 2, [0.5, 0.5])),
     (execution.split, (np.zeros((3, 2)), [1, 2])),
     (execution.allreduce, ([np.ones(3), np.ones(3)], "ring")),
+    (execution.carry_out, (ring, [np.ones(6), np.ones(6), np.ones(6)])),
+    (operations.collective, ("reduce", 3, 6, "tree")),
     (datasets.fashion_mnist, (5, 5)),
     (datasets.mnist, (5, 5)),
     (datasets.describe, ("mnist",)),

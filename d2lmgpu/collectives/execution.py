@@ -22,7 +22,7 @@ from d2lmgpu.collectives.schedules import (
 )
 from d2lmgpu.machine.checks import is_whole
 
-__all__ = ["ALGORITHMS", "CollectiveError", "allreduce", "shard_sizes", "split"]
+__all__ = ["ALGORITHMS", "CollectiveError", "allreduce", "carry_out", "shard_sizes", "split"]
 
 _BLOCK = 2**18  # bytes; a few devices' blocks fit a core's cache
 
@@ -103,6 +103,21 @@ def allreduce(arrays, algorithm: str = "ring", **options) -> Schedule:
     schedule = plan(algorithm, len(arrays), arrays[0].size, **options)
     _run(schedule, arrays)
     return schedule
+
+
+def carry_out(schedule: Schedule, arrays) -> None:
+    """Do what a schedule says to the devices' arrays, in place: any collective of `operations`.
+
+    Raises CollectiveError for what is no schedule, for arrays that are not one for each of its
+    devices with as many elements as it has, and for those that `allreduce` refuses.
+    """
+    need.kind("schedule", schedule, Schedule)
+    arrays = _in_order("arrays", arrays, "one array per device")
+    _check(arrays)
+    sizes = [array.size for array in arrays]
+    allowed = f"{schedule.num_devices} arrays of {schedule.size} elements"
+    need(sizes == [schedule.size] * schedule.num_devices, "The sizes", sizes, allowed)
+    _run(schedule, arrays)
 
 
 def _run(schedule: Schedule, arrays) -> None:

@@ -14,6 +14,15 @@ from inspect import signature
 from itertools import chain
 from operator import attrgetter
 
+from d2lmgpu.collectives.rounds import (
+    Send,
+    collect,
+    cut,
+    hand_out,
+    pass_on,
+    send_down,
+    sum_up,
+)
 from d2lmgpu.machine.checks import Need, is_whole
 
 MOST_DEVICES = 1024  # a ring of so many has two million sends
@@ -32,25 +41,8 @@ def check_devices(k) -> None:
 
 
 @dataclass(frozen=True)
-class Send:
-    """Elements [start, stop) of node `source` travel to node `target`, same place.
-
-    There they are added to what is held (`add`) or replace it.
-    """
-
-    source: int
-    target: int
-    start: int
-    stop: int
-    add: bool
-
-    def __len__(self):
-        return self.stop - self.start
-
-
-@dataclass(frozen=True)
 class Schedule:
-    """An allreduce of `size` elements over `num_devices` devices.
+    """A collective, such as an allreduce, of `size` elements over `num_devices` devices.
 
     Devices are nodes 0 to num_devices - 1; the host, where there is one, is node num_devices.
     """
@@ -126,7 +118,7 @@ def naive(k: int, n: int):
 
     2 rounds. Device 0 receives (k-1)·n elements and sends (k-1)·n.
     """
-    return [_collect(range(k), [0, n]), _hand_out(range(k), [0, n])]
+    return [collect(range(k), [0, n]), hand_out(range(k), [0, n])]
 
 
 @algorithm
@@ -142,8 +134,8 @@ def sharded(k: int, n: int):
 
     2 rounds. A device receives and sends at most 2(k-1)·⌈n/k⌉ elements, on all links at once.
     """
-    cuts = _cuts(0, n, k)
-    return [_collect(range(k), cuts), _hand_out(range(k), cuts)]
+    cuts = cut(0, n, k)
+    return [collect(range(k), cuts), hand_out(range(k), cuts)]
 
 
 @algorithm
@@ -152,13 +144,7 @@ def tree(k: int, n: int):
 
     2⌈log2 k⌉ rounds. A device sends and receives at most (⌈log2 k⌉ + 1)·n elements.
     """
-    up, step = [], 1
-    while step < k:
-        up.append([(i + step, i) for i in range(0, k - step, 2 * step)])
-        step *= 2
-    gather = [[Send(child, parent, 0, n, True) for child, parent in pairs] for pairs in up]
-    back = [[Send(parent, child, 0, n, False) for child, parent in pairs] for pairs in up[::-1]]
-    return gather + back
+    return sum_up(k, n) + send_down(k, n)
 
 
 @algorithm
@@ -180,11 +166,11 @@ def hierarchical(k: int, n: int, per_machine: int = 4):
     """
     groups = machines(k, per_machine)
     owners = min(map(len, groups))
-    cuts = _cuts(0, n, owners)
-    collect = [_collect(group, cuts) for group in groups]
+    cuts = cut(0, n, owners)
+    collected = [collect(group, cuts) for group in groups]
     rings = [_ring([group[j] for group in groups], *cuts[j : j + 2]) for j in range(owners)]
-    hand_out = [_hand_out(group, cuts) for group in groups]
-    together = [collect, *zip(*rings, strict=True), hand_out]
+    handed_out = [hand_out(group, cuts) for group in groups]
+    together = [collected, *zip(*rings, strict=True), handed_out]
     return [chain.from_iterable(sends) for sends in together]
 
 
@@ -193,7 +179,7 @@ def machines(k: int, per_machine: int) -> list[range]:
     check_devices(k)
     need.whole("per_machine", per_machine)
     m = -(-k // per_machine)
-    cuts = _cuts(0, k, m)
+    cuts = cut(0, k, m)
     return [range(*cuts[i : i + 2]) for i in range(m)]
 
 
@@ -209,38 +195,7 @@ def plan(algorithm: str, k: int, n: int, **options) -> Schedule:
     return make(k, n, **options)
 
 
-def _cuts(start: int, stop: int, k: int) -> list[int]:
-    """k + 1 positions that cut [start, stop) in k pieces.
-
-    The larger ones are spread out: with the large ones first, two small neighbours would make a
-    device of the ring send one element more than ⌈2(k-1)/k·n⌉.
-    """
-    return [start + i * (stop - start) // k for i in range(k + 1)]
-
-
-def _collect(members, cuts) -> list[Send]:
-    """Part j of everybody is added up on member j."""
-    return [
-        Send(i, members[j], *cuts[j : j + 2], True)
-        for j in range(len(cuts) - 1)
-        for i in members
-        if i != members[j]
-    ]
-
-
-def _hand_out(members, cuts) -> list[Send]:
-    """Part j goes from member j to everybody."""
-    return [Send(s.target, s.source, s.start, s.stop, False) for s in _collect(members, cuts)]
-
-
 def _ring(members, start: int, stop: int) -> list[list[Send]]:
     """k - 1 rounds in which sums grow as they travel, then k - 1 in which they are passed on."""
-    k = len(members)
-    cuts = _cuts(start, stop, k)
-    rounds = []
-    for step in range(2 * (k - 1)):
-        add = step < k - 1
-        pieces = [(i - step) % k if add else (i + 1 - (step - k + 1)) % k for i in range(k)]
-        to_next = zip(members, [*members[1:], members[0]], pieces, strict=True)
-        rounds.append([Send(i, j, *cuts[piece : piece + 2], add) for i, j, piece in to_next])
-    return rounds
+    cuts = cut(start, stop, len(members))
+    return [*pass_on(members, cuts, 0, True), *pass_on(members, cuts, 1, False)]

@@ -1,7 +1,7 @@
 """The explorers of the chapters on scaling: what they offer, and what they answer."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 from d2lmgpu.collectives.schedules import ALGORITHMS, plan
 from d2lmgpu.costmodel.fit import GRADIENTS, MACHINES, SMALL, fit_small, predict_curve
@@ -10,13 +10,16 @@ from d2lmgpu.costmodel.model import (
     Link,
     Work,
     exposed_seconds,
+    flat_ring_seconds,
     machine_seconds,
     step,
 )
 from d2lmgpu.costmodel.presets import NETWORKS
 from d2lmgpu.costmodel.published import PublishedRow, rows
 from d2lmgpu.figures import svg
+from d2lmgpu.figures.buckets import BucketTimeline
 from d2lmgpu.figures.explorer import Explorer
+from d2lmgpu.figures.moves import CollectiveExplorer
 from d2lmgpu.figures.race import Race
 from d2lmgpu.figures.sends import overlapping
 from d2lmgpu.figures.style import number
@@ -303,6 +306,36 @@ def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) 
         start = max(sends[-1][1], forward + backward * bucket / num_buckets)
         sends.append((start, start + one))
     return sends[1:]
+
+
+def collectives(*names: str, ranks: int = 4) -> CollectiveExplorer:
+    """Each collective before and after, round by round: those named, or all of them."""
+    return CollectiveExplorer(*names, ranks=ranks)
+
+
+def buckets() -> BucketTimeline:
+    """Buckets that leave during the backward pass beside all at the end, for three sizes of ring.
+
+    The update is that of chapters/scaling/overlap: the bytes of ResNet-50's gradient and a backward
+    pass of 40 ms, here in 16 layers that are all alike, on machines of eight V100.
+    """
+    num_layers, num_bytes, backward = 16, 102.4e6, 0.040
+    layers = [
+        (f"{i}", num_bytes / num_layers, backward / num_layers) for i in range(1, num_layers + 1)
+    ]
+    machine = PRESETS["V100 NVLink"]
+    exchanges = {f"{k}": partial(flat_ring_seconds, machine, k) for k in (8, 64, 512)}
+    sizes = {f"{layers[0][1] * of / 1e6:.3g} MB": of * layers[0][1] for of in (1, 2, 4, 8)}
+    return BucketTimeline(
+        layers,
+        exchanges,
+        sizes | {"all in one": num_bytes},
+        "Modelled: 102 MB of gradients in 16 equal layers, a backward pass of 40 ms, machines of "
+        "eight V100 with 100 Gb Ethernet between them, one ring through all GPUs.",
+        start="25.6 MB",
+        among="64",
+        forward=backward / 2,
+    )
 
 
 def _time(seconds: float) -> str:

@@ -88,7 +88,7 @@
   }
 
   function startAll() {
-    for (const root of document.querySelectorAll(".explore:not(.race, [data-started])")) {
+    for (const root of document.querySelectorAll(".explore:not(.moving, [data-started])")) {
       root.dataset.started = "";
       start(root);
     }

@@ -1,37 +1,11 @@
 // Two allreduces on one clock: see race.py for the data, which are the plans' rounds and messages.
 (() => {
   "use strict";
-  // Of the parts of a gradient; a contrast of 3 at least with light pages and with dark ones.
-  const COLORS = [
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8C7300", "#7A6FD0", "#00868B", "#B5505F",
-  ];
+  const { COLORS, SAME, time, size, element, drawn, select, Player, begin } = motion;
   const SIZE = 340, ACROSS = 116, DOWN = 140, TALL = 20;
   const cellOf = (devices) => Math.min(13, 92 / devices); // eight devices have eight of them each
   const PLAYED = 9000; // milliseconds for the slower of both
-  const PAUSE = 900; // milliseconds between two rounds where nothing glides
   const MOST_LABELS = 14; // links: more numbers would cover each other
-  const SVG = "http://www.w3.org/2000/svg";
-
-  const digits = (value) => Number(value.toPrecision(3)).toLocaleString("en");
-  function inUnits(value, units) {
-    const [unit, scale] = units.find(([, s]) => value >= s) ?? units.at(-1);
-    return `${digits(value / scale)} ${unit}`;
-  }
-  const time = (seconds) => inUnits(seconds, [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
-  const size = (bytes) => inUnits(bytes, [["MB", 1e6], ["kB", 1e3], ["bytes", 1]]);
-
-  function element(tag, properties = {}, ...children) {
-    const made = Object.assign(document.createElement(tag), properties);
-    made.append(...children);
-    return made;
-  }
-
-  function drawn(tag, attributes, ...children) {
-    const made = document.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
-    made.append(...children);
-    return made;
-  }
 
   /** One plan at any moment: what each node holds, what travels, and the bytes of each link. */
   class Plan {
@@ -62,7 +36,7 @@
     /** {done: rounds that are over, part: how far the one that goes on is, from 0 to 1}. */
     at(now) {
       let done = 0;
-      while (done < this.rounds.length && now >= this.ends[done + 1] * (1 - 1e-9)) done += 1;
+      while (done < this.rounds.length && now >= this.ends[done + 1] * (1 - SAME)) done += 1;
       const [from, to] = [this.ends[done], this.ends[done + 1]];
       return { done, part: done < this.rounds.length ? (now - from) / (to - from) : 0 };
     }
@@ -175,60 +149,47 @@
       const { sizes, start } = JSON.parse(root.querySelector("script").textContent);
       this.sizes = sizes;
       this.address = settingsInAddress(root);
-      this.still = matchMedia("(prefers-reduced-motion: reduce)");
       const about = root.querySelector("p:last-of-type");
       const names = Object.keys(sizes[start.size][start.devices]);
       const devices = Object.keys(sizes[start.size]);
-      this.choices = {
-        first: this.#select("Algorithm", names, start.first),
-        second: this.#select("against", names, start.second),
-        devices: this.#select("Devices", devices, String(start.devices)),
-        size: this.#select("Gradient", Object.keys(sizes), start.size),
+      const sent = this.address.read();
+      const choice = (label, texts, name) => {
+        const asked = sent?.get(name);
+        return select(label, texts, texts.includes(asked) ? asked : String(start[name]));
       };
-      this.clock = element("input", { type: "range", min: 0, max: 1000 });
-      this.at = element("span");
-      this.play = element("button", { type: "button", textContent: "Play" });
-      const [back, next] = ["Back", "Next"].map((textContent) =>
-        element("button", { type: "button", textContent }));
-      const clock = element("label", { className: "race-clock" }, this.at, this.clock);
+      this.choices = {
+        first: choice("Algorithm", names, "first"),
+        second: choice("against", names, "second"),
+        devices: choice("Devices", devices, "devices"),
+        size: choice("Gradient", Object.keys(sizes), "size"),
+      };
+      this.player = new Player({
+        show: (at) => this.#show(at),
+        stops: () => this.shown.flatMap(({ plan }) => plan.ends.map((end) => end / this.total)),
+        length: () => PLAYED,
+        told: (at) => this.#tell(at),
+      });
       this.panels = element("div", { className: "race-panels" });
       this.said = element("p");
       this.said.setAttribute("role", "status");
-      const labels = Object.values(this.choices).map((choice) => choice.parentElement);
+      const labels = Object.values(this.choices).map(({ parentElement }) => parentElement);
       root.replaceChildren(
         element("div", { className: "explore-controls" }, ...labels),
-        element("div", { className: "explore-controls" }, this.play, back, next, clock),
+        this.player.controls,
         this.panels,
         this.said,
         about,
       );
-      for (const choice of Object.values(this.choices)) {
-        choice.addEventListener("input", () => this.#choose(0));
-      }
-      this.clock.addEventListener("input", () => this.#move(Number(this.clock.value) / 1000));
-      back.addEventListener("click", () => this.#step(-1));
-      next.addEventListener("click", () => this.#step(1));
-      this.play.addEventListener("click", () => (this.running ? this.#stop() : this.#run()));
-      const sent = this.address.read();
-      for (const [name, choice] of Object.entries(this.choices)) {
-        const offered = [...choice.options].map(({ text }) => text);
-        if (offered.includes(sent?.get(name))) choice.value = sent.get(name);
+      for (const field of Object.values(this.choices)) {
+        field.addEventListener("input", () => this.#choose(0));
       }
       const at = Number(sent?.get("at") ?? 0.1);
       this.#choose(at >= 0 && at <= 1 ? at : 0, false);
       if (sent) root.scrollIntoView();
     }
 
-    #select(label, texts, chosen) {
-      const select = element("select", { autocomplete: "off" },
-        ...texts.map((text) => element("option", { textContent: text })));
-      select.value = chosen;
-      element("label", { textContent: label }).append(select);
-      return select;
-    }
-
     #choose(at, isTold = true) {
-      this.#stop();
+      this.player.stop();
       const { first, second, devices, size: of } = this.choices;
       const plans = this.sizes[of.value][devices.value];
       const both = [first.value, second.value].map((name) => [
@@ -238,76 +199,24 @@
       this.shown = both.map(([name, plan]) => new Panel(name, plan, most));
       this.total = Math.max(...both.map(([, plan]) => plan.total));
       this.panels.replaceChildren(...this.shown.map(({ box }) => box));
-      this.#move(at, isTold);
+      this.player.move(at, isTold);
     }
 
-    /** Show the moment `at`, in parts of what the slower of both takes. */
-    #move(at, isTold = true) {
-      this.now = at;
+    /** Draw the moment `at`, in parts of what the slower of both takes. */
+    #show(at) {
       const now = at * this.total;
       for (const panel of this.shown) panel.draw(now);
-      this.clock.value = 1000 * at;
-      this.at.textContent = `After ${now ? time(now) : "0 s"} of ${time(this.total)}, modelled`;
       const words = this.shown.map(({ name, plan }) => `${name}: ${plan.words(now)}`).join("; ");
-      this.clock.setAttribute("aria-valuetext", `${this.at.textContent}. ${words}`);
+      this.player.say(`After ${now ? time(now) : "0 s"} of ${time(this.total)}, modelled`, words);
       // Said aloud only when a round is over, and not at each picture of a run.
       if (this.said.textContent !== `${words}.`) this.said.textContent = `${words}.`;
-      if (isTold && !this.running) this.#tell();
     }
 
-    #tell() {
+    #tell(at) {
       const chosen = Object.entries(this.choices).map(([name, { value }]) => [name, value]);
-      this.address.write([...chosen, ["at", this.now.toFixed(3)]]);
-    }
-
-    /** To where a round of one of both ends, or the end before. */
-    #step(way) {
-      this.#stop();
-      const ends = this.shown.flatMap(({ plan }) => plan.ends.map((end) => end / this.total));
-      const near = ends.filter((end) => way * (end - this.now) > 1e-6);
-      if (near.length) this.#move(way > 0 ? Math.min(...near) : Math.max(...near));
-    }
-
-    #run() {
-      if (this.now >= 1) this.#move(0);
-      this.running = true;
-      this.play.textContent = "Pause";
-      if (this.still.matches) this.#hop();
-      else this.#glide(performance.now() - this.now * PLAYED);
-    }
-
-    /** From round to round, for those who want nothing to glide. */
-    #hop() {
-      this.next = setTimeout(() => {
-        this.#step(1);
-        if (this.now < 1) this.#run();
-      }, PAUSE);
-    }
-
-    #glide(begin) {
-      this.next = requestAnimationFrame((when) => {
-        this.#move(Math.min(Math.max((when - begin) / PLAYED, 0), 1));
-        if (this.now < 1) this.#glide(begin);
-        else this.#stop();
-      });
-    }
-
-    #stop() {
-      if (!this.running) return;
-      (this.still.matches ? clearTimeout : cancelAnimationFrame)(this.next);
-      this.running = false;
-      this.play.textContent = "Play";
-      this.#tell();
+      this.address.write([...chosen, ["at", at]]);
     }
   }
 
-  function startAll() {
-    for (const root of document.querySelectorAll(".race:not([data-started])")) {
-      root.dataset.started = "";
-      new Race(root);
-    }
-  }
-
-  startAll();
-  if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", startAll);
+  begin("race", Race);
 })();

@@ -11,7 +11,8 @@ from d2lmgpu.figures.checks import is_named, need
 from d2lmgpu.figures.site import embedded, inlined
 from d2lmgpu.machine.checks import is_real
 
-FILES = ("figures/explorer.css", "figures/race.css", "figures/address.js", "figures/race.js")
+STYLES = ("figures/explorer.css", "figures/race.css")
+SCRIPTS = ("figures/address.js", "figures/motion.js", "figures/race.js")
 
 
 class Race:
@@ -61,7 +62,8 @@ class Race:
         ]
         self.words = f"{start['devices']} devices, {start['size']}: {'; '.join(words)}."
         self.html = (
-            f'<div class="explore race"><script type="application/json">{embedded(data)}</script>'
+            '<div class="explore moving race">'
+            f'<script type="application/json">{embedded(data)}</script>'
             f"<p>{escape(self.words)}</p><p>{escape(about)}</p></div>"
         )
 
@@ -69,8 +71,7 @@ class Race:
         return self.words
 
     def _repr_html_(self):
-        styles, scripts = inlined(*FILES[:2]), inlined(*FILES[2:])
-        return styles + self.html + scripts
+        return inlined(*STYLES) + self.html + inlined(*SCRIPTS)
 
 
 def _are_plans(of) -> bool:

@@ -1,0 +1,150 @@
+// What pictures that move share: their elements, and a clock that plays and is moved by hand.
+(() => {
+  "use strict";
+  // Of parts, ranks or buckets; a contrast of 3 at least with light pages and with dark ones.
+  const COLORS = [
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#8C7300", "#7A6FD0", "#00868B", "#B5505F",
+  ];
+  const PAUSE = 900; // milliseconds between two steps where nothing glides
+  const DIGITS = 6; // of a moment in the address: nearer than `SAME` to the one that it names
+  const SAME = 1e-5; // parts of all: moments so near are one
+  const SVG = "http://www.w3.org/2000/svg";
+  const KEYS = { ArrowRight: 1, ArrowUp: 1, ArrowLeft: -1, ArrowDown: -1 };
+
+  const digits = (value) => Number(value.toPrecision(3)).toLocaleString("en");
+  function inUnits(value, units) {
+    const [unit, scale] = units.find(([, s]) => value >= s) ?? units.at(-1);
+    return `${digits(value / scale)} ${unit}`;
+  }
+  const time = (seconds) => inUnits(seconds, [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
+  const size = (bytes) => inUnits(bytes, [["MB", 1e6], ["kB", 1e3], ["bytes", 1]]);
+
+  function element(tag, properties = {}, ...children) {
+    const made = Object.assign(document.createElement(tag), properties);
+    made.append(...children);
+    return made;
+  }
+
+  function drawn(tag, attributes, ...children) {
+    const made = document.createElementNS(SVG, tag);
+    for (const [name, value] of Object.entries(attributes)) made.setAttribute(name, value);
+    made.append(...children);
+    return made;
+  }
+
+  /** A labelled choice; its label is the parent. */
+  function select(label, texts, chosen) {
+    const field = element("select", { autocomplete: "off" });
+    element("label", { textContent: label }).append(field);
+    offer(field, texts, chosen);
+    return field;
+  }
+
+  /** Give a choice these texts; what was chosen stays, where it is one of them. */
+  function offer(field, texts, chosen) {
+    field.replaceChildren(...texts.map((text) => element("option", { textContent: text })));
+    field.value = texts.includes(chosen) ? chosen : texts[0];
+  }
+
+  // A clock from 0 to 1. `show(at)` draws a moment, `stops()` are those between which one steps by
+  // hand, `length()` is the milliseconds of all, `told(at)` keeps a moment that was chosen, a text.
+  class Player {
+    constructor({ show, stops, length, told }) {
+      Object.assign(this, { show, stops, length, told, now: 0, running: false });
+      this.still = matchMedia("(prefers-reduced-motion: reduce)");
+      this.clock = element("input", { type: "range", min: 0, max: 1000 });
+      this.at = element("span");
+      const button = (textContent) => element("button", { type: "button", textContent });
+      const [back, next] = ["Back", "Next"].map(button);
+      this.play = button("Play");
+      this.play.setAttribute("aria-keyshortcuts", "Escape"); // which stops it
+      const label = element("label", { className: "explore-clock" }, this.at, this.clock);
+      const all = [this.play, back, next, label];
+      this.controls = element("div", { className: "explore-controls" }, ...all);
+      this.clock.addEventListener("input", () => {
+        this.stop();
+        this.move(Number(this.clock.value) / 1000);
+      });
+      this.clock.addEventListener("keydown", (event) => {
+        if (!KEYS[event.key]) return;
+        event.preventDefault();
+        this.step(KEYS[event.key]);
+      });
+      back.addEventListener("click", () => this.step(-1));
+      next.addEventListener("click", () => this.step(1));
+      this.play.addEventListener("click", () => (this.running ? this.stop() : this.#run()));
+      this.escaped = ({ key }) => key === "Escape" && this.stop();
+    }
+
+    /** What the moment is, beside the clock and, with more words, to a screen reader. */
+    say(text, words) {
+      this.at.textContent = text;
+      this.clock.setAttribute("aria-valuetext", `${text}. ${words}`);
+    }
+
+    move(at, isTold = true) {
+      this.now = at;
+      this.clock.value = 1000 * at;
+      this.show(at);
+      if (isTold && !this.running) this.told(at.toFixed(DIGITS));
+    }
+
+    /** To the next moment at which something ends, or to the one before. */
+    step(way) {
+      this.stop();
+      const near = this.stops().filter((stop) => way * (stop - this.now) > SAME);
+      if (near.length) this.move(way > 0 ? Math.min(...near) : Math.max(...near));
+    }
+
+    stop() {
+      if (!this.running) return;
+      cancelAnimationFrame(this.frame);
+      clearTimeout(this.timer);
+      removeEventListener("keydown", this.escaped);
+      this.running = false;
+      this.play.textContent = "Play";
+      this.told(this.now.toFixed(DIGITS));
+    }
+
+    #run() {
+      if (this.now >= 1) this.move(0);
+      this.running = true;
+      this.play.textContent = "Pause";
+      addEventListener("keydown", this.escaped);
+      if (this.still.matches) this.#hop();
+      else this.#glide(performance.now() - this.now * this.length());
+    }
+
+    /** From step to step, for those who want nothing to glide. */
+    #hop() {
+      this.timer = setTimeout(() => {
+        this.step(1);
+        if (this.now < 1) this.#run();
+      }, PAUSE);
+    }
+
+    #glide(begin) {
+      this.frame = requestAnimationFrame((when) => {
+        this.move(Math.min(Math.max((when - begin) / this.length(), 0), 1));
+        if (this.now < 1) this.#glide(begin);
+        else this.stop();
+      });
+    }
+  }
+
+  /** Make a `Kind` of each element with that class, now and once the page is read. */
+  function begin(name, Kind) {
+    const startAll = () => {
+      for (const root of document.querySelectorAll(`.${name}:not([data-started])`)) {
+        root.dataset.started = "";
+        new Kind(root);
+      }
+    };
+    startAll();
+    if (document.readyState === "loading") {
+      document.addEventListener("DOMContentLoaded", startAll);
+    }
+  }
+
+  globalThis.motion = { COLORS, SAME, time, size, element, drawn, select, offer, Player, begin };
+})();
