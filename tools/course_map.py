@@ -33,6 +33,8 @@ IDEAS = {
     "scaling/batch-size": "what a larger batch costs, and what it buys",
     "memory/fits": "predict the memory of a step, and measure it",
     "memory/sharding": "for the network that fits on no GPU",
+    "beyond/gpt": "thirty lines, counted, and what data parallelism cannot do",
+    "beyond/tensor-parallel": "one layer on several devices, by hand and with a plan",
     "diagnosis/profile": "traces of two ranks, and a mend for each",
     "diagnosis/hangs": "every way to wait for ever",
     "diagnosis/your-own-script": "is it still the same training?",
@@ -43,7 +45,10 @@ IDEAS = {
     "clusters/when-a-machine-dies": "hosts are killed, and the training goes on",
 }
 FRAMEWORKS = {
-    "PyTorch": (BLUE, r"pytorch|torchrun|accumulation|memory/|diagnosis/|unequal|clusters/[ow]"),
+    "PyTorch": (
+        BLUE,
+        r"pytorch|torchrun|accumulation|memory/|beyond/|diagnosis/|unequal|clusters/[ow]",
+    ),
     "MXNet": (VERMILLION, r"mxnet|gluon"),
     "no framework, or both": (GREEN, ""),
 }
