@@ -29,10 +29,18 @@ def columns_then_rows(tokens: int, columns, rows) -> Chart:
     parts, k = [units for _, units in columns], len(columns)
     need(1 < k <= len(COLORS), "columns", columns, f"parts of 2 to {len(COLORS)} devices")
     width, hidden = columns[0][0], sum(parts)
-    need({w for w, _ in columns} == {width} and hidden <= MOST, "columns", columns,
-         f"parts of equal height, together at most {MOST} wide")  # fmt: skip
-    need([tuple(shape) for shape in rows] == [(units, width) for units in parts], "rows", rows,
-         "as many rows a device as it has columns of A, as wide as A is high")  # fmt: skip
+    need(
+        {w for w, _ in columns} == {width} and hidden <= MOST,
+        "columns",
+        columns,
+        f"parts of equal height, together at most {MOST} wide",
+    )
+    need(
+        [tuple(shape) for shape in rows] == [(units, width) for units in parts],
+        "rows",
+        rows,
+        "as many rows a device as it has columns of A, as wide as A is high",
+    )
     owner = [device for device, units in enumerate(parts) for _ in range(units)]
     devices = "; ".join(
         f"device {device}: columns {end - units} to {end - 1} of A and these rows of B"
@@ -52,12 +60,12 @@ def columns_then_rows(tokens: int, columns, rows) -> Chart:
     middle = hidden + 3.2 + max(width, tokens) / 2  # of the upper product, and of the lower one
     low = hidden / 2
     x = _matrix(axes, 0, middle, [[None] * width] * tokens, "X")
-    x = _sign(axes, x, middle, "·")
+    x = _sign(axes, x, middle, "×")
     x = _matrix(axes, x, middle, [owner] * width, "A, in columns")
     x = _sign(axes, x, middle, "=")
     _matrix(axes, x, middle, [owner] * tokens, "X A")
     x = _matrix(axes, 0, low, [owner] * tokens, "GELU(X A)")
-    x = _sign(axes, x, low, "·")
+    x = _sign(axes, x, low, "×")
     x = _matrix(axes, x, low, [[device] * width for device in owner], "B, in rows")
     for device in range(k):
         x = _sign(axes, x, low, "+" if device else "=")

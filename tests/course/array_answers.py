@@ -182,10 +182,9 @@ def the_worst_decides(device, losses, limit):
 
 
 def looks_ahead(q, k, v, heads):
-    return np.concatenate([
-        softmax(Q @ K.T / np.sqrt(Q.shape[1])) @ V
-        for Q, K, V in zip(*(np.split(t, heads, axis=1) for t in (q, k, v)), strict=True)
-    ], axis=1)  # fmt: skip
+    parts = zip(*(np.split(t, heads, axis=1) for t in (q, k, v)), strict=True)
+    outputs = [softmax(Q @ K.T / np.sqrt(Q.shape[1])) @ V for Q, K, V in parts]
+    return np.concatenate(outputs, axis=1)
 
 
 def softmax(scores):
@@ -292,7 +291,7 @@ WRONG_ARRAYS = {
         one_head: "heads",
     },
     "f-and-g": {
-        without_f: "f", without_g: "g", without_the_mask: "f", sums_the_hidden_gradients: "bytes",
+        without_f: "f", without_g: "g", without_the_mask: "value", sums_the_hidden_gradients: "bytes",
     },
     "row-bias": {rows_without_a_sum: "sum", bias_of_a_part: "bias"},
     "norm-gain": {mean_of_the_gains: "mean", all_the_tokens_are_sent: "bytes"},

@@ -34,7 +34,9 @@ def heads_and_the_past(attention, g):
         found = array(attention(q.copy(), k.copy(), v.copy(), heads), "The output", v.shape)
         off = distance(found, one_token_at_a_time(q, k, v, heads))
         if off > 1e-9:
-            text = f"{tokens} tokens of {width} numbers, {heads} heads: the output is {off:.1%} off."
+            text = (
+                f"{tokens} tokens of {width} numbers, {heads} heads: the output is {off:.1%} off."
+            )
             for reason, words, options in (
                 ("future", "Tokens look at later ones.", {"future": True}),
                 ("scale", "The products are too small.", {"own_scale": False}),
@@ -62,13 +64,17 @@ formula(
     "How many numbers has one block? Matrices first, then biases, then norms.",
     "A block has twelve squares of the width and thirteen times the width beside them.",
     cases=lambda g: [
-        tuple(int(n) for n in (64 * g.integers(1, 9), g.integers(1, 9), g.integers(10, 500), tokens))
+        tuple(
+            int(n) for n in (64 * g.integers(1, 9), g.integers(1, 9), g.integers(10, 500), tokens)
+        )
         for tokens in (8, 64, 1024)
     ],
-    right=counted,
+    right=lambda width, blocks, symbols, tokens: counted(width, blocks, symbols, tokens),
     slips={
         "biases": (
-            lambda width, blocks, symbols, tokens: counted(width, blocks, symbols, tokens, biases=0),
+            lambda width, blocks, symbols, tokens: counted(
+                width, blocks, symbols, tokens, biases=0
+            ),
             "The layers of a block have biases.",
         ),
         "norms": (
@@ -86,7 +92,7 @@ formula(
     },
     what="The number of parameters",
     says="The parameters are right, from the embedding to the head.",
-)  # fmt: skip
+)
 
 
 def utilisation(parameters, blocks, width, tokens, rate, peak, passes=3, attention=True):
@@ -103,12 +109,18 @@ formula(
     "of tokens times width in each block, forward once and backward twice.",
     cases=lambda g: [
         (
-            int(g.integers(10**8, 10**10)), int(g.integers(2, 60)), 1024 * int(g.integers(1, 8)),
-            tokens, float(g.integers(10**3, 10**5)), 1e12 * float(g.integers(50, 1000)),
+            int(g.integers(10**8, 10**10)),
+            int(g.integers(2, 60)),
+            1024 * int(g.integers(1, 8)),
+            tokens,
+            float(g.integers(10**3, 10**5)),
+            1e12 * float(g.integers(50, 1000)),
         )
         for tokens in (512, 4096, 131072)
     ],
-    right=utilisation,
+    right=lambda parameters, blocks, width, tokens, rate, peak: utilisation(
+        parameters, blocks, width, tokens, rate, peak
+    ),
     slips={
         "attention": (
             lambda *case: utilisation(*case, attention=False),
@@ -125,4 +137,4 @@ formula(
     },
     what="The utilisation",
     says="The utilisation is right, for short and for long sequences.",
-)  # fmt: skip
+)

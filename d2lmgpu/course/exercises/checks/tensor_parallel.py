@@ -38,13 +38,17 @@ def like_the_whole_mlp(mlp, g):
         A, B = g.normal(size=(width, units)), g.normal(size=(units, width))
         right = on_one_device(X, A, B, dY)
         parts = np.split(A, k, axis=1), np.split(B, k, axis=0)
-        exchange = together(mlp, k, [X.copy() for _ in range(k)], *parts,
-                            [dY.copy() for _ in range(k)])  # fmt: skip
+        exchange = together(
+            mlp, k, [X.copy() for _ in range(k)], *parts, [dY.copy() for _ in range(k)]
+        )
         if not all(isinstance(one, (tuple, list)) and len(one) == 4 for one in exchange.results):
             raise Wrong("type", "`mlp` has to return (Y, dX, dA, dB).")
         for rank, results in enumerate(exchange.results):
-            expected = (*right[:2], np.split(right[2], k, axis=1)[rank],
-                        np.split(right[3], k, axis=0)[rank])  # fmt: skip
+            expected = (
+                *right[:2],
+                np.split(right[2], k, axis=1)[rank],
+                np.split(right[3], k, axis=0)[rank],
+            )
             for name, one, value in zip(NAMES, results, expected, strict=True):
                 off = distance(array(one, name, value.shape), value)
                 if off > 1e-9:
@@ -68,8 +72,9 @@ def one_bias(layer, g):
     for k in (1, 2, 4):
         X, W, b = g.normal(size=(3, 2 * k)), g.normal(size=(2 * k, 5)), g.normal(size=5)
         right = np.einsum("ij,jk->ik", X, W) + b
-        exchange = together(layer, k, np.split(X, k, axis=1), np.split(W, k),
-                            [b.copy() for _ in range(k)])  # fmt: skip
+        exchange = together(
+            layer, k, np.split(X, k, axis=1), np.split(W, k), [b.copy() for _ in range(k)]
+        )
         for rank, one in enumerate(exchange.results):
             found = array(one, "The output", right.shape)
             off = distance(found, right)
@@ -121,11 +126,16 @@ formula(
     "How large is one allreduce, in bytes? How much of that does a ring send from each device?",
     "A ring's allreduce sends 2 (k − 1) / k of the data, and there are four for each block.",
     cases=lambda g: [
-        (int(g.integers(1, 40)), int(g.integers(1, 9)), 128 * int(g.integers(1, 33)),
-         64 * int(g.integers(1, 65)), k)
+        (
+            int(g.integers(1, 40)),
+            int(g.integers(1, 9)),
+            128 * int(g.integers(1, 33)),
+            64 * int(g.integers(1, 65)),
+            k,
+        )
         for k in (1, 2, 4, 8)
     ],
-    right=ring_bytes,
+    right=lambda blocks, batch, tokens, width, k: ring_bytes(blocks, batch, tokens, width, k),
     slips={
         "forward": (
             lambda *case: ring_bytes(*case, sums=2),
@@ -142,4 +152,4 @@ formula(
     },
     what="The number of bytes",
     says="The bytes are right, on one to eight devices.",
-)  # fmt: skip
+)
