@@ -33,7 +33,7 @@ IDEAS = {
     "scaling/batch-size": "what a larger batch costs, and what it buys",
     "memory/fits": "predict the memory of a step, and measure it",
     "memory/sharding": "for the network that fits on no GPU",
-    "beyond/gpt": "thirty lines, counted, and what data parallelism cannot do",
+    "beyond/gpt": "thirty-five lines, counted, and what data parallelism cannot do",
     "beyond/tensor-parallel": "one layer on several devices, by hand and with a plan",
     "diagnosis/profile": "traces of two ranks, and a mend for each",
     "diagnosis/hangs": "every way to wait for ever",
