@@ -291,7 +291,8 @@ WRONG_ARRAYS = {
         one_head: "heads",
     },
     "f-and-g": {
-        without_f: "f", without_g: "g", without_the_mask: "value", sums_the_hidden_gradients: "bytes",
+        without_f: "f", without_g: "g", without_the_mask: "value",
+        sums_the_hidden_gradients: "bytes",
     },
     "row-bias": {rows_without_a_sum: "sum", bias_of_a_part: "bias"},
     "norm-gain": {mean_of_the_gains: "mean", all_the_tokens_are_sent: "bytes"},
