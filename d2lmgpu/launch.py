@@ -28,7 +28,12 @@ from d2lmgpu.process.settings import settings
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 # Parts of PyTorch that take long to import: an optimiser or DDP imports the first.
-SLOW = ("torch._dynamo", "torch.distributed.fsdp", "torch.distributed.checkpoint.state_dict")
+SLOW = (
+    "torch._dynamo",
+    "torch.distributed.fsdp",
+    "torch.distributed.checkpoint.state_dict",
+    "torch.distributed.tensor.parallel",
+)
 
 
 def launch(fn, *args, num_processes, hosts=None, num_servers=None):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from d2lmgpu.collectives import execution, operations, schedules
 from d2lmgpu.data import datasets, download
-from d2lmgpu.figures import charts, diagrams
+from d2lmgpu.figures import charts, diagrams, shards
 
 SIMPLE = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 40), st.floats(), st.complex_numbers(),
@@ -54,6 +54,7 @@ RIGHT = [  # a function and arguments that are right
     (diagrams.split_model, (2,)),
     (diagrams.holdings, (ring,)),
     (diagrams.traffic, ([ring],)),
+    (shards.columns_then_rows, (3, [(4, 2), (4, 2)], [(2, 4), (2, 4)])),
 ]
 
 

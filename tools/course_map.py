@@ -36,6 +36,8 @@ IDEAS = {
     "scaling/batch-size": "what a larger batch costs, and what it buys",
     "memory/fits": "predict the memory of a step, and measure it",
     "memory/sharding": "for the network that fits on no GPU",
+    "beyond/gpt": "thirty-five lines, counted, and what data parallelism cannot do",
+    "beyond/tensor-parallel": "one layer on several devices, by hand and with a plan",
     "diagnosis/profile": "traces of two ranks, and a mend for each",
     "diagnosis/hangs": "every way to wait for ever",
     "diagnosis/your-own-script": "is it still the same training?",
@@ -48,7 +50,7 @@ IDEAS = {
 FRAMEWORKS = {
     "PyTorch": (
         BLUE,
-        r"concise/(?!mxnet)|scratch/pytorch|memory/|diagnosis/|unequal|clusters/[ow]",
+        r"concise/(?!mxnet)|scratch/pytorch|memory/|beyond/|diagnosis/|unequal|clusters/[ow]",
     ),
     "MXNet": (VERMILLION, r"mxnet|gluon"),
     "no framework, or both": (GREEN, ""),

@@ -20,8 +20,8 @@ from nbformat import NotebookNode, v4
 ROOT = Path(__file__).resolve().parents[1]
 MASTERS = Path("exercises")
 PARTS = (
-    "foundations", "scratch", "concise", "lab", "scaling", "memory", "diagnosis", "balance",
-    "clusters",
+    "foundations", "scratch", "concise", "lab", "scaling", "memory", "beyond", "diagnosis",
+    "balance", "clusters",
 )  # fmt: skip
 ASSIGNMENT = {
     "init_cell": False, "export_cell": False, "solutions_pdf": False, "template_pdf": False,

@@ -227,6 +227,84 @@ def eight_digits(x):
     return np.round(x, 8)
 
 
+def looks_ahead(q, k, v, heads):
+    parts = zip(*(np.split(t, heads, axis=1) for t in (q, k, v)), strict=True)
+    outputs = [softmax(Q @ K.T / np.sqrt(Q.shape[1])) @ V for Q, K, V in parts]
+    return np.concatenate(outputs, axis=1)
+
+
+def softmax(scores):
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def causal(q, k, v, heads, scale, diagonal=1):
+    outputs = []
+    for Q, K, V in zip(*(np.split(t, heads, axis=1) for t in (q, k, v)), strict=True):
+        scores = Q @ K.T / scale
+        scores[np.triu_indices(len(Q), diagonal)] = -1e9
+        outputs.append(softmax(scores) @ V)
+    return np.concatenate(outputs, axis=1)
+
+
+def scaled_by_the_whole_width(q, k, v, heads):
+    return causal(q, k, v, heads, np.sqrt(q.shape[1]))
+
+
+def not_itself(q, k, v, heads):
+    return causal(q, k, v, heads, np.sqrt(q.shape[1] // heads), 0)
+
+
+def one_head(q, k, v, heads):
+    return causal(q, k, v, 1, np.sqrt(q.shape[1]))
+
+
+def sum_over(device, data):
+    return device.all_gather(data).reshape(device.k, *data.shape).sum(axis=0)
+
+
+def mlp_with(device, X, A, B, dY, f=sum_over, g=sum_over):
+    H = np.maximum(X @ A, 0)
+    dH = dY @ B.T * (H > 0)
+    return g(device, H @ B), f(device, dH @ A.T), X.T @ dH, H.T @ dY
+
+
+def without_f(device, X, A, B, dY):
+    return mlp_with(device, X, A, B, dY, f=lambda device, data: data)
+
+
+def without_g(device, X, A, B, dY):
+    return mlp_with(device, X, A, B, dY, g=lambda device, data: data)
+
+
+def without_the_mask(device, X, A, B, dY):
+    H = np.maximum(X @ A, 0)
+    dH = dY @ B.T
+    return sum_over(device, H @ B), sum_over(device, dH @ A.T), X.T @ dH, H.T @ dY
+
+
+def sums_the_hidden_gradients(device, X, A, B, dY):
+    Y, dX, dA, dB = mlp_with(device, X, A, B, dY)
+    sum_over(device, dA)
+    return Y, dX, dA, dB
+
+
+def rows_without_a_sum(device, X, W, b):
+    return X @ W + b
+
+
+def bias_of_a_part(device, X, W, b):
+    return sum_over(device, X @ W) + b / device.k
+
+
+def mean_of_the_gains(device, X, dY):
+    return sum_over(device, (X * dY).sum(axis=0)) / device.k
+
+
+def all_the_tokens_are_sent(device, X, dY):
+    return (device.all_gather(X) * device.all_gather(dY)).sum(axis=0)
+
+
 WRONG_ARRAYS = {
     "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
@@ -259,5 +337,15 @@ WRONG_ARRAYS = {
     "trainer": {
         every_device_alike: "mean-of-means", sum_of_sums: "value", rebound_weights: "rebinding",
     },
+    "attention": {
+        looks_ahead: "future", scaled_by_the_whole_width: "scale", not_itself: "value",
+        one_head: "heads",
+    },
+    "f-and-g": {
+        without_f: "f", without_g: "g", without_the_mask: "value",
+        sums_the_hidden_gradients: "bytes",
+    },
+    "row-bias": {rows_without_a_sum: "sum", bias_of_a_part: "bias"},
+    "norm-gain": {mean_of_the_gains: "mean", all_the_tokens_are_sent: "bytes"},
     "agree": {each_by_its_own_loss: "apart", the_worst_decides: "value"},
 }  # fmt: skip

@@ -10,7 +10,7 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 from d2lmgpu.collectives.schedules import plan
-from d2lmgpu.figures import charts, diagrams
+from d2lmgpu.figures import charts, diagrams, shards
 from d2lmgpu.figures.checks import FigureError
 from d2lmgpu.figures.style import COLORS, GRAY
 
@@ -23,6 +23,7 @@ MAKE = {
     "scaling": lambda: charts.scaling(MEASURED, MODELLED, "Small models stop scaling early"),
     "costs": lambda: charts.costs({"tree": {1: 2, 9: 3}, "ring": {9: 1, 1: 4}}, "P", "bytes", "s"),
     "holdings": lambda: diagrams.holdings(plan("ring", 3, 6)),
+    "columns_then_rows": lambda: shards.columns_then_rows(3, [(4, 3), (4, 5)], [(3, 4), (5, 4)]),
     "traffic": lambda: diagrams.traffic([plan("ring", 3, 6), plan("host", 3, 6)]),
     "timeline": lambda: charts.timeline({"GPU 0": [(0, 2.5, "compute"), (3, 4, "send")]}, "P"),
     "bars": lambda: charts.bars({"a": 1.5}, {"a": 2, "b": 3}, 'Two "GPUs" < one', "s"),
@@ -112,6 +113,31 @@ def test_what_each_device_holds(draw, batch, layers):
     for device in range(2):
         assert held(draw(2), device, "batch") == pytest.approx(batch[device] * whole("batch"))
         assert held(draw(2), device, "layers") == pytest.approx(layers[device] * whole("layers"))
+
+
+def test_a_device_has_its_columns_its_rows_and_one_term():
+    """Of A and B as many cells as numbers, of X A and GELU(X A) its columns, and a whole term."""
+    cells = [to_hex(patch.get_facecolor()) for patch in MAKE["columns_then_rows"]().axes[0].patches]
+    for device, units in enumerate((3, 5)):
+        numbers = 4 * units + units * 4 + 2 * 3 * units + 3 * 4
+        assert cells.count(COLORS[device].lower()) == numbers
+    assert len(cells) == sum(4 * n + n * 4 + 2 * 3 * n + 3 * 4 for n in (3, 5)) + 3 * 4  # and X
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows"),
+    [
+        ([(4, 3)], [(3, 4)]),
+        ([(4, 3), (5, 3)], [(3, 4), (3, 5)]),
+        ([(4, 3)] * 2, [(3, 4), (4, 4)]),
+        ([(4, 3)] * 5, [(3, 4)] * 5),
+        ([(4, 7)] * 2, [(7, 4)] * 2),
+        ([(4, 3)] * 2, [(3, 4)]),
+    ],
+)
+def test_shards_that_do_not_fit_together_are_refused(columns, rows):
+    with pytest.raises(FigureError, match=r"(columns|rows) is"):
+        shards.columns_then_rows(3, columns, rows)
 
 
 @pytest.mark.parametrize("k", [0, 1, 5])

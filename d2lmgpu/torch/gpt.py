@@ -1,0 +1,75 @@
+"""A small GPT, to be taken apart and split: the network of *Beyond Data Parallelism*.
+
+Not among the names of ``d2lmgpu.torch``: MXNet has no counterpart of what is done with it.
+"""
+
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Attention(nn.Module):
+    """Causal attention of several heads: each token looks at itself and those before it.
+
+    ``width`` numbers a token, a part of them for each head. How many heads there are is read from
+    the output of ``q``, so that a device may hold some of them.
+    Defined in chapters/beyond/gpt.
+    """
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.head_width = width // heads
+        self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
+
+    def forward(self, X):
+        q, k, v = (
+            linear(X).unflatten(-1, (-1, self.head_width)).transpose(1, 2)
+            for linear in (self.q, self.k, self.v)
+        )
+        heads = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        return self.o(heads.transpose(1, 2).flatten(2))
+
+
+class MLP(nn.Module):
+    """Two dense layers, four times as wide between them. Defined in chapters/beyond/gpt."""
+
+    def __init__(self, width):
+        super().__init__()
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, X):
+        return self.down(F.gelu(self.up(X)))
+
+
+class Block(nn.Module):
+    """Attention and an MLP, each after a norm and beside the identity.
+
+    Defined in chapters/beyond/gpt.
+    """
+
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attn = nn.LayerNorm(width), Attention(width, heads)
+        self.norm2, self.mlp = nn.LayerNorm(width), MLP(width)
+
+    def forward(self, X):
+        X = X + self.attn(self.norm1(X))
+        return X + self.mlp(self.norm2(X))
+
+
+class GPT(nn.Module):
+    """Maps symbols, (batch, tokens) of whole numbers, to the scores of what comes next.
+
+    ``symbols`` is how many there are, ``tokens`` the most that a sequence has.
+    Defined in chapters/beyond/gpt.
+    """
+
+    def __init__(self, symbols, tokens, width=64, blocks=2, heads=4):
+        super().__init__()
+        self.emb, self.pos = nn.Embedding(symbols, width), nn.Embedding(tokens, width)
+        self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(blocks)])
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, symbols, bias=False)
+
+    def forward(self, X):
+        positions = torch.arange(X.shape[1], device=X.device)
+        return self.head(self.norm(self.blocks(self.emb(X) + self.pos(positions))))

@@ -1,0 +1,150 @@
+# ---
+# jupyter:
+#   kernelspec: {display_name: Python 3, language: python, name: python3}
+# ---
+
+# %% [markdown]
+# # Beyond Data Parallelism
+
+# %% [markdown] pages=["beyond/gpt"]
+# ## A GPT to Take Apart
+
+# %% [markdown] exercise="attention"
+# ### Attention by hand
+#
+# `q`, `k` and `v` have one row a token and `width` columns, a part of them for each of `heads` heads.
+# In a head a token's query is multiplied with the keys of itself and of all tokens before it, and
+# the products are divided by the root of the width of *a head*. Their softmax says how much it takes
+# of the values of these tokens. Write `attention(q, k, v, heads)`, which returns an array of the
+# shape of `v`.
+
+# %%
+def attention(q, k, v, heads):
+    tokens, width = q.shape
+    outputs = []
+    for Q, K, V in zip(*(np.split(t, heads, axis=1) for t in (q, k, v))):
+        scores = Q @ K.T / np.sqrt(width // heads)
+        scores[np.triu_indices(tokens, 1)] = -np.inf
+        weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+        outputs.append(weights / weights.sum(axis=1, keepdims=True) @ V)
+    return np.concatenate(outputs, axis=1)
+
+# %% [markdown] exercise="gpt-parameters" kind="predict"
+# ### The parameters of a GPT
+#
+# Write `parameters(width, blocks, symbols, tokens)` for the network of the page: an embedding of the
+# symbols and one of the positions; in each block q, k, v and o, two layers of the MLP (four times as
+# wide between them), all with biases, and two norms, each with a gain and a bias for each number of a
+# token; at the end a norm and a head without biases. Nothing is shared.
+
+# %%
+def parameters(width, blocks, symbols, tokens):
+    attention = 4 * (width * width + width)
+    mlp = width * 4 * width + 4 * width + 4 * width * width + width
+    norm = 2 * width
+    block = attention + mlp + 2 * norm
+    return symbols * width + tokens * width + blocks * block + norm + width * symbols
+
+# %% [markdown] exercise="mfu" kind="predict"
+# ### How busy is the GPU?
+#
+# A GPT with `parameters` in its matrices, `blocks` blocks, `width` numbers a token and sequences of
+# `tokens` tokens trains on `rate` tokens a second, on a device whose peak is `peak` operations a
+# second. Write `mfu(parameters, blocks, width, tokens, rate, peak)`, the model FLOPs utilisation:
+# forward and backward pass, with the two products of attention, which are counted as if nothing were
+# masked.
+
+# %%
+def mfu(parameters, blocks, width, tokens, rate, peak):
+    matrices = 3 * 2 * parameters
+    attention = 3 * 2 * (2 * tokens * width) * blocks
+    return (matrices + attention) * rate / peak
+
+# %% [markdown] pages=["beyond/tensor-parallel"]
+# ## Tensor Parallelism
+
+# %% [markdown] exercise="f-and-g"
+# ### An MLP on k devices, and back
+#
+# Each of $k$ devices has all of `X` and some units of an MLP: their columns of `A` and their rows of
+# `B`. Write `mlp(device, X, A, B, dY)`. It returns `(Y, dX, dA, dB)`: the output
+# $Y = \mathrm{ReLU}(XA)B$ of the *whole* MLP, and the gradients, when `dY` is that of $Y$. `Y` and
+# `dX` are whole and equal on all devices, `dA` and `dB` are those of this device's part. You may use
+# `device.k` and `device.all_gather(array)`, which returns the arrays of all devices, one below the
+# other.
+
+# %%
+def mlp(device, X, A, B, dY):
+    def all_reduce(data):
+        return device.all_gather(data).reshape(device.k, *data.shape).sum(axis=0)
+
+    H = np.maximum(X @ A, 0)
+    Y = all_reduce(H @ B)
+    dH = dY @ B.T * (H > 0)
+    return Y, all_reduce(dH @ A.T), X.T @ dH, H.T @ dY
+
+# %% [markdown] exercise="row-bias"
+# ### A layer that is right on one device
+#
+# A dense layer $XW + b$ is cut by rows: each device has some columns of `X` and the same rows of `W`,
+# and all of `b`. `layer(device, X, W, b)` should return the whole output on each device. With one
+# device it does. `device.all_gather(array)` returns the arrays of all devices, one below the other.
+
+# %% given="bias"
+def layer(device, X, W, b):
+    term = X @ W + b
+    terms = device.all_gather(term).reshape(device.k, *term.shape)
+    return terms.sum(axis=0)
+
+# %%
+def layer(device, X, W, b):
+    term = X @ W
+    terms = device.all_gather(term).reshape(device.k, *term.shape)
+    return terms.sum(axis=0) + b
+
+# %% [markdown] exercise="norm-gain"
+# ### Whose gradient is it?
+#
+# With sequence parallelism each device has some *tokens*, `X`, and multiplies them with a gain that
+# all devices have alike. `gain_gradient(device, X, dY)` should return the gradient of the gain, with
+# which all devices then make the same update. The loss is the sum over all tokens. With one device
+# the version below is right.
+
+# %% given="own"
+def gain_gradient(device, X, dY):
+    return (X * dY).sum(axis=0)
+
+# %%
+def gain_gradient(device, X, dY):
+    own = (X * dY).sum(axis=0)
+    return device.all_gather(own).reshape(device.k, -1).sum(axis=0)
+
+# %% [markdown]
+# ### Predict first
+#
+# Lock a guess; the cell under the next exercise computes it with your function.
+
+# %%
+from d2lmgpu.predictions import Prediction
+
+eight_gpus = Prediction("exercises/tp-bytes", "Tensor parallelism over 8 GPUs: 32 blocks, a width of 4,096, a batch "
+                        "of 2 sequences of 4,096 tokens, 16 bits. How many GB does each GPU send in a step?",
+                        "GB", low=0, high=100)
+eight_gpus
+
+# %% [markdown] exercise="tp-bytes" kind="predict"
+# ### What a step sends
+#
+# A GPT of `blocks` blocks trains with tensor parallelism on `k` devices, as on the page: two
+# allreduces a block forward and two backward, each of the activations of all tokens, `batch`
+# sequences of `tokens` tokens with `width` numbers of 16 bits each. Write `sent(blocks, batch, tokens,
+# width, k)`: the bytes that a device sends in a step, if each allreduce is a ring.
+
+# %%
+def sent(blocks, batch, tokens, width, k):
+    activations = 2 * batch * tokens * width
+    return 4 * blocks * activations * 2 * (k - 1) / k
+
+# %%
+if exercises.check("tp-bytes", sent):
+    display(eight_gpus.happened(sent(32, 2, 4096, 4096, 8) / 1e9, "modelled"))
