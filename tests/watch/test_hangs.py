@@ -1,14 +1,18 @@
 """Hangs are named with the line of each rank; a rank that is slow is none."""
 
 import json
+import os
 import subprocess
 import sys
+import time
 from dataclasses import replace
 
 import pytest
 from planted_hangs import HEAD, SCRIPTS, SLOW, SLOW_SCRIPT, TRAINS
 from soaking import sample
 
+from d2lmgpu.process.hangs.log import without_core
+from d2lmgpu.process.hangs.watcher import STILL
 from d2lmgpu.process.roles import held_ports
 from d2lmgpu.watch.check.run import LIMITS, OBSERVER
 from d2lmgpu.watch.run import run
@@ -50,6 +54,25 @@ def test_a_slow_rank_is_no_hang(tmp_path, name):
     found = watched(tmp_path, SLOW_SCRIPT.format(deed=SLOW[name]))
     assert found.hang is None and found.trouble is None
     assert [report["steps"] for report in found.reports] == [4, 4]
+
+
+@pytest.mark.parametrize(("deed", "kept"), [("pass", True), ("time.sleep(1)", False)])
+def test_a_rank_that_gets_no_core_is_not_still(deed, kept):
+    """One that is ready beside others on its core does not wait for a rank; one that sleeps may."""
+    core = {min(os.sched_getaffinity(0))}
+    loops = f"import os, time\nos.sched_setaffinity(0, {core})\nwhile True: "
+    start = [sys.executable, "-c"]
+    processes = [subprocess.Popen([*start, loops + one]) for one in (deed, "pass", "pass", "pass")]
+    try:
+        time.sleep(1)  # until all have started
+        before = without_core(processes[0].pid)
+        time.sleep(2)
+        share = (without_core(processes[0].pid) - before) / 2
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
+    assert (share > STILL) == kept
 
 
 def test_check_says_that_a_script_hangs(tmp_path):

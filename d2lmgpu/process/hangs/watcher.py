@@ -9,7 +9,7 @@ from d2lmgpu.process.hangs.state import read
 
 LOOK = 0.5  # seconds from one look to the next
 QUIET = 3.0  # seconds without any progress from which on ranks that wait are judged
-STILL = 0.2  # of a core: a process that uses less computes nothing
+STILL = 0.2  # of a core: a process that uses, or is kept from, less computes nothing
 
 
 class Watcher(threading.Thread):
@@ -99,7 +99,7 @@ class _Unchanged:
         self.seconds = now - self.since
 
     def computes_nothing(self, state):
-        """Whether a rank has used next to no core since."""
+        """Whether a rank has used next to no core since, and was not kept from one."""
         return state.beat.get("cpu", 0) - self.cpu[state.path] < STILL * self.seconds
 
 
