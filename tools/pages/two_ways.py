@@ -23,7 +23,7 @@ def path(env) -> list[dict]:
     pages_in_order = []
 
     def walk(document):
-        pages[document.docname] = document.title or env.titles[document.docname].astext()
+        pages[document.docname] = document.title or own_title(env, document.docname)
         for tree in document.subtrees:
             for name in tree.files():
                 walk(env.external_site_map[name])
@@ -33,9 +33,14 @@ def path(env) -> list[dict]:
     for page, short in pages.items():
         named = [framework for framework in FRAMEWORKS if framework in short]
         framework = named[0] if len(named) == 1 else None
-        title = env.titles[page].astext()
+        title = own_title(env, page)
         pages_in_order.append({"page": page, "title": title, "framework": framework})
     return pages_in_order
+
+
+def own_title(env, page) -> str:
+    """The title that the page has; its name before it has been read for the first time."""
+    return env.titles[page].astext() if page in env.titles else page
 
 
 def twin(env, page) -> tuple[str, str] | None:
