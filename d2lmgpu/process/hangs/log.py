@@ -194,7 +194,8 @@ def without_core(pid):
 
     Beside much other work a rank that imports a module has next to none, and waits for nobody.
     """
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/task/{pid}/schedstat") as file:
+    path = f"/proc/{pid}/task/{pid}/schedstat"
+    with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
         return int(file.read().split()[1]) / 1e9
     return 0.0
 
