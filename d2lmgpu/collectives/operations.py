@@ -47,8 +47,7 @@ def _way(name: str, way: str):
             check_devices(k)
             need.whole("n", n, 0)
             size, held, result, rounds = make(k, n)
-            rounds = (tuple(send for send in sends if len(send)) for sends in rounds)
-            schedule = Schedule(name, k, size, tuple(sends for sends in rounds if sends))
+            schedule = Schedule.of(name, k, size, rounds)
             return Collective(name, way, schedule, _by_rank(held), _by_rank(result))
 
         WAYS.setdefault(name, {})[way] = made

@@ -52,6 +52,12 @@ class Schedule:
     size: int
     rounds: tuple[tuple[Send, ...], ...]
 
+    @classmethod
+    def of(cls, algorithm: str, k: int, n: int, rounds) -> "Schedule":
+        """That of these rounds: sends of no elements, and rounds without a send, are none."""
+        moving = (tuple(send for send in sends if len(send)) for sends in rounds)
+        return cls(algorithm, k, n, tuple(sends for sends in moving if sends))
+
     @property
     def num_rounds(self) -> int:
         return len(self.rounds)
@@ -105,8 +111,7 @@ def algorithm(rounds):
     def make(k, n, **options):
         check_devices(k)
         need.whole("n", n, 0)
-        moving = (tuple(send for send in sends if len(send)) for sends in rounds(k, n, **options))
-        return Schedule(rounds.__name__, k, n, tuple(sends for sends in moving if sends))
+        return Schedule.of(rounds.__name__, k, n, rounds(k, n, **options))
 
     ALGORITHMS[rounds.__name__] = make
     return make
