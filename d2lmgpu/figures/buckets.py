@@ -6,15 +6,12 @@ Without scripts words say how long both take.
 """
 
 from dataclasses import dataclass
-from html import escape
 
 from d2lmgpu.figures.checks import is_named, is_series, need
-from d2lmgpu.figures.site import embedded, inlined
+from d2lmgpu.figures.motion import Moving
 from d2lmgpu.figures.style import number
 from d2lmgpu.machine.checks import is_list, is_real
 
-STYLES = ("figures/explorer.css", "figures/buckets.css")
-SCRIPTS = ("figures/address.js", "figures/motion.js", "figures/buckets.js")
 KINDS = ("modelled", "measured")
 
 
@@ -68,7 +65,7 @@ def _is_layer(layer) -> bool:
     return isinstance(name, str) and all(is_real(value, 0) for value in numbers)
 
 
-class BucketTimeline:
+class BucketTimeline(Moving):
     """A timeline of one update, for a bucket size that the reader moves, on a clock that plays.
 
     Parameters
@@ -152,21 +149,11 @@ class BucketTimeline:
             forward + max(backward, buckets[-1].end)
             for buckets in (self.plans[among]["during"][start], self.plans[among]["end"])
         )
-        self.words = (
+        words = (
             f"{among} {label}, buckets of {start}: {number(1000 * during)} ms with buckets that "
             f"leave during the backward pass, {number(1000 * end)} ms with all at the end, {kind}."
         )
-        self.html = (
-            '<div class="explore moving buckets">'
-            f'<script type="application/json">{embedded(data)}</script>'
-            f"<p>{escape(self.words)}</p><p>{escape(about)}</p></div>"
-        )
-
-    def __repr__(self):
-        return self.words
-
-    def _repr_html_(self):
-        return inlined(*STYLES) + self.html + inlined(*SCRIPTS)
+        super().__init__("buckets", data, words, about)
 
 
 def _at_the_end(layers, seconds) -> list[Bucket]:

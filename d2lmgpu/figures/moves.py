@@ -7,19 +7,16 @@ what the plans send. Without scripts words show who holds what before and after.
 """
 
 from dataclasses import replace
-from html import escape
 
 import numpy as np
 
 from d2lmgpu.collectives.execution import carry_out
 from d2lmgpu.collectives.operations import WAYS, Collective, collective
 from d2lmgpu.figures.checks import need
-from d2lmgpu.figures.site import embedded, inlined
+from d2lmgpu.figures.motion import Moving
 from d2lmgpu.figures.style import number
 from d2lmgpu.machine.checks import is_whole
 
-STYLES = ("figures/explorer.css", "figures/moves.css")
-SCRIPTS = ("figures/address.js", "figures/motion.js", "figures/moves.js")
 RANKS = (2, 3, 4)  # each has a colour of its own, and a part of every tensor
 
 # name -> PyTorch's call and what it does, of x before and after
@@ -54,7 +51,7 @@ CALLS = {
 LETTERS = "abcd"
 
 
-class CollectiveExplorer:
+class CollectiveExplorer(Moving):
     """Collectives of which the reader chooses one, and the number of ranks, and steps through it.
 
     Parameters
@@ -76,11 +73,13 @@ class CollectiveExplorer:
             need.choice("a collective", name, CALLS)
         need(is_whole(ranks, min(RANKS), max(RANKS)), "ranks", ranks, "2, 3 or 4")
         plans = {
-            name: {k: {way: told(collective(name, k, k, way)) for way in WAYS[name]} for k in RANKS}
+            name: {
+                k: {way: as_data(collective(name, k, k, way)) for way in WAYS[name]} for k in RANKS
+            }
             for name in names
         }
         first = plans[names[0]][ranks]
-        self.words = f"{names[0]} over {ranks} ranks. " + " ".join(
+        words = f"{names[0]} over {ranks} ranks. " + " ".join(
             f"{when}: {' '.join(next(iter(first.values()))['said'][at])}"
             for when, at in (("Before", 0), ("After", -1))
         )
@@ -91,17 +90,7 @@ class CollectiveExplorer:
             },
             "ranks": ranks,
         }
-        self.html = (
-            '<div class="explore moving moves">'
-            f'<script type="application/json">{embedded(data)}</script>'
-            f"<p>{escape(self.words)}</p></div>"
-        )
-
-    def __repr__(self):
-        return self.words
-
-    def _repr_html_(self):
-        return inlined(*STYLES) + self.html + inlined(*SCRIPTS)
+        super().__init__("moves", data, words)
 
 
 def states(wanted: Collective) -> list[np.ndarray]:
@@ -122,7 +111,7 @@ def states(wanted: Collective) -> list[np.ndarray]:
     return after
 
 
-def told(wanted: Collective) -> dict:
+def as_data(wanted: Collective) -> dict:
     """A collective over k ranks with k parts each, as the script draws and says it.
 
     A rank has k slots. `cells` are, at the start and after each round, of each rank and slot

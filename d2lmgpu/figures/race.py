@@ -4,18 +4,13 @@ All that moves comes from the plans that `collectives.execution` runs, round by 
 beside this file only says where a message is at a moment. Without scripts the words show.
 """
 
-from html import escape
-
 from d2lmgpu.collectives.schedules import Schedule
 from d2lmgpu.figures.checks import is_named, need
-from d2lmgpu.figures.site import embedded, inlined
+from d2lmgpu.figures.motion import Moving
 from d2lmgpu.machine.checks import is_real
 
-STYLES = ("figures/explorer.css", "figures/race.css")
-SCRIPTS = ("figures/address.js", "figures/motion.js", "figures/race.js")
 
-
-class Race:
+class Race(Moving):
     """Schedules of which the reader lets two run at once, on a clock that both share.
 
     Parameters
@@ -60,18 +55,8 @@ class Race:
             f"{name}: {plan['seconds'][-1] * 1000:.3g} ms in {len(plan['rounds'])} rounds"
             for name, plan in data["sizes"][start["size"]][start["devices"]].items()
         ]
-        self.words = f"{start['devices']} devices, {start['size']}: {'; '.join(words)}."
-        self.html = (
-            '<div class="explore moving race">'
-            f'<script type="application/json">{embedded(data)}</script>'
-            f"<p>{escape(self.words)}</p><p>{escape(about)}</p></div>"
-        )
-
-    def __repr__(self):
-        return self.words
-
-    def _repr_html_(self):
-        return inlined(*STYLES) + self.html + inlined(*SCRIPTS)
+        words = f"{start['devices']} devices, {start['size']}: {'; '.join(words)}."
+        super().__init__("race", data, words, about)
 
 
 def _are_plans(of) -> bool:
