@@ -17,7 +17,7 @@ from d2lmgpu.costmodel.model import (
 from d2lmgpu.costmodel.presets import NETWORKS
 from d2lmgpu.costmodel.published import PublishedRow, rows
 from d2lmgpu.figures import svg
-from d2lmgpu.figures.buckets import BucketTimeline
+from d2lmgpu.figures.buckets import BucketTimeline, plan_buckets
 from d2lmgpu.figures.explorer import Explorer
 from d2lmgpu.figures.moves import CollectiveExplorer
 from d2lmgpu.figures.race import Race
@@ -301,11 +301,9 @@ def overlap() -> Explorer:
 
 def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) -> list:
     """(start, end) of each bucket's exchange, of `one` seconds: see model.exposed_seconds."""
-    sends = [(0.0, 0.0)]
-    for bucket in range(1, num_buckets + 1):
-        start = max(sends[-1][1], forward + backward * bucket / num_buckets)
-        sends.append((start, start + one))
-    return sends[1:]
+    layers = [(f"{i}", 1.0, backward / num_buckets) for i in range(num_buckets)]
+    planned = plan_buckets(layers, lambda num_bytes: one, at_least=0)  # a bucket for each
+    return [(forward + bucket.start, forward + bucket.end) for bucket in planned]
 
 
 def collectives(*names: str, ranks: int = 4) -> CollectiveExplorer:
