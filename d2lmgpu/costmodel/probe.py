@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from d2lmgpu.machine.timing import Queue
+from d2lmgpu.machine.core_queue import Queue
 from d2lmgpu.process.events import report
 
 SHAPES = [(16, 1, 3, 3), (16,), (32, 16, 5, 5), (32,), (512, 64), (64,), (64, 10), (10,)]

@@ -1,6 +1,5 @@
 """Timers and sums, with D2L's own interface."""
 
-import os
 import time
 
 import numpy as np
@@ -51,24 +50,3 @@ class Accumulator:
 
     def __getitem__(self, i):
         return self.data[i]
-
-
-class Queue:
-    """How long the thread that makes this is ready and has no core: Linux's schedstat."""
-
-    FILE = "/proc/thread-self/schedstat"
-
-    def __init__(self):
-        self._file = os.open(self.FILE, os.O_RDONLY) if os.path.exists(self.FILE) else None
-        self._before = 0.0
-        self._before = self.seconds()
-
-    def __del__(self):
-        if self._file is not None:
-            os.close(self._file)
-
-    def seconds(self) -> float:
-        """Since this was made; 0 where the system does not tell."""
-        if self._file is None:
-            return 0.0
-        return int(os.pread(self._file, 64, 0).split()[1]) / 1e9 - self._before

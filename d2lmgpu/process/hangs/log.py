@@ -15,6 +15,7 @@ from sys import _current_frames, _getframe
 from time import monotonic, process_time, sleep
 from traceback import extract_tb
 
+from d2lmgpu.machine.core_queue import on_cores
 from d2lmgpu.process.hangs.locks import interrupted_later, stuck_children, waits_for_ever
 
 NAME = "hang-{pid}"
@@ -196,7 +197,7 @@ def without_core(pid):
     """
     path = f"/proc/{pid}/task/{pid}/schedstat"
     with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
-        return int(file.read().split()[1]) / 1e9
+        return on_cores(file.read())[1]
     return 0.0
 
 

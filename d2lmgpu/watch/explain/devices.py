@@ -12,7 +12,7 @@ from collections import deque
 
 import numpy as np
 
-from d2lmgpu.machine.timing import Queue
+from d2lmgpu.machine.core_queue import Queue
 from d2lmgpu.process import lanes
 from d2lmgpu.watch.explain.observer import WARM, facts
 from d2lmgpu.watch.explain.parts import LAST, LOCK, OTHER, faults, now

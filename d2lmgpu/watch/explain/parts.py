@@ -11,7 +11,7 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 
-from d2lmgpu.machine.timing import Queue
+from d2lmgpu.machine.core_queue import Queue, on_cores
 
 OTHER = "other"  # what is in no part
 LOCK = "lock"  # of devices in threads: what they wait for Python's lock
@@ -34,7 +34,7 @@ def threads() -> dict:
             suppress(OSError),
             open(f"{folder}/{thread}/schedstat", encoding="utf-8") as file,
         ):  # it may have ended
-            seconds[int(thread)] = int(file.read().split()[0]) / 1e9
+            seconds[int(thread)] = on_cores(file.read())[0]
     return seconds
 
 
