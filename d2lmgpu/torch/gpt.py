@@ -73,3 +73,23 @@ class GPT(nn.Module):
     def forward(self, X):
         positions = torch.arange(X.shape[1], device=X.device)
         return self.head(self.norm(self.blocks(self.emb(X) + self.pos(positions))))
+
+
+def saved_bytes(net, loss_of, X, y):
+    """Bytes that autograd keeps, without the parameters, each storage once.
+
+    Of a forward pass, ``loss_of(net, X, y)``, for the backward pass.
+    Defined in chapters/beyond/gpt.
+    """
+    known = {p.untyped_storage().data_ptr() for p in net.parameters()}
+    storages = {}
+
+    def keep(t):
+        storage = t.untyped_storage()
+        if storage.data_ptr() not in known:
+            storages[storage.data_ptr()] = storage.nbytes()
+        return t
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda t: t):
+        loss_of(net, X, y)
+    return sum(storages.values())
