@@ -102,8 +102,8 @@
     constructor(root) {
       this.root = root;
       this.data = JSON.parse(root.querySelector("script").textContent);
-      this.address = settingsInAddress(root);
-      const sent = this.address.read();
+      const address = settingsInAddress(root);
+      const sent = address.read();
       const about = root.querySelector("p:last-of-type");
       const { plans, label, start, among } = this.data;
       const of = sent?.get("of") in plans ? sent.get("of") : among;
@@ -121,7 +121,8 @@
         stops: () => [0, ...this.panels.flatMap(({ update }) =>
           update.spans.map(([, , end]) => end / this.total))],
         length: () => PLAYED,
-        told: (at) => this.#tell(at),
+        address,
+        settings: () => [["of", this.several.value], ["bucket", this.sizes[this.size.value]]],
       });
       this.place = element("div", { className: "buckets-panels" });
       this.said = element("p");
@@ -177,12 +178,6 @@
       const after = `After ${now ? time(now) : "0 s"} of ${time(this.total)}, ${this.data.kind}`;
       const words = this.panels.map(({ name, update }) => `${name}: ${update.words(now)}`);
       this.player.say(after, words.join(". "));
-    }
-
-    #tell(at) {
-      const bucket = this.sizes[this.size.value];
-      const of = this.several.value;
-      this.address.write([["of", of], ["bucket", bucket], ["at", at]]);
     }
   }
 

@@ -47,10 +47,11 @@
   }
 
   // A clock from 0 to 1. `show(at)` draws a moment, `stops()` are those between which one steps by
-  // hand, `length()` is the milliseconds of all, `told(at)` keeps a moment that was chosen, a text.
+  // hand, `length()` is the milliseconds of all. `address` keeps `settings()`, pairs of a name and
+  // a value, with the moment that was chosen.
   class Player {
-    constructor({ show, stops, length, told }) {
-      Object.assign(this, { show, stops, length, told, now: 0, running: false });
+    constructor({ show, stops, length, address, settings }) {
+      Object.assign(this, { show, stops, length, address, settings, now: 0, running: false });
       this.still = matchMedia("(prefers-reduced-motion: reduce)");
       this.clock = element("input", { type: "range", min: 0, max: 1000 });
       this.at = element("span");
@@ -86,7 +87,11 @@
       this.now = at;
       this.clock.value = 1000 * at;
       this.show(at);
-      if (isTold && !this.running) this.told(at.toFixed(DIGITS));
+      if (isTold && !this.running) this.#tell();
+    }
+
+    #tell() {
+      this.address.write([...this.settings(), ["at", this.now.toFixed(DIGITS)]]);
     }
 
     /** To the next moment at which something ends, or to the one before. */
@@ -103,7 +108,7 @@
       removeEventListener("keydown", this.escaped);
       this.running = false;
       this.play.textContent = "Play";
-      this.told(this.now.toFixed(DIGITS));
+      this.#tell();
     }
 
     #run() {

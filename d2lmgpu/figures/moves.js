@@ -79,8 +79,8 @@
   class Moves {
     constructor(root) {
       this.data = JSON.parse(root.querySelector("script").textContent);
-      this.address = settingsInAddress(root);
-      const sent = this.address.read();
+      const address = settingsInAddress(root);
+      const sent = address.read();
       const names = Object.keys(this.data.collectives);
       const { plans } = this.data.collectives[names[0]];
       const ranks = sent?.get("ranks") in plans ? sent.get("ranks") : String(this.data.ranks);
@@ -93,7 +93,8 @@
         show: (at) => this.#show(at),
         stops: () => this.plan.cells.map((_, round) => round / this.rounds),
         length: () => ROUND * this.rounds,
-        told: (at) => this.#tell(at),
+        address,
+        settings: () => Object.entries(this.choices).map(([name, { value }]) => [name, value]),
       });
       [this.call, this.does, this.pair, this.strip, this.said] =
         ["p", "p", "div", "div", "div"].map((tag) => element(tag));
@@ -169,11 +170,6 @@
       const [heading, last] = [`${first(this.#when(done))}:`, sent]
         .map((textContent) => element("p", { textContent }));
       this.said.replaceChildren(heading, element("ul", {}, ...lines), last);
-    }
-
-    #tell(at) {
-      const chosen = Object.entries(this.choices).map(([name, { value }]) => [name, value]);
-      this.address.write([...chosen, ["at", at]]);
     }
   }
 

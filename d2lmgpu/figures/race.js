@@ -148,11 +148,11 @@
       this.root = root;
       const { sizes, start } = JSON.parse(root.querySelector("script").textContent);
       this.sizes = sizes;
-      this.address = settingsInAddress(root);
+      const address = settingsInAddress(root);
       const about = root.querySelector("p:last-of-type");
       const names = Object.keys(sizes[start.size][start.devices]);
       const devices = Object.keys(sizes[start.size]);
-      const sent = this.address.read();
+      const sent = address.read();
       const choice = (label, texts, name) => {
         const asked = sent?.get(name);
         return select(label, texts, texts.includes(asked) ? asked : String(start[name]));
@@ -167,7 +167,8 @@
         show: (at) => this.#show(at),
         stops: () => this.shown.flatMap(({ plan }) => plan.ends.map((end) => end / this.total)),
         length: () => PLAYED,
-        told: (at) => this.#tell(at),
+        address,
+        settings: () => Object.entries(this.choices).map(([name, { value }]) => [name, value]),
       });
       this.panels = element("div", { className: "race-panels" });
       this.said = element("p");
@@ -210,11 +211,6 @@
       this.player.say(`After ${now ? time(now) : "0 s"} of ${time(this.total)}, modelled`, words);
       // Said aloud only when a round is over, and not at each picture of a run.
       if (this.said.textContent !== `${words}.`) this.said.textContent = `${words}.`;
-    }
-
-    #tell(at) {
-      const chosen = Object.entries(this.choices).map(([name, { value }]) => [name, value]);
-      this.address.write([...chosen, ["at", at]]);
     }
   }
 
