@@ -59,14 +59,14 @@ def from_the_left(pass_on, g):
 
 
 def from_the_end(sizes, most):
-    """By going through the parameters as the backward pass does."""
-    numbers, bucket, held = [0] * len(sizes), 0, 0
+    """By putting the parameters, from the last one on, into the buckets themselves."""
+    buckets = []
     for i in reversed(range(len(sizes))):
-        if held and held + sizes[i] > most:
-            bucket, held = bucket + 1, 0
-        numbers[i] = bucket
-        held += sizes[i]
-    return numbers
+        if not buckets or sum(sizes[j] for j in (i, *buckets[-1])) > most:
+            buckets.append([])
+        buckets[-1].append(i)
+    number_of = {i: number for number, bucket in enumerate(buckets) for i in bucket}
+    return [number_of[i] for i in range(len(sizes))]
 
 
 def from_the_start(sizes, most):
