@@ -105,7 +105,7 @@ def streams_events_and_ranges():
 @call
 def mixed_precision_by_both_names():
     net, scaler = nn.Linear(4, 1).cuda(), torch.amp.GradScaler("cuda", init_scale=8.0)
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)  # 0.1 ends at a loss of 0 in one update
     for autocast in (torch.autocast("cuda"), torch.cuda.amp.autocast(), torch.autocast("cuda:1")):
         before = net.weight.detach().clone()
         with autocast:

@@ -196,7 +196,7 @@ def without_core(pid):
     Beside much other work a rank that imports a module has next to none, and waits for nobody.
     """
     path = f"/proc/{pid}/task/{pid}/schedstat"
-    with contextlib.suppress(OSError), open(path, encoding="ascii") as file:
+    with contextlib.suppress(OSError), open(path, "rb") as file:  # an encoding may be an import
         return on_cores(file.read())[1]
     return 0.0
 
