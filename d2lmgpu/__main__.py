@@ -35,6 +35,10 @@ EXIT_CODES_OF_EXPLAIN = (
 
 
 def doctor(options):
+    if options.links:
+        from d2lmgpu.course import links
+
+        return links.main(options.devices, options.hosts)
     from d2lmgpu.course import doctor
 
     return doctor.main()
@@ -204,6 +208,11 @@ def numbers(text):
     return [int(number) for number in text.split(",")]
 
 
+def names(text):
+    """``n1,n2`` as ["n1", "n2"]."""
+    return text.split(",")
+
+
 def cluster_up(options):
     from d2lmgpu.process.cluster import box, state
 
@@ -242,7 +251,11 @@ def parser() -> argparse.ArgumentParser:
             of_a_question(name, subparser)
         return subparser.add_argument
 
-    command(doctor, "what this machine has, and what it lacks for the course")
+    add = command(doctor, "what this machine has, and what it lacks for the course")
+    text = "instead: what the links between ranks carry, measured, and which of them are off"
+    add("--links", action="store_true", help=text)
+    add("--devices", type=int, help="with --links: ranks on each host; default: all devices")
+    add("--hosts", type=names, help="with --links: hosts that ssh reaches, as n1,n2")
     add = command(record, "run a chapter's train with several settings and write what it did")
     add("chapter", help="the chapter's notebook; one a call: one framework each")
     add = command(forecast, "measure a chapter's training on one device, and model more devices")

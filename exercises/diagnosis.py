@@ -6,6 +6,53 @@
 # %% [markdown]
 # # Diagnosis
 
+# %% [markdown] pages=["diagnosis/this-machine"]
+# ## Is This Machine All Right?
+
+# %% [markdown] exercise="bus-bandwidth"
+# ### Bus bandwidth
+#
+# Write `bus_bandwidth(num_bytes, seconds, k, collective)`: what a link has carried, in bytes a
+# second, as nccl-tests counts it. `k` devices took part, the whole array has `num_bytes`, and the
+# collective is `"allreduce"`, `"reduce-scatter"`, `"all-gather"` or `"broadcast"`.
+
+# %%
+def bus_bandwidth(num_bytes, seconds, k, collective):
+    factors = {"allreduce": 2 * (k - 1) / k, "reduce-scatter": (k - 1) / k,
+               "all-gather": (k - 1) / k, "broadcast": 1}
+    return num_bytes / seconds * factors[collective]
+
+# %% [markdown] exercise="slow-rank"
+# ### Whose slot is it?
+#
+# `rates[i][j]` is the bandwidth of the link between the ranks `i` and `j`, in GB/s, and 0 where `i`
+# is `j`. One rank has a bad slot: all its links carry less than half of the fastest link's
+# bandwidth. A single link between two others is slow, too. Write `slow_rank(rates)`: the rank with
+# the bad slot.
+
+# %%
+def slow_rank(rates):
+    limit = max(max(row) for row in rates) / 2
+    slow = [all(rate < limit for rate in row) for row in rates]
+    return slow.index(True)
+
+# %% [markdown] exercise="by-the-host"
+# ### Through the host's memory
+#
+# `lines` are lines of NCCL's log, each of which ends with the way that messages take, as
+# `via P2P/CUMEM`, `via SHM/direct/direct`, `via NET/IB/2/GDRDMA` or `via NET/Socket/0`. `by_the_host`
+# should count those that go through the host's memory. What it returns is too large.
+
+# %% given="gdrdma"
+def by_the_host(lines):
+    return sum("via SHM" in line or "via NET" in line for line in lines)
+
+# %%
+def by_the_host(lines):
+    return sum(
+        "via SHM" in line or "via NET" in line and "GDRDMA" not in line for line in lines
+    )
+
 # %% [markdown] pages=["diagnosis/profile"]
 # ## Where Does the Time Go?
 

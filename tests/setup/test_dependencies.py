@@ -55,9 +55,8 @@ def imported(*places):
             elif isinstance(node, ast.ImportFrom) and not node.level:
                 tops.add(node.module.split(".")[0])
     ours = {path.stem for path in ROOT.glob("*") if path.is_dir()}
-    ours |= {
-        path.stem for folder in ("tests", "hub", "tools") for path in (ROOT / folder).rglob("*.py")
-    }
+    folders = "tests", "hub", "tools", "chapters"  # a page may import the script beside it
+    ours |= {path.stem for folder in folders for path in (ROOT / folder).rglob("*.py")}
     installed = packages_distributions()
     return {
         canonicalize_name(installed.get(top, [top])[0])

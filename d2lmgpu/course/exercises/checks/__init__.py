@@ -24,6 +24,7 @@ CHAPTERS = (
     "settings",
     "sharding",
     "tensor_parallel",
+    "this_machine",
     "torchrun",
     "unequal_devices",
     "when_a_machine_dies",
