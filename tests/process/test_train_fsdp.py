@@ -58,9 +58,23 @@ def losses(done):
 
 @pytest.fixture(scope="module")
 def undisturbed(text, tmp_path_factory):
-    """The losses of two ranks, and where they have saved."""
-    folder = tmp_path_factory.mktemp("undisturbed")
-    return losses(torchrun(text, f"--checkpoints={folder}", ranks=2)), folder
+    """The losses of two ranks, and where they have saved.
+
+    The script stands alone: it is copied to a folder in which the course cannot be imported.
+    """
+    alone, folder = tmp_path_factory.mktemp("alone"), tmp_path_factory.mktemp("undisturbed")
+    script = shutil.copy(FOLDER / "train_fsdp.py", alone)
+    (alone / "d2lmgpu.py").write_text("raise ImportError('the course is not here')")
+    options = f"--checkpoints={folder}"
+    return losses(torchrun(text, options, ranks=2, script=script, cwd=alone)), folder
+
+
+@pytest.fixture(scope="module")
+def four(text, tmp_path_factory):
+    """The losses of four ranks in two groups, which stop after four steps, and their folder."""
+    folder = tmp_path_factory.mktemp("four")
+    options = f"--checkpoints={folder}", "--steps=4", "--replicas=2"
+    return losses(torchrun(text, *options, ranks=4)), folder
 
 
 def one_process(train_fsdp, text):
@@ -105,21 +119,19 @@ def test_its_options_change_no_loss(how, text, undisturbed):
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
-def test_four_ranks_save_and_others_go_on(ranks, text, undisturbed, tmp_path):
-    folder = f"--checkpoints={tmp_path}"
-    four = losses(torchrun(text, folder, "--steps=4", "--replicas=2", ranks=4))
-    assert sorted(four) == [1, 2, 3, 4]
-    rest = losses(torchrun(text, folder, ranks=ranks))
-    assert sorted(rest) == [5, 6]
-    assert four | rest == pytest.approx(undisturbed[0], abs=2e-5)
-
-
-def test_two_checkpoints_are_kept_and_the_newest_is_read(text, undisturbed, tmp_path):
-    _, folder = undisturbed
-    assert sorted(path.name for path in folder.iterdir()) == ["step-00000004", "step-00000006"]
+def test_four_ranks_save_and_others_go_on(ranks, text, four, undisturbed, tmp_path):
+    first, folder = four
     shutil.copytree(folder, tmp_path / "copy")
-    longer = losses(torchrun(text, f"--checkpoints={tmp_path / 'copy'}", "--steps=7", ranks=2))
-    assert sorted(longer) == [7]
+    rest = losses(torchrun(text, f"--checkpoints={tmp_path / 'copy'}", ranks=ranks))
+    assert (sorted(first), sorted(rest)) == ([1, 2, 3, 4], [5, 6])
+    assert first | rest == pytest.approx(undisturbed[0], abs=2e-5)
+
+
+def test_two_checkpoints_are_kept_and_the_newest_whole_one_is_read(undisturbed, train_fsdp):
+    folder = undisturbed[1]
+    names = [path.name for path in train_fsdp.whole_ones(folder)]
+    assert names == ["step-00000004", "step-00000006"]
+    assert sorted(path.name for path in folder.iterdir()) == names
 
 
 KILLED = """
@@ -129,11 +141,11 @@ KILLED = """
 
     finish = FileSystemWriter.finish
 
-    def killed(self, *arguments):
+    def killed(self, **arguments):
         if str(self.path).endswith("step-00000004"):
             for pid in os.getppid(), os.getpid():  # torchrun, and rank 0; rank 1 then fails
                 os.kill(pid, signal.SIGKILL)
-        finish(self, *arguments)
+        finish(self, **arguments)
 
     FileSystemWriter.finish = killed
     train_fsdp.main()
@@ -165,15 +177,11 @@ def test_the_table_of_positions_is_made_again(text, undisturbed, tmp_path):
     assert abs(found[6] - undisturbed[0][6]) > 1e-3
 
 
-def test_numbers_that_ranks_do_not_divide_are_refused(text):
-    for option in "--batch-size=7", "--replicas=2":
-        done = torchrun(text, option, ranks=3 if "replicas" in option else 2)
-        assert done.returncode and "ranks divide" in done.stderr
-
-
-def test_it_stands_alone(text, tmp_path):
-    """Copied to a folder in which the course's package cannot be imported."""
-    shutil.copy(FOLDER / "train_fsdp.py", tmp_path)
-    (tmp_path / "d2lmgpu.py").write_text("raise ImportError('the course is not here')")
-    done = torchrun(text, "--steps=1", ranks=2, script=tmp_path / "train_fsdp.py", cwd=tmp_path)
-    assert sorted(losses(done)) == [1]
+@pytest.mark.parametrize("option, ranks", [("--batch-size=7", 2), ("--replicas=2", 3)])
+def test_numbers_that_ranks_do_not_divide_are_refused(option, ranks, train_fsdp, monkeypatch):
+    monkeypatch.setenv("WORLD_SIZE", str(ranks))
+    monkeypatch.setattr(
+        sys, "argv", ["train_fsdp.py", "--text=book.txt", "--batch-size=12", option]
+    )
+    with pytest.raises(SystemExit, match=f"{ranks} ranks divide"):
+        train_fsdp.main()
