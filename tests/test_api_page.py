@@ -9,7 +9,10 @@ import pytest
 from test_backends_agree import FRAMEWORKS, in_own_process
 
 PAGE = Path(__file__).resolve().parents[1] / "chapters" / "reference" / "api.md"
-ENTRY = re.compile(r"^\.\. auto(function|class|exception):: (\S+)$", re.MULTILINE)
+# A name, and after ":members:" which of its methods are shown: all, without names.
+ENTRY = re.compile(r"^\.\. auto\w+:: (\S+)(?:\n +:members:(.*))?$", re.MULTILINE)
+TEXT = PAGE.read_text(encoding="utf-8")
+ENTRIES = [match.groups() for match in ENTRY.finditer(TEXT)]
 HEADER = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
 # Where a reader's names are: those in __all__, else what is defined there.
 MODULES = [
@@ -19,6 +22,7 @@ MODULES = [
     "d2lmgpu.costmodel.presets", "d2lmgpu.costmodel.forecast", "d2lmgpu.costmodel.measure",
     "d2lmgpu.costmodel.speedups", "d2lmgpu.torch.memory", "d2lmgpu.memory.fit",
     "d2lmgpu.memory.cards", "d2lmgpu.torch.gpt", "d2lmgpu.torch.counted",
+    "d2lmgpu.process.checkpoints", "d2lmgpu.watch.explain",
 ]  # fmt: skip
 # What these modules have for the package itself.
 HELPERS = {
@@ -28,7 +32,11 @@ HELPERS = {
     "d2lmgpu.memory.cards.on_total",
 }  # fmt: skip
 # What is shown of rooms whose other names are for the package itself.
-MORE = {"d2lmgpu.collectives.rounds.Send", "d2lmgpu.machine.profiles.Profile"}
+MORE = {
+    "d2lmgpu.collectives.rounds.Send", "d2lmgpu.data.loader.DataIter",
+    "d2lmgpu.machine.profiles.Profile", "d2lmgpu.watch.check.run.check",
+    "d2lmgpu.watch.check.run.Verdict",
+}  # fmt: skip
 
 TELL = """
 import importlib, inspect, json, sys
@@ -43,13 +51,14 @@ def told(value):
         "dataclass": is_dataclass(value),
     }
 
-def all_told(value):
+def all_told(value, members=None):
     if isinstance(value, type) and issubclass(value, Exception):
         return {"": {"error": True}}
     found = {"": told(value)}
-    for name, part in vars(value).items() if isinstance(value, type) else ():
-        part = getattr(part, "__func__", part)
-        if inspect.isfunction(part) and part.__doc__ and name[0] != "_":
+    for name, part in vars(value).items() if members is not None else ():
+        part = getattr(part, "__func__", part)  # of a class method
+        shown = name in members.split() if members.strip() else name[0] != "_" and part.__doc__
+        if shown and inspect.isfunction(part):
             found["." + name] = told(part)
     return found
 
@@ -67,17 +76,17 @@ for module in map(importlib.import_module, modules):
                 public[name_of(value)] = f"{module.__name__}.{name}"
                 tell[name_of(value)] = all_told(value)
 on_page = {}
-for entry in entries:
+for entry, members in entries:
     module, _, name = entry.rpartition(".")
     value = getattr(importlib.import_module(module), name)
     on_page[name_of(value)] = entry
-    tell[name_of(value)] = all_told(value)
+    tell[name_of(value)] = all_told(value, members)
 print(json.dumps([public, on_page, tell]))
 """
 
 
 def ask(entries, modules):
-    """``(public, on the page, told)`` of names and modules, each by where an object is defined."""
+    """``(public, on the page, told)`` of entries and modules, each by where it is defined."""
     return json.loads(in_own_process(TELL, json.dumps([entries, modules])))
 
 
@@ -109,13 +118,12 @@ def faults(told):
 
 @pytest.fixture(scope="module")
 def asked():
-    return ask([name for _, name in ENTRY.findall(PAGE.read_text())], ["d2lmgpu.torch", *MODULES])
+    return ask(ENTRIES, ["d2lmgpu.torch", *MODULES])
 
 
 def test_the_page_has_every_public_name_once_and_no_other(asked):
     public, on_page, told = asked
-    entries = [name for _, name in ENTRY.findall(PAGE.read_text())]
-    assert len(entries) == len(set(entries)) == len(on_page) > 90
+    assert TEXT.count("\n.. auto") == len(ENTRIES) == len(on_page) > 100
     more = {name for name in on_page if told[name][""].get("error")} | MORE
     assert {public[name] for name in public.keys() - on_page.keys()} == HELPERS
     assert on_page.keys() - public.keys() - more == set()
@@ -136,9 +144,9 @@ def test_every_error_that_is_named_is_on_the_page(asked):
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_every_docstring_has_the_arguments_that_there_are(framework):
-    modules = MODULES if framework == "torch" else []
-    more = sorted(MORE) if framework == "torch" else []
-    _, _, told = ask(more, [f"d2lmgpu.{framework}", *modules])
+    of_torch = framework == "torch"
+    modules = [f"d2lmgpu.{framework}", *(MODULES if of_torch else [])]
+    _, _, told = ask(ENTRIES if of_torch else [], modules)
     wrong = {
         name + part: fault
         for name, parts in told.items()
