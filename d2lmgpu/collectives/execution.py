@@ -161,7 +161,8 @@ def carry_out(schedule: Schedule, arrays) -> None:
     Raises
     ------
     CollectiveError
-        For others, and for arrays that ``allreduce`` refuses.
+        For what is no schedule, for more, fewer or other arrays, and for those that ``allreduce``
+        refuses.
     """
     need.kind("schedule", schedule, Schedule)
     arrays = _in_order("arrays", arrays, "one array per device")

@@ -392,7 +392,7 @@ def machines(k: int, per_machine: int) -> list[range]:
     Raises
     ------
     CollectiveError
-        For other numbers.
+        For another k, and for a ``per_machine`` below 1.
     """
     check_devices(k)
     need.whole("per_machine", per_machine)

@@ -121,7 +121,7 @@ def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
     Raises
     ------
     CostError
-        For anything else.
+        For another network or framework, and for numbers below 1.
     """
     need.whole("num_gpus", num_gpus)
     need.whole("batch_size", batch_size)
@@ -154,7 +154,7 @@ def speedups(network, framework, batch_size, most) -> list[tuple[int, float]]:
     Raises
     ------
     CostError
-        For anything else.
+        For another network or framework, and for numbers below 1.
     """
     need.whole("batch_size", batch_size)
     need.whole("most", most)
@@ -202,7 +202,8 @@ def predict(calibration, work, num_gpus, batch_size, fit_error=0.0) -> Forecast:
     Raises
     ------
     CostError
-        For several devices where there is one: how they talk was not measured. And for others.
+        For several devices where there is one: how they talk was not measured. Also for
+        numbers below 1.
     """
     need.kind("calibration", calibration, Calibration)
     need.whole("num_gpus", num_gpus)

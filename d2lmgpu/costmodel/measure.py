@@ -93,7 +93,7 @@ def calibrate(framework: str, workers: str = "threads") -> Calibration:
     Raises
     ------
     CostError
-        For anything else, and where GPUs and cores are both devices.
+        For another pair of these, and where GPUs and cores are both devices.
     """
     need.choice("What to calibrate", f"{framework} with {workers}", KINDS)
     start = time.perf_counter()

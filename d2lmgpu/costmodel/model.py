@@ -53,7 +53,7 @@ def exchange_seconds(algorithm: str, k: int, num_bytes: float, link: Link) -> fl
     Raises
     ------
     CostError
-        For others.
+        For an unknown algorithm, a k below 1 and bytes below 0.
     """
     need.choice("algorithm", algorithm, COST)
     need.whole("k", k)
@@ -90,7 +90,7 @@ def machine_seconds(machine: Machine, k: int, num_bytes: float, algorithm: str =
     Raises
     ------
     CostError
-        For others.
+        For an unknown algorithm, a k below 1 and bytes below 0.
     """
     need.choice("algorithm", algorithm, COST)
     need.kind("machine", machine, Machine)
@@ -165,7 +165,7 @@ def exposed_seconds(exchange: float, backward: float, num_buckets: int, overlap=
     Raises
     ------
     CostError
-        For others.
+        For a time below 0 and ``num_buckets`` below 1.
     """
     need.real("exchange", exchange)
     need.real("backward", backward)
@@ -197,7 +197,7 @@ def wait_seconds(k: int, mean_delay: float) -> float:
     Raises
     ------
     CostError
-        For others.
+        For a k below 1 and a delay below 0.
     """
     need.whole("k", k)
     need.real("mean_delay", mean_delay)
@@ -230,7 +230,7 @@ def wait_samples(k: int, mean_delay: float, num_steps: int, seed: int = 0) -> np
     Raises
     ------
     CostError
-        For more than 20 million draws, and for others.
+        For more than 20 million draws, a number below 1 and a delay or a seed below 0.
     """
     need.whole("k", k)
     need.real("mean_delay", mean_delay)
@@ -408,7 +408,7 @@ def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
     Raises
     ------
     CostError
-        For work that takes no time, and for others.
+        For work that takes no time, and for a k or ``batch_size`` below 1.
     """
     need.kind("work", work, Work)
     need.kind("machine", machine, Machine)

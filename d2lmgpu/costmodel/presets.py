@@ -97,7 +97,7 @@ class Source:
     Raises
     ------
     CostError
-        For others.
+        For another ``how``, and for what is no text.
     """
 
     fields: str

@@ -56,7 +56,7 @@ def expected_speedup(links: str, k: int) -> Range:
     Raises
     ------
     CostError
-        For others.
+        For other links, and for a k below 1.
     """
     need.choice("links", links, DELAYS)
     need.whole("k", k)

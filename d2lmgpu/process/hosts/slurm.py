@@ -53,7 +53,8 @@ class Slurm:
     Raises
     ------
     ValueError
-        For what cannot be.
+        For ``nodes`` below 1, ``gpus`` below 0, a ``time`` or ``partition`` that is none, and for a
+        ``job`` with any of these.
     """
 
     nodes: int | None = None
