@@ -83,12 +83,12 @@ class Schedule:
 
     @property
     def num_rounds(self) -> int:
-        """How many rounds there are: each costs a latency."""
+        """How many rounds there are; each costs a latency."""
         return len(self.rounds)
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes take part: the devices and perhaps the host."""
+        """How many nodes take part, the devices and perhaps the host."""
         return self.num_devices + (self.algorithm == "host")
 
     def bytes_per_link(self, itemsize: int = 4) -> dict[tuple[int, int], int]:

@@ -369,9 +369,10 @@ class Step:
 
     @property
     def seconds(self) -> float:
-        """The whole step: the host issues while the devices work; the longer of the two counts.
+        """The whole step, in seconds.
 
-        Loading comes before both where the host waits, else it is the host's part.
+        The host issues while the devices work; the longer of the two counts. Loading comes before
+        both where the host waits, else it is the host's part.
         """
         devices = self.compute + self.wait + self.exposed
         if self.waits:

@@ -62,12 +62,12 @@ class Run:
 
     @property
     def accuracy(self) -> float | None:
-        """Median test accuracy of the last three epochs: single epochs of a short run jump."""
+        """Median test accuracy of the last three epochs, as single epochs of a short run jump."""
         return median(self.accuracies[-3:]) if self.accuracies else None
 
     @property
     def samples_per_second(self) -> float | None:
-        """Training images a second, by the median epoch: the first one warms up."""
+        """Training images a second, by the median epoch, as the first one warms up."""
         seconds = median(self.seconds) if self.seconds else 0
         return self.num_samples / seconds if self.num_samples and seconds else None
 

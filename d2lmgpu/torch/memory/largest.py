@@ -7,7 +7,9 @@ from d2lmgpu.torch.memory.fits import fits
 MOST = 1 << 20  # examples: what still fits then does not depend on the batch
 
 
-def largest_batch(net, batch, loss, optimizer, card, precision="float32", devices=1) -> tuple[int, int]:
+def largest_batch(
+    net, batch, loss, optimizer, card, precision="float32", devices=1
+) -> tuple[int, int]:
     """Two batch sizes: the largest that is told to fit, and the largest that may.
 
     Above the second it does not fit; between them it cannot be told.
