@@ -36,33 +36,50 @@ SLOW = (
 )
 
 
-def launch(fn, *args, num_processes, hosts=None, num_servers=None):
-    """Run ``fn(*args)`` in ``num_processes`` worker processes; return their results by rank.
+def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
+    """Run ``fn(*args)`` in worker processes; return their results by rank.
 
-    ``fn`` may be defined in a notebook: it travels by value, with the globals it uses. In each
-    worker ``torch.distributed`` is initialised: NCCL where each has a GPU of its own, else gloo (on
-    the CPU, where each worker computes with one thread, and on a shared GPU). So
+    In each worker ``torch.distributed`` is initialised: NCCL where each has a GPU of its own, else
+    gloo (on the CPU, where each worker computes with one thread, and on a shared GPU). So
     ``dist.get_rank()`` is its number, and ``d2l.try_gpu`` of its rank on its host is its device.
     What rank 0 prints appears line by line, on standard output or standard error as there (of a
-    flood a part); the end of the other ranks' output is shown only with an error.
+    flood a part); the end of the other ranks' output is shown only with an error. However it ends,
+    no process, port or file is left behind.
 
-    ``hosts`` lists names that ssh reaches without a password, or is a ``Slurm`` that says which
-    nodes to ask for: then ``num_processes`` run on each, the first ranks on the first host. Each
-    host needs the same Python, with the same packages, at the same path, and the folder in which
-    this process runs.
+    Parameters
+    ----------
+    fn : callable
+        It may be defined in a notebook: it travels by value, with the globals it uses.
+    *args : object
+        Arguments of ``fn``, the same for each worker.
+    num_processes : int
+        Workers on each host, from 1 to 128: the world size where there is one host.
+    hosts : list of str or Slurm, optional
+        Names that ssh reaches without a password, or the nodes to ask Slurm for; the first ranks
+        are on the first host. Each host needs the same Python, with the same packages, at the same
+        path, and the folder in which this process runs. Without it, this host.
+    num_servers : int, optional
+        With it the workers are MXNet's: ``mx.kv.create("dist_sync")`` joins them, and ``kv.rank``
+        is a worker's number. So many servers, dealt out to the hosts in turn, and a scheduler run
+        for as long as the workers do. MXNet takes the hosts in another order, by their addresses.
 
-    With ``num_servers`` the workers are MXNet's: ``mx.kv.create("dist_sync")`` joins them, and
-    ``kv.rank`` is a worker's number. So many servers, dealt out to the hosts in turn, and a
-    scheduler run for as long as the workers do. MXNet takes the hosts in another order, by their
-    addresses.
+    Returns
+    -------
+    list
+        What ``fn`` returned, one entry a rank.
 
-    Raises ValueError for ``num_processes`` or ``num_servers`` below 1 or above 128, for hosts that
-    are none or named twice, on Windows, and where no process can be started, TypeError for what
-    cannot be sent to another process, and LaunchError if a worker or what serves it raises, is
-    killed or ends without a result, a host does not answer or is lost, or Slurm refuses the nodes
-    or takes them away. It is raised, too, once all workers of this host wait for each other without
-    end; then it says in which collective and line each of them is. However it ends, no process,
-    port or file is left behind.
+    Raises
+    ------
+    ValueError
+        For ``num_processes`` or ``num_servers`` below 1 or above 128, for hosts that are none or
+        named twice, on Windows, and where no process can be started.
+    TypeError
+        For what cannot be sent to another process.
+    LaunchError
+        If a worker or what serves it raises, is killed or ends without a result, a host does not
+        answer or is lost, or Slurm refuses the nodes or takes them away. Also once all workers of
+        this host wait for each other without end: then it says in which collective and line each
+        of them is.
     """
     check_forks()
     for name, number in {"num_processes": num_processes, "num_servers": num_servers}.items():
@@ -176,6 +193,6 @@ class Prepared:
 _PREPARED = Prepared()
 
 
-def prepare():
+def prepare() -> None:
     """Let the processes of the next ``launch`` import PyTorch now; they end with this process."""
     _PREPARED.renew()

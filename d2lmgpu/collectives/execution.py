@@ -30,12 +30,28 @@ _BLOCK = 2**18  # bytes; a few devices' blocks fit a core's cache
 def shard_sizes(n: int, k: int, weights=None) -> list[int]:
     """How many of n examples each of k devices gets; the sizes add up to n.
 
-    Without weights the sizes differ by at most one, larger ones first. Weights are k finite
-    non-negative numbers that sum to 1 (within 1e-6); then the sizes are weights·n, rounded by
-    largest remainder (ties go to the earlier device). A size may be 0.
+    Without weights the sizes differ by at most one, larger ones first. With them they are
+    weights·n, rounded by largest remainder (ties go to the earlier device). A size may be 0.
 
-    Raises CollectiveError for n < 0, k < 1, and for other weights: a dictionary or a set, too,
-    whose order is not that of the devices.
+    Parameters
+    ----------
+    n : int
+        From 0 up.
+    k : int
+        From 1 to 1024.
+    weights : list of float, optional
+        One a device, finite, none below 0, summing to 1 (within 1e-6).
+
+    Returns
+    -------
+    list of int
+        One entry a device.
+
+    Raises
+    ------
+    CollectiveError
+        For another n or k, and for other weights: a dictionary or a set, too, whose order is not
+        that of the devices.
     """
     need.whole("n", n, 0)
     check_devices(k)
@@ -73,9 +89,23 @@ def _in_order(name: str, values, allowed: str) -> list:
 
 
 def split(array: np.ndarray, sizes) -> list[np.ndarray]:
-    """Consecutive pieces of `array` along its first axis, of the given sizes; views, not copies.
+    """Consecutive pieces of an array along its first axis; views, not copies.
 
-    Raises CollectiveError if a size is negative or the sizes do not add up to len(array).
+    Parameters
+    ----------
+    array : numpy.ndarray, (n, …)
+    sizes : list of int
+        From 0 up, adding up to n.
+
+    Returns
+    -------
+    list of numpy.ndarray
+        One piece of each size.
+
+    Raises
+    ------
+    CollectiveError
+        For other sizes.
     """
     array = np.asarray(array)
     need(array.ndim, "array", "a single number", "an array with a first axis")
@@ -89,14 +119,28 @@ def split(array: np.ndarray, sizes) -> list[np.ndarray]:
 def allreduce(arrays, algorithm: str = "ring", **options) -> Schedule:
     """Replace, in place, each device's array by the sum over devices; return the schedule.
 
-    arrays: one array per device, all of one shape and one numeric dtype, none sharing memory.
-    algorithm: a key of ALGORITHMS; `hierarchical` takes the option per_machine.
-
     Afterwards all devices hold the same bits. Integers wrap around as NumPy's do. A NaN or an
     infinity on one device reaches every device, as in NumPy's sum: nothing is hidden or replaced.
 
-    Raises CollectiveError for no arrays, unlike shapes or dtypes, a dtype that is not a number,
-    read-only arrays, arrays that share memory, or an unknown algorithm.
+    Parameters
+    ----------
+    arrays : list of numpy.ndarray
+        One a device, all of one shape and one numeric dtype, none sharing memory.
+    algorithm : str
+        A key of ALGORITHMS.
+    **options : int
+        Of the algorithm: ``hierarchical`` takes ``per_machine``.
+
+    Returns
+    -------
+    Schedule
+        What was done: who sent which elements to whom.
+
+    Raises
+    ------
+    CollectiveError
+        For no arrays, unlike shapes or dtypes, a dtype that is not a number, read-only arrays,
+        arrays that share memory, an unknown algorithm, or an option that it lacks.
     """
     arrays = _in_order("arrays", arrays, "one array per device")
     _check(arrays)
@@ -106,10 +150,19 @@ def allreduce(arrays, algorithm: str = "ring", **options) -> Schedule:
 
 
 def carry_out(schedule: Schedule, arrays) -> None:
-    """Do what a schedule says to the devices' arrays, in place: any collective of `operations`.
+    """Do what a schedule says to the devices' arrays, in place: any collective of ``operations``.
 
-    Raises CollectiveError for what is no schedule, for arrays that are not one for each of its
-    devices with as many elements as it has, and for those that `allreduce` refuses.
+    Parameters
+    ----------
+    schedule : Schedule
+    arrays : list of numpy.ndarray
+        One for each of its devices, with as many elements as it has.
+
+    Raises
+    ------
+    CollectiveError
+        For what is no schedule, for more, fewer or other arrays, and for those that ``allreduce``
+        refuses.
     """
     need.kind("schedule", schedule, Schedule)
     arrays = _in_order("arrays", arrays, "one array per device")

@@ -22,8 +22,13 @@ from d2lmgpu.collectives.schedules import ALGORITHMS, Schedule, check_devices, n
 class Collective:
     """One collective, done in one way, over the ranks of its schedule.
 
-    `held` and `result` say of each rank which elements of its array mean something before, and
-    which ones the call gives it: a range a rank and part. All others are memory that is free.
+    Attributes
+    ----------
+    name, way : str
+    schedule : Schedule
+    held, result : tuple of tuple of range
+        Of each rank, which elements of its array mean something before, and which ones the call
+        gives it: a range a part. All others are memory that is free.
     """
 
     name: str
@@ -176,10 +181,28 @@ def _barrier(k, n):
 
 
 def collective(name: str, k: int, n: int, way: str | None = None) -> Collective:
-    """The collective `name`, a key of WAYS, over k ranks with n elements: by default its first way.
+    """A collective of a communication library as a plan.
 
-    n is what a rank's tensor has, of the larger one where the call takes two. Raises
-    CollectiveError for an unknown name or way, k < 1 or n < 0.
+    Parameters
+    ----------
+    name : str
+        A key of WAYS: broadcast, reduce, all_reduce, all_gather, reduce_scatter, all_to_all, send
+        or barrier.
+    k : int
+        Ranks, from 1 to 1024.
+    n : int
+        Elements of a rank's tensor, of the larger one where the call takes two.
+    way : str, optional
+        A key of ``WAYS[name]``; the first one without it.
+
+    Returns
+    -------
+    Collective
+
+    Raises
+    ------
+    CollectiveError
+        For an unknown name or way, and for another k or n.
     """
     need.choice("name", name, WAYS)
     way = next(iter(WAYS[name])) if way is None else way

@@ -11,19 +11,37 @@ SEGMENT = 2**18  # elements
 
 
 def segments(data, send):
-    """The part of ``data`` that ``send`` moves, cut into views of at most `SEGMENT` elements.
+    """The part of ``data`` that ``send`` moves, cut into views of at most ``SEGMENT`` elements.
 
     Defined in chapters/scaling/allreduce.
+
+    Parameters
+    ----------
+    data : Tensor, (n,)
+    send : Send
+
+    Returns
+    -------
+    tuple of Tensor
     """
     return data[send.start : send.stop].split(SEGMENT)
 
 
 def ring_allreduce(data):
-    """Replace ``data`` (one dimension, contiguous) by its sum over the ranks, in place.
+    """Replace ``data`` by its sum over the ranks, in place: runs in the workers of ``launch``.
 
-    `schedules.ring`, each message cut into segments: one is added while the next one travels. All
-    ranks end with the same bits. Raises ValueError for data of another kind or place.
-    Defined in chapters/scaling/allreduce.
+    The plan is ``schedules.ring``, each message cut into segments: one is added while the next one
+    travels. All ranks end with the same bits. Defined in chapters/scaling/allreduce.
+
+    Parameters
+    ----------
+    data : Tensor, (n,)
+        Contiguous; with gloo on the CPU.
+
+    Raises
+    ------
+    ValueError
+        For data of another kind or place.
     """
     if data.ndim != 1 or not data.is_contiguous():
         raise ValueError(f"data has shape {tuple(data.shape)}: give one contiguous dimension.")

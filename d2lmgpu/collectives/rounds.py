@@ -5,9 +5,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Send:
-    """Elements [start, stop) of node `source` travel to node `target`, same place.
+    """Elements [start, stop) of one node travel to another, same place.
 
-    There they are added to what is held (`add`) or replace it.
+    Attributes
+    ----------
+    source, target : int
+        The nodes.
+    start, stop : int
+    add : bool
+        Whether they are added to what the target holds; else they replace it.
     """
 
     source: int

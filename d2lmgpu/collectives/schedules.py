@@ -42,9 +42,18 @@ def check_devices(k) -> None:
 
 @dataclass(frozen=True)
 class Schedule:
-    """A collective, such as an allreduce, of `size` elements over `num_devices` devices.
+    """A collective, such as an allreduce, as a plan.
 
     Devices are nodes 0 to num_devices - 1; the host, where there is one, is node num_devices.
+
+    Attributes
+    ----------
+    algorithm : str
+    num_devices : int
+    size : int
+        Elements of each device's array.
+    rounds : tuple of tuple of Send
+        All sends of one round happen at once.
     """
 
     algorithm: str
@@ -54,30 +63,93 @@ class Schedule:
 
     @classmethod
     def of(cls, algorithm: str, k: int, n: int, rounds) -> "Schedule":
-        """That of these rounds: sends of no elements, and rounds without a send, are none."""
+        """That of these rounds: sends of no elements, and rounds without a send, are none.
+
+        Parameters
+        ----------
+        algorithm : str
+        k : int
+            Devices.
+        n : int
+            Elements of each device's array.
+        rounds : iterable of iterable of Send
+
+        Returns
+        -------
+        Schedule
+        """
         moving = (tuple(send for send in sends if len(send)) for sends in rounds)
         return cls(algorithm, k, n, tuple(sends for sends in moving if sends))
 
     @property
     def num_rounds(self) -> int:
+        """How many rounds there are; each costs a latency."""
         return len(self.rounds)
 
     @property
     def num_nodes(self) -> int:
-        """How many nodes take part: the devices and perhaps the host."""
+        """How many nodes take part, the devices and perhaps the host."""
         return self.num_devices + (self.algorithm == "host")
 
     def bytes_per_link(self, itemsize: int = 4) -> dict[tuple[int, int], int]:
-        """Bytes over each link (source, target) that is used; `itemsize` is bytes per element."""
+        """Bytes over each link that is used.
+
+        Parameters
+        ----------
+        itemsize : int
+            Bytes of an element.
+
+        Returns
+        -------
+        dict
+            (source, target) -> bytes.
+
+        Raises
+        ------
+        CollectiveError
+            For an ``itemsize`` below 1.
+        """
         return dict(_bytes(chain.from_iterable(self.rounds), itemsize, "source", "target"))
 
     def bytes_sent(self, itemsize: int = 4) -> list[int]:
-        """Bytes that leave each node."""
+        """Bytes that leave each node.
+
+        Parameters
+        ----------
+        itemsize : int
+            Bytes of an element.
+
+        Returns
+        -------
+        list of int
+            One entry a node.
+
+        Raises
+        ------
+        CollectiveError
+            For an ``itemsize`` below 1.
+        """
         sent = _bytes(chain.from_iterable(self.rounds), itemsize, "source")
         return [sent[node] for node in range(self.num_nodes)]
 
     def bytes_received(self, itemsize: int = 4) -> list[int]:
-        """Bytes that reach each node."""
+        """Bytes that reach each node.
+
+        Parameters
+        ----------
+        itemsize : int
+            Bytes of an element.
+
+        Returns
+        -------
+        list of int
+            One entry a node.
+
+        Raises
+        ------
+        CollectiveError
+            For an ``itemsize`` below 1.
+        """
         received = _bytes(chain.from_iterable(self.rounds), itemsize, "target")
         return [received[node] for node in range(self.num_nodes)]
 
@@ -85,6 +157,21 @@ class Schedule:
         """Per round, the most bytes that one node sends or one node receives.
 
         Links are full duplex: sending and receiving do not wait for each other.
+
+        Parameters
+        ----------
+        itemsize : int
+            Bytes of an element.
+
+        Returns
+        -------
+        list of int
+            One entry a round.
+
+        Raises
+        ------
+        CollectiveError
+            For an ``itemsize`` below 1.
         """
         return [
             max(max(_bytes(sends, itemsize, end).values()) for end in ("source", "target"))
@@ -122,13 +209,46 @@ def naive(k: int, n: int):
     """Everybody sends everything to device 0, which sends the sum back.
 
     2 rounds. Device 0 receives (k-1)·n elements and sends (k-1)·n.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For another k or n.
     """
     return [collect(range(k), [0, n]), hand_out(range(k), [0, n])]
 
 
 @algorithm
 def host(k: int, n: int):
-    """As `naive`, but the host (node k) adds: k·n elements into it and k·n out of it. 2 rounds."""
+    """As ``naive``, but the host (node k) adds: k·n elements into it and k·n out of it. 2 rounds.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For another k or n.
+    """
     gather = [Send(i, k, 0, n, i > 0) for i in range(k)]
     return [gather, [Send(k, i, 0, n, False) for i in range(k)]]
 
@@ -138,6 +258,26 @@ def sharded(k: int, n: int):
     """The sharded parameter server: device j adds up the j-th part, then sends it to everybody.
 
     2 rounds. A device receives and sends at most 2(k-1)·⌈n/k⌉ elements, on all links at once.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For another k or n.
+
+    References
+    ----------
+    Li et al. (2014). Scaling Distributed Machine Learning with the Parameter Server. OSDI.
     """
     cuts = cut(0, n, k)
     return [collect(range(k), cuts), hand_out(range(k), cuts)]
@@ -148,16 +288,53 @@ def tree(k: int, n: int):
     """Pairs add up, then pairs of pairs; the sum comes down the same (binomial) tree.
 
     2⌈log2 k⌉ rounds. A device sends and receives at most (⌈log2 k⌉ + 1)·n elements.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For another k or n.
     """
     return sum_up(k, n) + send_down(k, n)
 
 
 @algorithm
 def ring(k: int, n: int):
-    """Each device sends one k-th at a time to the next one in the ring (Patarasuk and Yuan 2009).
+    """Each device sends one k-th at a time to the next one in the ring.
 
     2(k-1) rounds. A device sends and receives at most ⌈2(k-1)/k·n⌉ elements: almost independent
     of k, and no algorithm can do with less.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For another k or n.
+
+    References
+    ----------
+    Patarasuk and Yuan (2009). Bandwidth Optimal All-Reduce Algorithms for Clusters of Workstations.
+    Journal of Parallel and Distributed Computing 69(2).
     """
     return _ring(range(k), 0, n)
 
@@ -168,6 +345,24 @@ def hierarchical(k: int, n: int, per_machine: int = 4):
 
     The k devices sit in m = ⌈k / per_machine⌉ machines, as evenly as possible. 2(m-1) + 2 rounds.
     A machine sends at most about 2(m-1)/m·n elements to others, whatever the number of its devices.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+    per_machine : int
+        The most devices that a machine has.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For another k or n, and for a ``per_machine`` below 1.
     """
     groups = machines(k, per_machine)
     owners = min(map(len, groups))
@@ -180,7 +375,25 @@ def hierarchical(k: int, n: int, per_machine: int = 4):
 
 
 def machines(k: int, per_machine: int) -> list[range]:
-    """The k devices in ⌈k / per_machine⌉ machines, as evenly as possible."""
+    """The k devices in ⌈k / per_machine⌉ machines, as evenly as possible.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 to 1024.
+    per_machine : int
+        The most devices that a machine has.
+
+    Returns
+    -------
+    list of range
+        The devices of each machine.
+
+    Raises
+    ------
+    CollectiveError
+        For another k, and for a ``per_machine`` below 1.
+    """
     check_devices(k)
     need.whole("per_machine", per_machine)
     m = -(-k // per_machine)
@@ -189,9 +402,27 @@ def machines(k: int, per_machine: int) -> list[range]:
 
 
 def plan(algorithm: str, k: int, n: int, **options) -> Schedule:
-    """The schedule of `algorithm` (a key of ALGORITHMS) for k devices with n elements each.
+    """The schedule of an allreduce, by the algorithm's name.
 
-    Raises CollectiveError for an unknown algorithm, an option that it lacks, k < 1 or n < 0.
+    Parameters
+    ----------
+    algorithm : str
+        A key of ALGORITHMS: naive, host, sharded, tree, ring or hierarchical.
+    k : int
+        Devices, from 1 to 1024.
+    n : int
+        Elements that each of them holds, from 0 up.
+    **options : int
+        Of the algorithm: ``hierarchical`` takes ``per_machine``.
+
+    Returns
+    -------
+    Schedule
+
+    Raises
+    ------
+    CollectiveError
+        For an unknown algorithm, an option that it lacks, and another k or n.
     """
     need.choice("algorithm", algorithm, ALGORITHMS)
     make = ALGORITHMS[algorithm]

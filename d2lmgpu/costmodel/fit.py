@@ -164,6 +164,7 @@ def predict_efficiencies() -> list[tuple]:
 
 
 def main() -> None:
+    """Print every published row with its prediction."""
     for p in predict_all():
         row = p.row
         line = f"{row.table:15} {row.model:13} {row.k:4} {row.use:9} step time {p.error:+6.1%}"

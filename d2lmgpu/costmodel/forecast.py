@@ -30,12 +30,24 @@ RECORDED_ERRORS = (-0.34, 0.51)
 
 @dataclass(frozen=True)
 class Training:
-    """One network in one framework, and how its devices work together."""
+    """One network in one framework, and how its devices work together.
 
-    chapter: str  # where its ``train`` is taught, folder and name
-    workers: str  # 'threads' or 'processes', which drive its devices
-    algorithm: str  # of the exchange, see `exchange_seconds`
-    messages: int  # in which the gradients are sent
+    Attributes
+    ----------
+    chapter : str
+        Where its ``train`` is taught, folder and name.
+    workers : str
+        'threads' or 'processes', which drive its devices.
+    algorithm : str
+        Of the exchange, see ``exchange_seconds``.
+    messages : int
+        In which the gradients are sent.
+    """
+
+    chapter: str
+    workers: str
+    algorithm: str
+    messages: int
 
 
 TRAININGS = {
@@ -48,27 +60,68 @@ TRAININGS = {
 
 @dataclass(frozen=True)
 class Forecast:
-    """What the cost model says of a training here."""
+    """What the cost model says of a training here.
+
+    Attributes
+    ----------
+    step : Step
+    best_num_gpus : int
+        With the shortest step for this batch.
+    simulated : bool
+        There are fewer devices: they take turns, and the time is no speedup.
+    fit_error : float
+        The largest relative error of the fits that it rests on, as a warning.
+    """
 
     step: Step
-    best_num_gpus: int  # with the shortest step for this batch
-    simulated: bool  # there are fewer devices: they take turns, and the time is no speedup
-    fit_error: float  # the largest relative error of the fits that it rests on, as a warning
+    best_num_gpus: int
+    simulated: bool
+    fit_error: float
 
 
 def training_of(path) -> tuple[str, str] | None:
-    """(network, framework) of the chapter that the notebook ``path`` is; None for any other."""
+    """The network and the framework of the chapter that a notebook is.
+
+    Parameters
+    ----------
+    path : str or Path
+
+    Returns
+    -------
+    tuple of str or None
+        (network, framework); None for any other notebook.
+    """
     place = "/".join(Path(path).with_suffix("").parts[-2:])
     return next((key for key, t in TRAININGS.items() if t.chapter == place), None)
 
 
 def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
-    """The step of ``train(num_gpus, batch_size, …)``; None if nothing that counts has been kept
-    here, or if one device was measured and more are asked for.
+    """The step of ``train(num_gpus, batch_size, …)``, from what was measured on one device.
 
-    network: 'lenet' or 'resnet18'. framework: 'torch' or 'mxnet'. A measurement counts only for the
-    code, the versions, the settings and the cores that it was made with. Raises CostError for
-    anything else, num_gpus below 1 or batch_size below 1.
+    A measurement counts only for the code, the versions, the settings and the cores that it was
+    made with.
+
+    Parameters
+    ----------
+    network : str
+        'lenet' or 'resnet18'.
+    framework : str
+        'torch' or 'mxnet'.
+    num_gpus : int
+        Devices, from 1 up.
+    batch_size : int
+        Global batch, from 1 up.
+
+    Returns
+    -------
+    Forecast or None
+        None if nothing that counts has been kept here, or if one device was measured and more are
+        asked for.
+
+    Raises
+    ------
+    CostError
+        For another network or framework, and for numbers below 1.
     """
     need.whole("num_gpus", num_gpus)
     need.whole("batch_size", batch_size)
@@ -79,10 +132,29 @@ def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
 
 
 def speedups(network, framework, batch_size, most) -> list[tuple[int, float]]:
-    """``[(num_gpus, modelled speedup over one device)]`` for one global batch; [] if unknown.
+    """Modelled speedups over one device, for one global batch.
 
-    From 1 to ``most`` devices, as far as there are so many here and each gets an example: simulated
-    devices have no speedup. Raises CostError as `forecast` does.
+    Parameters
+    ----------
+    network : str
+        'lenet' or 'resnet18'.
+    framework : str
+        'torch' or 'mxnet'.
+    batch_size : int
+        Global batch, from 1 up.
+    most : int
+        Devices, from 1 up.
+
+    Returns
+    -------
+    list of tuple
+        (num_gpus, speedup) from 1 to ``most`` devices, as far as there are so many here and each
+        gets an example: simulated devices have no speedup. Empty if nothing was measured.
+
+    Raises
+    ------
+    CostError
+        For another network or framework, and for numbers below 1.
     """
     need.whole("batch_size", batch_size)
     need.whole("most", most)
@@ -110,9 +182,28 @@ def _kept(network, framework):
 
 
 def predict(calibration, work, num_gpus, batch_size, fit_error=0.0) -> Forecast:
-    """The Forecast from a Calibration and the Work of a training.
+    """The forecast from what was measured of the devices and of a training.
 
-    Raises CostError for several devices where there is one: how they talk was not measured.
+    Parameters
+    ----------
+    calibration : Calibration
+    work : Work
+    num_gpus : int
+        Devices, from 1 up.
+    batch_size : int
+        Global batch, from 1 up.
+    fit_error : float
+        Of ``work``, relative.
+
+    Returns
+    -------
+    Forecast
+
+    Raises
+    ------
+    CostError
+        For several devices where there is one: how they talk was not measured. Also for
+        numbers below 1.
     """
     need.kind("calibration", calibration, Calibration)
     need.whole("num_gpus", num_gpus)
@@ -133,7 +224,26 @@ def predict(calibration, work, num_gpus, batch_size, fit_error=0.0) -> Forecast:
 
 
 def keep(network, framework, calibration, work, fit_error, source) -> None:
-    """Keep what was measured of a training, whose code is the file ``source``, for `forecast`."""
+    """Keep what was measured of a training for ``forecast``.
+
+    Parameters
+    ----------
+    network : str
+        'lenet' or 'resnet18'.
+    framework : str
+        'torch' or 'mxnet'.
+    calibration : Calibration
+    work : Work
+    fit_error : float
+        Of ``work``, relative.
+    source : str or Path
+        The file with the training's code: another content ends the forecast.
+
+    Raises
+    ------
+    CostError
+        For another network or framework.
+    """
     source = str(Path(source).resolve())
     kept = {"key": _key(framework, source), "source": source, "calibration": asdict(calibration),
             "work": asdict(work), "fit_error": fit_error}  # fmt: skip
@@ -141,7 +251,24 @@ def keep(network, framework, calibration, work, fit_error, source) -> None:
 
 
 def training(network, framework) -> Training:
-    """The Training of that network; CostError if there is none."""
+    """How a network trains in a framework of this course.
+
+    Parameters
+    ----------
+    network : str
+        'lenet' or 'resnet18'.
+    framework : str
+        'torch' or 'mxnet'.
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    CostError
+        For another one.
+    """
     known = {f"{n} with {f}": training for (n, f), training in TRAININGS.items()}
     asked = f"{network} with {framework}"
     need.choice("The training to forecast", asked, known)

@@ -25,19 +25,43 @@ KINDS = ("torch with threads", "torch with processes", "mxnet with threads")
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was measured of one machine's devices."""
+    """What was measured of one machine's devices.
+
+    Attributes
+    ----------
+    framework : str
+    workers : str
+        That drive the devices: 'threads' or 'processes'.
+    algorithm : str
+        Of the exchange that was timed, see ``exchange_seconds``.
+    devices : int
+    flops : float
+        Of a device in the probe, forward and backward, operations a second.
+    latency : float or None
+        Seconds a message, in an allreduce over all devices; None for one device.
+    bandwidth : float or None
+        Bytes a second and direction, of the same.
+    slowdown : tuple of tuple
+        As ``Machine`` has it.
+    spread : float
+        The middle half of one device's times over their median.
+    fit_error : float
+        The largest relative distance of an allreduce from latency and bandwidth.
+    seconds : float
+        That calibrating took.
+    """
 
     framework: str
-    workers: str  # that drive the devices: 'threads' or 'processes'
-    algorithm: str  # of the exchange that was timed, see `exchange_seconds`
+    workers: str
+    algorithm: str
     devices: int
-    flops: float  # of a device in the probe, forward and backward, operations a second
-    latency: float | None  # seconds a message, in an allreduce over all devices; None for one
-    bandwidth: float | None  # bytes a second and direction, of the same
-    slowdown: tuple[tuple[int, float, float], ...]  # as Machine has it
-    spread: float  # the middle half of one device's times over their median
-    fit_error: float  # the largest relative distance of an allreduce from latency and bandwidth
-    seconds: float  # that calibrating took
+    flops: float
+    latency: float | None
+    bandwidth: float | None
+    slowdown: tuple[tuple[int, float, float], ...]
+    spread: float
+    fit_error: float
+    seconds: float
 
     @property
     def machine(self) -> Machine:
@@ -52,10 +76,24 @@ class Calibration:
 
 
 def calibrate(framework: str, workers: str = "threads") -> Calibration:
-    """Measure this machine's devices with ``framework`` ('torch' or 'mxnet'), which is imported.
+    """Measure this machine's devices. Takes less than ten seconds.
 
-    workers: 'threads' as in the chapters from scratch and with Gluon, 'processes' as with DDP
-    (PyTorch only). Takes less than ten seconds. Raises CostError for anything else.
+    Parameters
+    ----------
+    framework : str
+        'torch' or 'mxnet', which is imported.
+    workers : str
+        'threads' as in the chapters from scratch and with Gluon, 'processes' as with DDP (PyTorch
+        only).
+
+    Returns
+    -------
+    Calibration
+
+    Raises
+    ------
+    CostError
+        For another pair of these, and where GPUs and cores are both devices.
     """
     need.choice("What to calibrate", f"{framework} with {workers}", KINDS)
     start = time.perf_counter()

@@ -30,10 +30,30 @@ MOST_DEVICES = 10_000  # of `best_num_gpus`: a tenth of a second
 
 
 def exchange_seconds(algorithm: str, k: int, num_bytes: float, link: Link) -> float:
-    """Allreduce of num_bytes over k devices, whose links are all alike.
+    """Seconds of an allreduce over k devices whose links are all alike.
 
-    A round takes as long as its busiest port, see `Schedule.busiest_port`: here as a formula, for
+    A round takes as long as its busiest port, see ``Schedule.busiest_port``: here as a formula, for
     any large k.
+
+    Parameters
+    ----------
+    algorithm : str
+        "naive", "host", "sharded", "tree" or "ring".
+    k : int
+        Devices, from 1 up.
+    num_bytes : float
+        Of a device's gradients.
+    link : Link
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    CostError
+        For an unknown algorithm, a k below 1 and bytes below 0.
     """
     need.choice("algorithm", algorithm, COST)
     need.whole("k", k)
@@ -46,10 +66,31 @@ def exchange_seconds(algorithm: str, k: int, num_bytes: float, link: Link) -> fl
 
 
 def machine_seconds(machine: Machine, k: int, num_bytes: float, algorithm: str = "ring") -> float:
-    """Allreduce over k devices that fill as few machines as possible.
+    """Seconds of an allreduce over k devices that fill as few machines as possible.
 
-    Within a machine by `algorithm`. Over several: sharded inside each, a ring between them for each
-    shard at once, so that a machine's network carries 2(m-1)/m of the gradient.
+    Within a machine by ``algorithm``. Over several: sharded inside each, a ring between them for
+    each shard at once, so that a machine's network carries 2(m-1)/m of the gradient.
+
+    Parameters
+    ----------
+    machine : Machine
+        What each machine is.
+    k : int
+        Devices, from 1 up.
+    num_bytes : float
+        Of a device's gradients.
+    algorithm : str
+        One that ``exchange_seconds`` knows.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    CostError
+        For an unknown algorithm, a k below 1 and bytes below 0.
     """
     need.choice("algorithm", algorithm, COST)
     need.kind("machine", machine, Machine)
@@ -63,11 +104,29 @@ def machine_seconds(machine: Machine, k: int, num_bytes: float, algorithm: str =
 
 
 def flat_ring_seconds(machine: Machine, k: int, num_bytes: float) -> float:
-    """Allreduce by one ring through all k devices of as few machines as possible, as NCCL counts.
+    """Seconds of one ring through all k devices of as few machines as possible, as NCCL counts.
 
     A part goes 2(k-1) hops; on 2(m-1) of them, with m machines, it pays the network's latency, on
-    the others that of the machine's link. All parts move at the rate of the slowest link. Raises
-    CostError for k below 1 and for bytes below 0.
+    the others that of the machine's link. All parts move at the rate of the slowest link.
+
+    Parameters
+    ----------
+    machine : Machine
+        What each machine is.
+    k : int
+        Devices, from 1 up.
+    num_bytes : float
+        Of a device's gradients.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    CostError
+        For k below 1 and for bytes below 0.
     """
     need.kind("machine", machine, Machine)
     need.whole("k", k)
@@ -84,9 +143,29 @@ def flat_ring_seconds(machine: Machine, k: int, num_bytes: float) -> float:
 def exposed_seconds(exchange: float, backward: float, num_buckets: int, overlap=True) -> float:
     """What remains of the exchange when the backward pass is over.
 
-    The gradients fill num_buckets equal buckets, evenly over the backward pass. A full bucket is
-    sent as soon as the one before it is through. So either the network is never idle from the
-    first bucket on, or nothing but the last bucket remains.
+    The gradients fill equal buckets, evenly over the backward pass. A full bucket is sent as soon
+    as the one before it is through. So either the network is never idle from the first bucket on,
+    or nothing but the last bucket remains.
+
+    Parameters
+    ----------
+    exchange : float
+        Seconds of the whole exchange.
+    backward : float
+        Seconds of the backward pass.
+    num_buckets : int
+    overlap : bool
+        Whether sending goes on while the backward pass runs.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    CostError
+        For a time below 0 and ``num_buckets`` below 1.
     """
     need.real("exchange", exchange)
     need.real("backward", backward)
@@ -100,8 +179,25 @@ def exposed_seconds(exchange: float, backward: float, num_buckets: int, overlap=
 def wait_seconds(k: int, mean_delay: float) -> float:
     """Expected wait of a step for the slowest of k devices.
 
-    Each device is late by an exponentially distributed time of the given mean. The expected largest
-    of k is mean_delay·(1 + 1/2 + ... + 1/k): it grows with log k, without limit.
+    Each device is late by an exponentially distributed time. The expected largest of k is
+    mean_delay·(1 + 1/2 + ... + 1/k): it grows with log k, without limit.
+
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 up.
+    mean_delay : float
+        Of a device, in seconds.
+
+    Returns
+    -------
+    float
+        Seconds.
+
+    Raises
+    ------
+    CostError
+        For a k below 1 and a delay below 0.
     """
     need.whole("k", k)
     need.real("mean_delay", mean_delay)
@@ -114,9 +210,27 @@ def wait_seconds(k: int, mean_delay: float) -> float:
 
 
 def wait_samples(k: int, mean_delay: float, num_steps: int, seed: int = 0) -> np.ndarray:
-    """The waits of num_steps simulated steps, (num_steps,) in seconds, see `wait_seconds`.
+    """The waits of simulated steps, see ``wait_seconds``.
 
-    Raises CostError for more than 20 million draws.
+    Parameters
+    ----------
+    k : int
+        Devices, from 1 up.
+    mean_delay : float
+        Of a device, in seconds.
+    num_steps : int
+    seed : int
+        Of the draws.
+
+    Returns
+    -------
+    numpy.ndarray, (num_steps,)
+        Seconds.
+
+    Raises
+    ------
+    CostError
+        For more than 20 million draws, a number below 1 and a delay or a seed below 0.
     """
     need.whole("k", k)
     need.real("mean_delay", mean_delay)
@@ -130,21 +244,56 @@ def wait_samples(k: int, mean_delay: float, num_steps: int, seed: int = 0) -> np
 
 @dataclass(frozen=True)
 class Work:
-    """What one training step has to do: bytes, and seconds of a device or of the host."""
+    """What one training step has to do: bytes, and seconds of a device or of the host.
 
-    gradient_bytes: float  # of all gradients
-    seconds_per_example: float  # of a device
-    load_seconds: float = 0.0  # of the host, to load an example
-    issue_seconds: float = 0.0  # of the host, to launch a device's operations of one step
-    exchange_issue_seconds: float = 0.0  # the same for the exchange, for each further device
-    one_process: bool = False  # drives all devices: its times add up; else each has its own loader
-    waits: bool = True  # the host, after every step, for the devices: it loads while they are idle
-    mean_delay: float = 0.0  # seconds that a device is late on average, see `wait_seconds`
-    algorithm: str = "ring"  # of the exchange, a name that `exchange_seconds` knows
-    backward_share: float = 2 / 3  # of the device's time, in which gradients become ready
-    bucket_bytes: float = 25 * 2**20  # of gradients that are sent at once; this is DDP's default
-    seconds_per_step: float = 0.0  # of a device, whatever the batch
-    messages: int = 1  # in which the gradients are exchanged at least; a bucket is one, too
+    Parameters
+    ----------
+    gradient_bytes : float
+        Of all gradients.
+    seconds_per_example : float
+        Of a device.
+    load_seconds : float
+        Of the host, to load an example.
+    issue_seconds : float
+        Of the host, to launch a device's operations of one step.
+    exchange_issue_seconds : float
+        The same for the exchange, for each further device.
+    one_process : bool
+        Whether it drives all devices: its times add up. Else each has a process, and a loader.
+    waits : bool
+        Whether the host waits for the devices after every step: it loads while they are idle.
+    mean_delay : float
+        Seconds that a device is late on average, see ``wait_seconds``.
+    algorithm : str
+        Of the exchange: one that ``exchange_seconds`` knows.
+    backward_share : float
+        Of the device's time, in which gradients become ready: from 0 to 1.
+    bucket_bytes : float
+        Of gradients that are sent at once, from 1 up; DDP's default is 25 MiB.
+    seconds_per_step : float
+        Of a device, whatever the batch.
+    messages : int
+        In which the gradients are exchanged at least; a bucket is one, too.
+
+    Raises
+    ------
+    CostError
+        For what no step can have.
+    """
+
+    gradient_bytes: float
+    seconds_per_example: float
+    load_seconds: float = 0.0
+    issue_seconds: float = 0.0
+    exchange_issue_seconds: float = 0.0
+    one_process: bool = False
+    waits: bool = True
+    mean_delay: float = 0.0
+    algorithm: str = "ring"
+    backward_share: float = 2 / 3
+    bucket_bytes: float = 25 * 2**20
+    seconds_per_step: float = 0.0
+    messages: int = 1
 
     def __post_init__(self):
         for field in fields(self):
@@ -161,9 +310,26 @@ class Work:
     def of_parameters(cls, parameters, seconds_per_example, gradient_bits=32, **terms) -> "Work":
         """Work of a network with so many parameters, each of which has a gradient.
 
-        gradient_bits: 16 or 32, of a gradient when it is sent. What is computed in 16 bits may be
-        sent in 32, as DDP does with autocast, whose parameters stay in float32. terms: other
-        fields. Raises CostError for other bits.
+        Parameters
+        ----------
+        parameters : float
+            How many.
+        seconds_per_example : float
+            Of a device.
+        gradient_bits : int
+            16 or 32, of a gradient when it is sent. What is computed in 16 bits may be sent in 32,
+            as DDP does with autocast, whose parameters stay in float32.
+        **terms : float
+            Other fields.
+
+        Returns
+        -------
+        Work
+
+        Raises
+        ------
+        CostError
+            For other bits, and for what no step can have.
         """
         need.real("parameters", parameters)
         right = is_whole(gradient_bits) and gradient_bits in GRADIENT_BITS
@@ -173,7 +339,23 @@ class Work:
 
 @dataclass(frozen=True)
 class Step:
-    """Modelled times of one step, in seconds, on its slowest device."""
+    """Modelled times of one step, in seconds, on its slowest device.
+
+    Attributes
+    ----------
+    k : int
+        Devices.
+    batch_size : int
+        Global batch.
+    load, issue : float
+        Of the host.
+    compute, wait, exchange : float
+        Of the devices.
+    exposed : float
+        What of the exchange is not hidden behind the backward pass.
+    waits : bool
+        Whether the host waits for the devices after the step.
+    """
 
     k: int
     batch_size: int
@@ -187,9 +369,10 @@ class Step:
 
     @property
     def seconds(self) -> float:
-        """The whole step: the host issues while the devices work; the longer of the two counts.
+        """The whole step, in seconds.
 
-        Loading comes before both where the host waits, else it is the host's part.
+        The host issues while the devices work; the longer of the two counts. Loading comes before
+        both where the host waits, else it is the host's part.
         """
         devices = self.compute + self.wait + self.exposed
         if self.waits:
@@ -198,6 +381,7 @@ class Step:
 
     @property
     def samples_per_second(self) -> float:
+        """Examples of the global batch a second."""
         return self.batch_size / self.seconds
 
     @property
@@ -207,9 +391,25 @@ class Step:
 
 
 def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
-    """The step of `batch_size` examples on k devices, as evenly split as possible.
+    """The modelled step of a global batch on k devices, as evenly split as possible.
 
-    Raises CostError for work that takes no time.
+    Parameters
+    ----------
+    work : Work
+    machine : Machine
+    k : int
+        Devices, from 1 up.
+    batch_size : int
+        Global batch, in examples.
+
+    Returns
+    -------
+    Step
+
+    Raises
+    ------
+    CostError
+        For work that takes no time, and for a k or ``batch_size`` below 1.
     """
     need.kind("work", work, Work)
     need.kind("machine", machine, Machine)
@@ -242,9 +442,25 @@ def step(work: Work, machine: Machine, k: int, batch_size: int) -> Step:
 
 
 def best_num_gpus(work: Work, machine: Machine, batch_size: int, at_most: int) -> int:
-    """The number of devices, from 1 to at_most, with the shortest step (the smallest of equals).
+    """The number of devices with the shortest step (the smallest of equals). Every number is tried.
 
-    Every number is tried. Raises CostError for an at_most above 10,000.
+    Parameters
+    ----------
+    work : Work
+    machine : Machine
+    batch_size : int
+        Global batch, in examples.
+    at_most : int
+        Devices, from 1 to 10,000.
+
+    Returns
+    -------
+    int
+
+    Raises
+    ------
+    CostError
+        For another ``at_most``, and what ``step`` refuses.
     """
     need.whole("at_most", at_most)
     need(at_most <= MOST_DEVICES, "at_most", at_most, f"{MOST_DEVICES:,} or less")

@@ -16,7 +16,20 @@ from d2lmgpu.machine.checks import is_count, is_list, is_real
 
 @dataclass(frozen=True)
 class Link:
-    """latency in seconds per message, bandwidth in bytes a second and direction."""
+    """What joins two devices, or two machines.
+
+    Parameters
+    ----------
+    latency : float
+        Seconds a message.
+    bandwidth : float
+        Bytes a second and direction.
+
+    Raises
+    ------
+    CostError
+        For a latency below 0, and for a bandwidth that is not above 0.
+    """
 
     latency: float
     bandwidth: float
@@ -36,11 +49,25 @@ PCIE3 = Link(PCIE, 15.75e9)  # 16 lanes at 8 GT/s, 128b/130b (PCI-SIG, PCI Expre
 
 
 def tcp(bandwidth) -> Link:
-    """What TCP carries over an Ethernet of ``bandwidth``: 1448 of the 1514 bytes of a full frame.
+    """What TCP carries over an Ethernet: 1448 of the 1514 bytes of a full frame.
 
     1500 bytes have headers of IP (20) and TCP (20, and 12 for its clock) in them, and one of 14
     before them. The rest of what a real cable carries (24 more: preamble, checksum, gap) a shaped
     virtual link does not count.
+
+    Parameters
+    ----------
+    bandwidth : float
+        Of the Ethernet, bytes a second.
+
+    Returns
+    -------
+    Link
+
+    Raises
+    ------
+    CostError
+        For a bandwidth that is not above 0.
     """
     need.positive("bandwidth", bandwidth)
     return Link(NET, bandwidth * 1448 / 1514)
@@ -54,12 +81,29 @@ HOWS = ("measured", "data sheet", "counted", "assumed")
 
 @dataclass(frozen=True)
 class Source:
-    """Where the numbers of some fields of a `Machine` are from."""
+    """Where the numbers of some fields of a ``Machine`` are from.
 
-    fields: str  # their names
-    how: str  # one of `HOWS`
-    counts: str  # what exactly the numbers count
-    where: str  # document, and the line or the passage
+    Parameters
+    ----------
+    fields : str
+        Their names.
+    how : str
+        "measured", "data sheet", "counted" or "assumed".
+    counts : str
+        What exactly the numbers count.
+    where : str
+        Document, and the line or the passage.
+
+    Raises
+    ------
+    CostError
+        For another ``how``, and for what is no text.
+    """
+
+    fields: str
+    how: str
+    counts: str
+    where: str
 
     def __post_init__(self):
         need.choice("how", self.how, HOWS)
@@ -69,22 +113,48 @@ class Source:
 
 @dataclass(frozen=True)
 class Machine:
-    """`devices` equal devices on `link`; each machine has `network` to the others."""
+    """Equal devices on one kind of link, and the network to other such machines.
+
+    Parameters
+    ----------
+    name : str
+    devices : int
+    link : Link
+        Between its devices.
+    network : Link
+        Of the machine to the others.
+    flops : float
+        Peak of a device in float32, operations a second.
+    matrix_flops : float
+        Peak in its fastest dense 16-bit format, operations a second.
+    sources : list of Source
+    shared : bool
+        Whether the devices share one path of the link's bandwidth, as PCIe through the host.
+    overlap : bool
+        Whether sending can go on while the backward pass runs.
+    slowdown : sequence of tuple
+        Points (k, of what a step costs whatever its batch, of what an example costs), k rising from
+        1: how many times as long devices take when k of them compute at once, as measured.
+    bandwidths : sequence of tuple
+        Points (k, bytes a second), k rising: what each of k devices of one machine sends with,
+        where that depends on their number; empty where it is the link's.
+
+    Raises
+    ------
+    CostError
+        For what no machine can have.
+    """
 
     name: str
     devices: int
     link: Link
     network: Link
-    flops: float  # peak of a device in float32, operations a second
-    matrix_flops: float  # peak in its fastest dense 16-bit format, operations a second
+    flops: float
+    matrix_flops: float
     sources: tuple[Source, ...]
-    shared: bool = False  # by the devices: one path of that bandwidth, as PCIe through the host
-    overlap: bool = True  # whether sending can go on while the backward pass runs
-    # Points (k, of what a step costs whatever its batch, of what an example costs), k rising from
-    # 1: how many times as long devices take when k of them compute at once, as measured.
+    shared: bool = False
+    overlap: bool = True
     slowdown: tuple[tuple[int, float, float], ...] = ((1, 1.0, 1.0),)
-    # Points (k, bytes a second), k rising: what each of k devices of one machine sends with, where
-    # that depends on their number; empty where it is the link's.
     bandwidths: tuple[tuple[int, float], ...] = ()
 
     def __post_init__(self):
@@ -111,9 +181,21 @@ class Machine:
         )
 
     def link_among(self, k: int) -> Link:
-        """The link as each of k devices of one machine has it, linear between `bandwidths`.
+        """The link as each of k devices of one machine has it, linear between ``bandwidths``.
 
-        k: devices that take part, at least 1. Raises CostError for another k.
+        Parameters
+        ----------
+        k : int
+            Devices that take part, from 1 up.
+
+        Returns
+        -------
+        Link
+
+        Raises
+        ------
+        CostError
+            For another k.
         """
         need.whole("k", k)
         bandwidth = self.link.bandwidth
@@ -122,7 +204,23 @@ class Machine:
         return replace(self.link, bandwidth=bandwidth / k if self.shared else bandwidth)
 
     def slowed(self, k: int) -> tuple[float, float]:
-        """The two slowdowns for k devices, linear between the measured points."""
+        """The two slowdowns for k devices, linear between the measured points.
+
+        Parameters
+        ----------
+        k : int
+            Devices that compute at once, from 1 up.
+
+        Returns
+        -------
+        tuple of float
+            Of what a step costs whatever its batch, and of what an example costs.
+
+        Raises
+        ------
+        CostError
+            For another k.
+        """
         need.whole("k", k)
         counts, *factors = np.array(self.slowdown, float).T
         fixed, example = (float(np.interp(k, counts, factor)) for factor in factors)

@@ -14,7 +14,12 @@ from d2lmgpu.costmodel.model import wait_seconds
 
 @dataclass(frozen=True)
 class Range:
-    """Something between `low` and `high`, most likely near `middle`."""
+    """Something between ``low`` and ``high``, most likely near ``middle``.
+
+    Attributes
+    ----------
+    low, middle, high : float
+    """
 
     low: float
     middle: float
@@ -34,9 +39,24 @@ DELAYS = {
 def expected_speedup(links: str, k: int) -> Range:
     """Speedup of k GPUs over one, with the same batch on each, as published runs reached it.
 
-    links: a name in `DELAYS`, how the GPUs of the machine are joined; NVLink is without a switch.
-    A step of k devices takes 1 + delay (1/2 + ... + 1/k) times that of one, see `wait_seconds`.
-    Raises CostError for other links, and for k below 1.
+    A step of k devices takes 1 + delay (1/2 + ... + 1/k) times that of one, see ``wait_seconds``.
+
+    Parameters
+    ----------
+    links : str
+        A name in ``DELAYS``, how the GPUs of the machine are joined; NVLink is without a switch.
+    k : int
+        From 1 up.
+
+    Returns
+    -------
+    Range
+        The 5th, 50th and 95th percentile of the published delays, as speedups.
+
+    Raises
+    ------
+    CostError
+        For other links, and for a k below 1.
     """
     need.choice("links", links, DELAYS)
     need.whole("k", k)

@@ -32,10 +32,22 @@ AGAIN = 600  # seconds until mirrors that did not answer are asked again: each p
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Images X (n, 1, 28, 28) float32 in [0, 1] and labels y (n,) int64, for training and test.
+    """Images and labels for training and test.
 
-    ``source`` says in words where they were found. ``standin`` is None, or the sentence that has to
-    be shown beside results because these are not the full data of that ``name``.
+    Attributes
+    ----------
+    name : str
+    X_train : numpy.ndarray, (n, 1, 28, 28), float32
+        Images, in [0, 1].
+    y_train : numpy.ndarray, (n,), int64
+        Labels.
+    X_test, y_test : numpy.ndarray
+        The same for the test.
+    source : str
+        Where they were found, in words.
+    standin : str or None
+        None, or the sentence that has to be shown beside results because these are not the full
+        data of that ``name``.
     """
 
     name: str
@@ -70,30 +82,72 @@ class Dataset:
 
 
 def fashion_mnist(num_train: int | None = None, num_test: int | None = None) -> Dataset:
-    """Fashion-MNIST (Xiao, Rasul and Vollgraf, 2017): its first images, or all there are (None).
+    """Fashion-MNIST: its first images.
 
     Where the full files cannot be had, the first 6,000 training and 1,000 test images stand in:
     the same arrays as from the full files, for whoever asks for no more than that.
 
-    Raises DataError for a wrong or missing file, and for more images than there are.
+    Parameters
+    ----------
+    num_train, num_test : int, optional
+        How many images; all that there are without it.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        For a wrong or missing file, and for more images than there are.
+
+    References
+    ----------
+    Xiao, Rasul and Vollgraf (2017). Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine
+    Learning Algorithms. arXiv 1708.07747.
     """
     return _dataset("fashion-mnist", num_train, num_test)
 
 
 def mnist(num_train: int | None = None, num_test: int | None = None) -> Dataset:
-    """MNIST (LeCun, Cortes and Burges): its first images, or all there are (None).
+    """MNIST (LeCun, Cortes and Burges): its first images.
 
     Where it cannot be had, 1,500 + 297 handwritten digits of scikit-learn stand in for it.
 
-    Raises DataError as ``fashion_mnist`` does, and without scikit-learn where that is needed.
+    Parameters
+    ----------
+    num_train, num_test : int, optional
+        How many images; all that there are without it.
+
+    Returns
+    -------
+    Dataset
+
+    Raises
+    ------
+    DataError
+        As ``fashion_mnist`` does, and without scikit-learn where that is needed.
     """
     return _dataset("mnist", num_train, num_test)
 
 
 def describe(name: str) -> str:
-    """Where ``"fashion-mnist"`` or ``"mnist"`` is, or would come from; no file is opened.
+    """Where a data set is, or would come from; no file is opened.
 
-    Raises DataError for another name, and where ``D2LMGPU_DATA`` lacks a file.
+    Parameters
+    ----------
+    name : str
+        "fashion-mnist" or "mnist".
+
+    Returns
+    -------
+    str
+        A sentence.
+
+    Raises
+    ------
+    DataError
+        For another name, and where ``D2LMGPU_DATA`` lacks a file.
     """
     if not isinstance(name, str) or name not in DATA_SETS:
         raise DataError(f"There is no data set {name!r}; choose from {', '.join(DATA_SETS)}.")

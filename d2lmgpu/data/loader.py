@@ -11,10 +11,24 @@ from d2lmgpu.process.events import report
 class DataIter:
     """Iterate over ``(X, y)`` in batches; the last batch is kept, however small.
 
-    ``X`` (n, …) and ``y`` (n,) are NumPy arrays of equal length, ``convert`` turns a NumPy batch
-    into the framework's array. With ``shuffle`` each epoch has its own order, which depends only
-    on the seed and on the number of the epoch: both frameworks see the same batches. For training,
-    ``batch_size`` is at most n; a test set may be smaller than a batch.
+    With ``shuffle`` each epoch has its own order, which depends only on the seed and on the number
+    of the epoch: both frameworks see the same batches.
+
+    Parameters
+    ----------
+    X : numpy.ndarray, (n, …)
+    y : numpy.ndarray, (n,)
+    batch_size : int
+        For training at most n; a test set may be smaller than a batch.
+    shuffle : bool
+        Whether it is for training.
+    convert : callable
+        Turns a NumPy batch into the framework's array.
+
+    Raises
+    ------
+    ValueError
+        For unlike lengths, and for another ``batch_size``.
     """
 
     def __init__(self, X, y, batch_size, shuffle, convert):
@@ -51,11 +65,16 @@ class DataIter:
                 report("batch", every, epoch=self.epoch, done=self._done, of=self.num_samples,
                        steps=lanes.totals)  # fmt: skip
 
-    def report_loss(self, losses):
-        """Tell the lab the loss of the present batch: ``losses`` has one sum for each shard.
+    def report_loss(self, losses) -> None:
+        """Tell the lab the loss of the present batch.
 
-        They are read only where a lab listens, and five times a second at most: to read a number
-        is to wait for its device.
+        The losses are read only where a lab listens, and five times a second at most: to read a
+        number is to wait for its device.
+
+        Parameters
+        ----------
+        losses : list
+            One for each shard, summed over its examples.
         """
         rows, x = self._rows, self.epoch - 1 + self._done / self.num_samples
         report("loss", every=0.2, x=x, loss=lambda: sum(map(float, losses)) / rows)

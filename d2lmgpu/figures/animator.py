@@ -16,8 +16,27 @@ def in_notebook():
 class Animator:
     """Plot data as it comes, in one figure, with D2L's own interface.
 
-    In a notebook the figure is redrawn at each ``add``; elsewhere nothing is drawn. The points are
-    kept in ``X`` and ``Y``, one list a curve.
+    In a notebook the figure is redrawn at each ``add``; elsewhere nothing is drawn.
+
+    Parameters
+    ----------
+    xlabel, ylabel : str, optional
+    legend : list of str, optional
+        A name for each curve.
+    xlim, ylim : pair of float, optional
+    xscale, yscale : str
+        Of Matplotlib: "linear" or "log", say.
+    fmts : sequence of str
+        Matplotlib's formats, which the curves take in turns.
+    nrows, ncols : int
+        Of the grid of axes, on whose first one the curves are.
+    figsize : pair of float
+        Width and height in inches.
+
+    Attributes
+    ----------
+    X, Y : list of list of float
+        The points, one list a curve.
     """
 
     def __init__(self, xlabel=None, ylabel=None, legend=None, xlim=None, ylim=None,
@@ -34,10 +53,19 @@ class Animator:
         self.layout = (nrows, ncols, figsize)
         self.X, self.Y, self.chart, self.handle = [], [], None, None
 
-    def add(self, x, y):
-        """Add a point to each curve; ``x`` and ``y`` are numbers or sequences (None: no point).
+    def add(self, x, y) -> None:
+        """Add a point to each curve.
 
-        An array of one number is a number. What is not finite is a gap, marked "diverged".
+        Parameters
+        ----------
+        x, y : float or sequence
+            A number for all curves or one for each; None is no point. An array of one number is a
+            number. What is not finite is a gap, marked "diverged".
+
+        Raises
+        ------
+        ValueError
+            For sequences that are not equally long.
         """
         ys = numbers(y)
         xs = numbers(x) if is_several(x) else numbers(x) * len(ys)

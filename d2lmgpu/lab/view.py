@@ -50,14 +50,29 @@ SOURCES = {
 class TrainingLab:
     """Runs ``train(num_gpus, batch_size, lr)`` again and again, live, next to the notebook.
 
-    ``train`` is a function or a dict from names to functions; when its cell has been run again, the
-    next run is of the edited one. It trains before it returns, and returns a ``Run`` or None, or
-    else an object or a dict with ``num_samples``, ``accuracies`` and ``seconds``. It may also take
-    ``num_epochs=None``; ``fixed`` holds the values of further parameters. ``settings`` are the
-    values at the start: ``num_gpus``, ``batch_size``, ``lr``. A run is ended after ``time_limit``
-    seconds. In a built page the recorded runs are shown whose names contain ``records``, as in
-    'scratch-pytorch'; that also says which forecast is shown before a run. Raises JobError for
-    another signature, for a generator or async function, and for values of another type.
+    In a built page the recorded runs are shown instead.
+
+    Parameters
+    ----------
+    train : callable or dict
+        A function, or a dict from names to functions; when its cell has been run again, the next
+        run is of the edited one. It trains before it returns, and returns a ``Run`` or None, or
+        else an object or a dict with ``num_samples``, ``accuracies`` and ``seconds``. It may also
+        take ``num_epochs=None``.
+    fixed : dict, optional
+        Values of further parameters of ``train``, by name.
+    time_limit : float
+        Seconds after which a run is ended.
+    records : str
+        A part of names, as 'scratch-pytorch': the recorded runs with such a name are those of the
+        built page; that also says which forecast is shown before a run.
+    **settings : float
+        The values at the start: ``num_gpus``, ``batch_size``, ``lr``, ``num_epochs``.
+
+    Raises
+    ------
+    JobError
+        For another signature, for a generator or async function, and for values of another type.
     """
 
     def __init__(self, train, fixed=None, time_limit=3600, records="", **settings):

@@ -114,11 +114,26 @@ def on_this_host(i):
 
 
 def check_run(num_gpus: int, batch_size: int, lr: float, num_epochs: int | None = None) -> None:
-    """Refuse a training run that cannot be right: RunError names the value and what is allowed.
+    """Refuse a training run that cannot be right, and say what is allowed.
 
-    ``batch_size`` is the global batch in examples, ``lr`` the learning rate, ``num_epochs`` None
-    where the profile says how many. A ragged *last* batch is fine; a batch that leaves a device
-    without work in every step is not. How many devices there are is checked where they are picked.
+    A ragged *last* batch is fine; a batch that leaves a device without work in every step is not.
+    How many devices there are is checked where they are picked.
+
+    Parameters
+    ----------
+    num_gpus : int
+        Devices.
+    batch_size : int
+        Global batch, in examples.
+    lr : float
+        Learning rate.
+    num_epochs : int, optional
+        None where the profile says how many.
+
+    Raises
+    ------
+    RunError
+        It names the value and what is allowed.
     """
     whole = {"num_gpus": num_gpus, "batch_size": batch_size, "num_epochs": num_epochs}
     for name, value in whole.items():

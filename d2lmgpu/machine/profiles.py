@@ -21,11 +21,25 @@ class ProfileError(ValueError):
 class Profile:
     """Sizes of a run.
 
-    ``num_train`` and ``num_test`` count images of Fashion-MNIST, ``resnet_width`` is the
-    number of channels after the stem, ``accuracy_floor`` the test accuracy that the one-device
-    run of every chapter must reach. ``he_start`` says whether the initial weights follow He et
-    al. (2015) instead of the published standard deviation of 0.01, which needs some 500 updates
-    before the loss falls at all.
+    Attributes
+    ----------
+    name : str
+        'quick', 'full' or 'test'.
+    num_train, num_test : int
+        Images of Fashion-MNIST.
+    lenet_epochs, resnet_epochs, mnist_epochs : int
+    resnet_width : int
+        Channels after the stem.
+    he_start : bool
+        Whether the initial weights follow He et al. (2015) instead of the published standard
+        deviation of 0.01, which needs some 500 updates before the loss falls at all.
+    accuracy_floor : float
+        Test accuracy that the one-device run of every chapter must reach.
+
+    References
+    ----------
+    He et al. (2015). Delving Deep into Rectifiers: Surpassing Human-Level Performance on ImageNet
+    Classification. ICCV. arXiv 1502.01852.
     """
 
     name: str
@@ -39,7 +53,17 @@ class Profile:
     accuracy_floor: float
 
     def init_std(self, fan_in: int) -> float:
-        """Standard deviation of the initial weights of a layer with ``fan_in`` inputs."""
+        """Standard deviation of the initial weights of a layer.
+
+        Parameters
+        ----------
+        fan_in : int
+            Inputs of the layer.
+
+        Returns
+        -------
+        float
+        """
         return math.sqrt(2 / fan_in) if self.he_start else 0.01
 
     def __str__(self) -> str:

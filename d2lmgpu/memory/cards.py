@@ -21,7 +21,16 @@ FITS, DOES_NOT, OPEN = "fits", "does not fit", "cannot be told"
 
 @dataclass(frozen=True)
 class Card:
-    """A GPU: the bytes that PyTorch says it has, and where it has said so."""
+    """A GPU.
+
+    Attributes
+    ----------
+    name : str
+    total : int
+        Bytes that PyTorch says it has.
+    source : str
+        Where it has said so.
+    """
 
     name: str
     total: int
@@ -30,9 +39,15 @@ class Card:
 
 @dataclass(frozen=True)
 class OnCard:
-    """Whether a training fits on ``card``: ``verdict``, one of the three words above.
+    """Whether a training fits on a card, as far as can be told.
 
-    It takes between ``low`` and ``high`` bytes of the card, as far as can be told.
+    Attributes
+    ----------
+    card : Card
+    verdict : str
+        "fits", "does not fit" or "cannot be told".
+    low, high : int
+        It takes between so many bytes of the card.
     """
 
     card: Card

@@ -9,18 +9,45 @@ from d2lmgpu.memory.timeline import Timeline
 
 @dataclass(frozen=True)
 class Fit:
-    """What ``fits`` found. All sizes are bytes; none is measured."""
+    """What ``fits`` found. All sizes are bytes; none is measured.
 
-    peak: int  # of all tensors together
-    parts: dict[str, int]  # what it is made of: each of `timeline.PARTS`
-    allocated: int  # as torch.cuda.max_memory_allocated() counts, in whole blocks
-    reserved: int  # as torch.cuda.max_memory_reserved(): what the allocator holds at most
-    least: int  # with less from the driver the allocator cannot serve these steps
-    looked: int  # how often a step looked at a number, which was answered by True or 1
+    Attributes
+    ----------
+    peak : int
+        Of all tensors together.
+    parts : dict of str to int
+        What the peak is made of: each of ``timeline.PARTS``.
+    allocated : int
+        As ``torch.cuda.max_memory_allocated()`` counts, in whole blocks.
+    reserved : int
+        As ``torch.cuda.max_memory_reserved()``: what the allocator holds at most.
+    least : int
+        With less from the driver the allocator cannot serve these steps.
+    looked : int
+        How often a step looked at a number, which was answered by True or 1.
+    """
+
+    peak: int
+    parts: dict[str, int]
+    allocated: int
+    reserved: int
+    least: int
+    looked: int
 
     @classmethod
     def of(cls, timeline: Timeline, looked: int) -> "Fit":
-        """What the steps of ``timeline`` take, in which numbers were looked at so often."""
+        """What the steps of a timeline take.
+
+        Parameters
+        ----------
+        timeline : Timeline
+        looked : int
+            How often they looked at a number.
+
+        Returns
+        -------
+        Fit
+        """
         moment, allocator = timeline.peak(), replay(timeline.events)
         return cls(
             timeline.totals()[moment],
@@ -32,7 +59,22 @@ class Fit:
         )
 
     def on(self, card: str) -> OnCard:
-        """Whether these steps fit on a card of `d2lmgpu.memory.cards.CARDS`, by its name."""
+        """Whether these steps fit on a card.
+
+        Parameters
+        ----------
+        card : str
+            A name in ``d2lmgpu.memory.cards.CARDS``.
+
+        Returns
+        -------
+        OnCard
+
+        Raises
+        ------
+        ValueError
+            For another name.
+        """
         return on_card(self.least, self.reserved, card)
 
     def __str__(self):

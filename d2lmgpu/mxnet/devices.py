@@ -70,8 +70,14 @@ def _each_device_once(initialize):
 gluon.Parameter.initialize = _each_device_once(gluon.Parameter.initialize)
 
 
-def num_gpus():
-    """Number of GPUs that MXNet sees."""
+def num_gpus() -> int:
+    """Number of GPUs that MXNet sees.
+
+    Returns
+    -------
+    int
+        0 without any.
+    """
     return npx.num_gpus()
 
 
@@ -81,12 +87,30 @@ gpu, cpu, try_gpu, try_all_gpus, devices, sharing, profile = device_functions(
 
 
 @checked
-def parallel(fn, *per_device_args):
+def parallel(fn, *per_device_args) -> list:
     """``[fn(*args) for each device]``, all devices at once.
 
-    Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
-    are asynchronous. On the CPU, and on both, threads, which record and train or not as is done
-    here; several return when what they have queued is computed.
+    On GPUs a plain loop: kernels are asynchronous. On the CPU, and on both, threads, which record
+    and train or not as is done here; several return when what they have queued is computed.
+
+    Parameters
+    ----------
+    fn : callable
+        What each device does; what it raises is raised here.
+    *per_device_args : list
+        The arguments of ``fn``, in their order: each is a list with one entry a device.
+
+    Returns
+    -------
+    list
+        What ``fn`` returned, one entry a device. A GPU may still be at work: see ``synchronize``.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no list, or if the lists are not of one length.
+    DeviceError
+        For several devices from inside of what runs on a CPU device: it has one thread.
     """
     if _devices.available(num_gpus())[0] == "gpu":
         return [fn(*args) for args in zip(*per_device_args, strict=True)]
@@ -106,6 +130,6 @@ def parallel(fn, *per_device_args):
     return lanes.parallel(_threads.run, call, *per_device_args, apart=False)  # all wait for all
 
 
-def synchronize():
+def synchronize() -> None:
     """Wait until every device has done its work."""
     npx.waitall()

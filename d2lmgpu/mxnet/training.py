@@ -13,26 +13,70 @@ from d2lmgpu.process.lanes import exchange
 
 
 @checked
-def seed(n):
-    """Seed MXNet's random numbers and the order of the batches."""
+def seed(n) -> None:
+    """Seed MXNet's random numbers and the order of the batches.
+
+    Parameters
+    ----------
+    n : int
+        From 0 to 2³² - 1.
+
+    Raises
+    ------
+    ArgumentError
+        For another number.
+    """
     mx.random.seed(n)
     set_seed(n)
 
 
 @checked
 def array(x):
-    """The NumPy array ``x`` as MXNet's own on the CPU, of the same type."""
+    """The NumPy array ``x`` as MXNet's own on the CPU, of the same type: a copy.
+
+    Parameters
+    ----------
+    x : numpy.ndarray
+        Of numbers or bools.
+
+    Returns
+    -------
+    ndarray
+
+    Raises
+    ------
+    ArgumentError
+        For what is no such array.
+    """
     return np.array(x, dtype=x.dtype, ctx=cpu())
 
 
 @checked
 def split_batch(X, y, devices, weights=None):
-    """Split ``X`` (n, …) and ``y`` (n,) over ``devices``: ``([X shards], [y shards])``.
+    """Split ``X`` and ``y`` over ``devices``: each shard goes straight to its device.
 
-    The shards are near-equal, the larger ones first, or proportional to ``weights`` (one a
-    device, summing to 1). With fewer examples than devices the last shards are empty. Each shard
-    goes straight to its device. Raises ValueError for unlike lengths and CollectiveError for
-    weights that are not k non-negative numbers summing to 1. Defined in chapters/scratch/mxnet.
+    The shards are near-equal, the larger ones first, or proportional to ``weights``. With fewer
+    examples than devices the last shards are empty. Defined in chapters/scratch/mxnet.
+
+    Parameters
+    ----------
+    X : ndarray, (n, …)
+    y : ndarray, (n,)
+    devices : list of mxnet.Context
+    weights : list of float, optional
+        One a device, none below 0, summing to 1.
+
+    Returns
+    -------
+    X_shards, y_shards : list of ndarray
+        One entry a device.
+
+    Raises
+    ------
+    ValueError
+        For unlike lengths.
+    CollectiveError
+        For other weights.
     """
     if X.shape[0] != y.shape[0]:
         raise ValueError(f"X has {X.shape[0]} examples, y has {y.shape[0]}: give as many of each.")
@@ -49,6 +93,23 @@ def get_params(params, device):
     """A copy of ``params`` on ``device``, each with a gradient of its own that starts at zero.
 
     Defined in chapters/scratch/mxnet.
+
+    Parameters
+    ----------
+    params : list of ndarray
+        Of a float type.
+    device : mxnet.Context
+
+    Returns
+    -------
+    list of ndarray
+
+    Raises
+    ------
+    ArgumentError
+        For arrays of another type.
+    DeviceError
+        If the device is not here.
     """
     new_params = [p.copyto(device) for p in params]
     for p in new_params:
@@ -59,9 +120,19 @@ def get_params(params, device):
 @exchange
 @checked
 def allreduce(data):
-    """Replace each array in ``data`` (one a device, of one shape) by the sum of all, in place.
+    """Replace each array in ``data`` by the sum of all, in place.
 
     Defined in chapters/scratch/mxnet.
+
+    Parameters
+    ----------
+    data : list of ndarray
+        One a device, of one shape and type, none sharing memory.
+
+    Raises
+    ------
+    ArgumentError
+        For other lists, and while autograd records.
     """
     for i in range(1, len(data)):
         data[0][:] += data[i].copyto(data[0].ctx)
@@ -73,7 +144,17 @@ def allreduce(data):
 def sgd(params, lr, batch_size):
     """One step of minibatch SGD, in place, on a list of parameters.
 
-    Their gradients are of the loss *summed* over ``batch_size`` examples.
+    Parameters
+    ----------
+    params : list of ndarray
+        Their gradients are of the loss *summed* over ``batch_size`` examples.
+    lr : float
+    batch_size : int
+
+    Raises
+    ------
+    ArgumentError
+        If a parameter has no gradient, ``lr`` is not finite or ``batch_size`` is below 1.
     """
     for p in params:
         p -= (lr / batch_size) * p.grad
@@ -83,8 +164,25 @@ def sgd(params, lr, batch_size):
 def forward_backward(X, y, params):
     """Put the gradient of the loss, summed over one shard, into ``params``; return that loss.
 
-    ``X`` (n, 1, 28, 28), ``y`` (n,), and LeNet's parameters on the same device. A device
-    without data contributes zeros. Defined in chapters/scratch/mxnet.
+    A device without data contributes zeros. Defined in chapters/scratch/mxnet.
+
+    Parameters
+    ----------
+    X : ndarray, (n, 1, 28, 28)
+    y : ndarray, (n,)
+        Labels from 0 to 9, of an integer type.
+    params : list of ndarray
+        LeNet's, on the same device, each with a gradient.
+
+    Returns
+    -------
+    ndarray or float
+        The loss summed over the n examples; 0.0 without any.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not as above.
     """
     if len(y) == 0:
         for p in params:
@@ -98,10 +196,29 @@ def forward_backward(X, y, params):
 
 @checked
 def train_batch(X, y, device_params, devices, lr):
-    """One update of LeNet's replicas ``device_params`` (one list a device) on a global batch.
+    """One update of LeNet's replicas on a global batch. Defined in chapters/scratch/mxnet.
 
-    ``X`` (n, 1, 28, 28) and ``y`` (n,) are on the CPU; ``lr`` scales the mean gradient of the n.
-    Returns the losses, summed over each shard. Defined in chapters/scratch/mxnet.
+    Parameters
+    ----------
+    X : ndarray, (n, 1, 28, 28)
+        On the CPU, as ``y``.
+    y : ndarray, (n,)
+        Labels from 0 to 9, of an integer type.
+    device_params : list of list of ndarray
+        A replica a device, as ``get_params`` makes them.
+    devices : list of mxnet.Context
+    lr : float
+        Scales the mean gradient of the n examples.
+
+    Returns
+    -------
+    list of ndarray or float
+        The losses, summed over each shard.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not as above, or if replicas share memory.
     """
     X_shards, y_shards = split_batch(X, y, devices)
     losses = parallel(forward_backward, X_shards, y_shards, device_params)
@@ -113,10 +230,26 @@ def train_batch(X, y, device_params, devices, lr):
 
 
 @checked
-def evaluate_accuracy_gpu(net, data_iter, device=None):
-    """Share of ``data_iter`` that ``net`` (a Block or a function) classifies right, on one device.
+def evaluate_accuracy_gpu(net, data_iter, device=None) -> float:
+    """Share of ``data_iter`` that ``net`` classifies right, on one device.
 
-    ``device`` None: the first one that holds the parameters of ``net``, or where the images are.
+    Parameters
+    ----------
+    net : Block or callable
+    data_iter : iterable
+        Batches (X, y).
+    device : mxnet.Context, optional
+        Without it: the first one that holds the parameters of ``net``, or where the images are.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no example, or a batch is none.
     """
     if device is None and isinstance(net, gluon.Block):
         device = next((p.list_ctx()[0] for p in net.collect_params().values()), None)
@@ -135,6 +268,23 @@ def evaluate_accuracy_gpus(net, data_iter):
 
     Every device that holds the parameters of ``net`` takes its shard of each batch. Defined in
     chapters/concise/mxnet.
+
+    Parameters
+    ----------
+    net : Block
+        With parameters that are initialised.
+    data_iter : iterable
+        Batches (X, y).
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ArgumentError
+        If ``net`` has no such parameters, there is no example, or a batch is none.
     """
     devices = next(iter(net.collect_params().values())).list_ctx()
     metric = Accumulator(2)

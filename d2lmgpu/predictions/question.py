@@ -24,10 +24,23 @@ from d2lmgpu.predictions.widget import Output
 class Prediction:
     """A question of the page, shown as a field with a lock.
 
-    ``name`` is the page and the question, 'scratch-pytorch/two devices': what is locked under it
-    stays locked, in every kernel, unless it is taken back before the outcome is shown. ``low`` and
-    ``high``, in ``unit``, bound what can be predicted, and are the ends of the axis. Raises
-    PredictionError for arguments of another type.
+    What is locked stays locked, in every kernel, unless it is taken back before the outcome is
+    shown.
+
+    Parameters
+    ----------
+    name : str
+        The page and the question: 'scratch-pytorch/two devices'.
+    question : str
+    unit : str
+        Of the number; empty for none.
+    low, high : float
+        Bounds of what can be predicted, in ``unit``, and the ends of the axis.
+
+    Raises
+    ------
+    PredictionError
+        For arguments of another type, and unless ``low`` is below ``high``.
     """
 
     def __init__(self, name: str, question: str, unit: str = "", *, low: float, high: float):
@@ -65,25 +78,57 @@ class Prediction:
         locked = store.read(self.name)["predicted"]
         return locked and locked["value"]
 
-    def lock(self, value: float):
-        """Lock a number without the field; PredictionError where another one is locked."""
+    def lock(self, value: float) -> None:
+        """Lock a number without the field.
+
+        Parameters
+        ----------
+        value : float
+            In ``unit``.
+
+        Raises
+        ------
+        PredictionError
+            Where another one is locked, and for what is outside of the bounds.
+        """
         need(is_real(value), "The prediction", value, "a finite number")
         allowed = f"a number from {self.low:g} to {self.high:g}"
         need(self.low <= value <= self.high, "The prediction", value, allowed)
         store.lock(self.name, value, self.question, self.unit)
         self._redraw()
 
-    def take_back(self):
-        """Forget what is locked; PredictionError once the outcome has been shown."""
+    def take_back(self) -> None:
+        """Forget what is locked.
+
+        Raises
+        ------
+        PredictionError
+            Once the outcome has been shown.
+        """
         store.take_back(self.name)
         self._redraw()
 
     def happened(self, value: float, source: str = "measured", unsteady: str = "") -> Output:
         """What happened, to be shown: beside the prediction, or with the word that there is none.
 
-        ``source`` says how ``value``, in ``unit``, is known: 'measured', 'simulated', 'modelled' or
-        'counted'; ``unsteady`` why it cannot be trusted (as ``Run.unsteady``). It then judges no
-        prediction. Raises PredictionError for others.
+        Parameters
+        ----------
+        value : float
+            In ``unit``.
+        source : str
+            How it is known: 'measured', 'simulated', 'modelled' or 'counted'.
+        unsteady : str
+            Why it cannot be trusted (as ``Run.unsteady``); it then judges no prediction.
+
+        Returns
+        -------
+        Output
+            What a notebook shows if it is the last line of a cell.
+
+        Raises
+        ------
+        PredictionError
+            For another ``source``, and for what is no number.
         """
         need(isinstance(unsteady, str), "unsteady", unsteady, "why, as a text, or an empty one")
         self._outcome = store.outcome(value, source)

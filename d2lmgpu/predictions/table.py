@@ -12,8 +12,12 @@ from d2lmgpu.predictions.words import errors
 def predictions() -> "Table":
     """All predictions of the reader, shown as a table that can be saved as CSV.
 
-    Its ``rows`` are dicts with both numbers and the errors. In a built page they are those that the
-    reader's browser keeps.
+    In a built page they are those that the reader's browser keeps.
+
+    Returns
+    -------
+    Table
+        Its ``rows`` are dicts with both numbers and the errors; ``save(path)`` writes the CSV.
     """
     return Table()
 

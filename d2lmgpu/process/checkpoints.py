@@ -40,7 +40,17 @@ need = Need(CheckpointError)
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What was saved: ``step``, the weights ``net``, and ``rest``, the other things by name."""
+    """What was saved.
+
+    Attributes
+    ----------
+    step : int
+        Updates that were done.
+    net : dict
+        The weights, as ``state_dict()`` has them.
+    rest : dict
+        The other things, by name.
+    """
 
     step: int
     net: dict
@@ -48,12 +58,31 @@ class Checkpoint:
 
 
 def save(folder, step, net, **rest) -> Path:
-    """Write a checkpoint of ``net`` after ``step`` updates, and keep the one before it.
+    """Write a checkpoint of a network, and keep the one before it.
 
-    ``rest``: tensors, numbers, texts, None, and lists, tuples and dicts of them; as a rule the
-    optimizer's ``state_dict()``, the sampler's epoch and position, ``random_states()``, settings.
-    When this returns, the file is on the disk whole. Raises CheckpointError, with the checkpoints
-    before untouched, if the disk is full or anything else keeps it from being written.
+    When this returns, the file is on the disk whole.
+
+    Parameters
+    ----------
+    folder : str or Path
+    step : int
+        Updates that were done.
+    net : Module
+    **rest : object
+        Tensors, numbers, texts, None, and lists, tuples and dicts of them; as a rule the
+        optimizer's ``state_dict()``, the sampler's epoch and position, ``random_states()``,
+        settings.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    CheckpointError
+        If the disk is full or anything else keeps it from being written; the checkpoints before are
+        untouched.
     """
     need.whole("step", step, 0)
     folder, tensors = Path(folder), {}
@@ -76,11 +105,26 @@ def save(folder, step, net, **rest) -> Path:
 
 
 def newest(folder, net) -> Checkpoint | None:
-    """The newest checkpoint of ``net`` in ``folder`` that is whole; None where there is none yet.
+    """The newest checkpoint of a network that is whole.
 
     One that is damaged, of another model, framework or newer version is refused, by a warning with
-    its name and the reason, and the one before it is used. Raises CheckpointError if none is left:
-    to begin anew would throw away what was trained.
+    its name and the reason, and the one before it is used.
+
+    Parameters
+    ----------
+    folder : str or Path
+    net : Module
+        Whose weights they must fit; it is not changed.
+
+    Returns
+    -------
+    Checkpoint or None
+        None where there is none yet.
+
+    Raises
+    ------
+    CheckpointError
+        If none is left: to begin anew would throw away what was trained.
     """
     refused = []
     for file in _files(Path(folder)):
@@ -101,15 +145,27 @@ def newest(folder, net) -> Checkpoint | None:
 
 
 def random_states() -> dict:
-    """The states of all random number generators of this process, as a checkpoint keeps them."""
+    """The states of all random number generators of this process, as a checkpoint keeps them.
+
+    Returns
+    -------
+    dict
+        By library: Python, NumPy, PyTorch and CUDA.
+    """
     key = np.random.get_state(legacy=False)
     key["state"]["key"] = key["state"]["key"].tolist()
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []
     return {"python": random.getstate(), "numpy": key, "torch": torch.get_rng_state(), "cuda": cuda}
 
 
-def set_random_states(states):
-    """Go on with the random numbers after those of ``states``."""
+def set_random_states(states) -> None:
+    """Go on with the random numbers after those of ``states``.
+
+    Parameters
+    ----------
+    states : dict
+        As ``random_states`` gives them.
+    """
     random.setstate(states["python"])
     np.random.set_state(states["numpy"])
     torch.set_rng_state(states["torch"])

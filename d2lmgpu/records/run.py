@@ -20,12 +20,26 @@ need = Need(RunError)
 class Run:
     """One training run, as ``train`` returns it.
 
-    num_gpus, batch_size, lr: what it was asked for; the batch is that of all devices together.
-    num_samples: how many training images an epoch sees; None where that is not known.
-    sharing: how the devices shared time (see ``devices.sharing``).
-    accuracies, seconds: test accuracy after each epoch and training time of each.
+    Parameters
+    ----------
+    num_gpus : int
+        Devices that it was asked for.
+    batch_size : int
+        Global batch: examples of one update, over all devices.
+    lr : float
+    num_samples : int or None
+        Training images that an epoch sees; None where that is not known.
+    sharing : str or None
+        How the devices shared time: what ``d2l.sharing`` says of them.
+    accuracies : list of float
+        Test accuracy after each epoch.
+    seconds : list of float
+        Training time of each epoch, in seconds.
 
-    Raises RunError for numbers that are not finite, and for times below 0.
+    Raises
+    ------
+    ValueError
+        For numbers that are not finite, and for times below 0. It is this module's RunError.
     """
 
     num_gpus: int
@@ -47,18 +61,18 @@ class Run:
                 need(is_real(value, least), f"An entry of {name}", value, at_least(least))
 
     @property
-    def accuracy(self):
-        """Median test accuracy of the last three epochs: single epochs of a short run jump."""
+    def accuracy(self) -> float | None:
+        """Median test accuracy of the last three epochs, as single epochs of a short run jump."""
         return median(self.accuracies[-3:]) if self.accuracies else None
 
     @property
-    def samples_per_second(self):
-        """Training images a second, by the median epoch: the first one warms up."""
+    def samples_per_second(self) -> float | None:
+        """Training images a second, by the median epoch, as the first one warms up."""
         seconds = median(self.seconds) if self.seconds else 0
         return self.num_samples / seconds if self.num_samples and seconds else None
 
     @property
-    def unsteady(self):
+    def unsteady(self) -> str:
         """Why its times do not tell how fast it is, by their spread (see ``steady``); or ""."""
         return steady.of_epochs(self.seconds, self.sharing)
 

@@ -11,9 +11,14 @@ from torch.utils._pytree import tree_leaves
 class Counted(TorchDispatchMode):
     """Counts collectives, and the bytes of what is summed, gathered or exchanged.
 
-    ``calls``: the operator's name in PyTorch's libraries c10d or _c10d_functional -> how often.
-    ``bytes``: of the larger side of each, what a rank puts in or what it gets.
-    Defined in chapters/beyond/tensor-parallel.
+    A context: what is issued within it is counted. Defined in chapters/beyond/tensor-parallel.
+
+    Attributes
+    ----------
+    calls : collections.Counter
+        The operator's name in PyTorch's libraries c10d or _c10d_functional -> how often.
+    bytes : int
+        Of the larger side of each, what a rank puts in or what it gets, summed up.
     """
 
     KINDS = "reduce", "gather", "alltoall", "all_to_all"

@@ -62,8 +62,14 @@ class _TorchRules(Rules):
 checked = _TorchRules().checked
 
 
-def num_gpus():
-    """Number of GPUs that PyTorch sees."""
+def num_gpus() -> int:
+    """Number of GPUs that PyTorch sees.
+
+    Returns
+    -------
+    int
+        0 without any.
+    """
     return torch.cuda.device_count()
 
 
@@ -73,12 +79,30 @@ gpu, cpu, try_gpu, try_all_gpus, devices, sharing, profile = device_functions(
 
 
 @checked
-def parallel(fn, *per_device_args):
+def parallel(fn, *per_device_args) -> list:
     """``[fn(*args) for each device]``, all devices at once.
 
-    Each of ``per_device_args`` is a list with one entry a device. On GPUs a plain loop: kernels
-    are asynchronous. On the CPU, and on both, threads, in which gradients and automatic casts are
-    on or off as they are here.
+    On GPUs a plain loop: kernels are asynchronous. On the CPU, and on both, threads, in which
+    gradients and automatic casts are on or off as they are here.
+
+    Parameters
+    ----------
+    fn : callable
+        What each device does; what it raises is raised here.
+    *per_device_args : list
+        The arguments of ``fn``, in their order: each is a list with one entry a device.
+
+    Returns
+    -------
+    list
+        What ``fn`` returned, one entry a device. A GPU may still be at work: see ``synchronize``.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no list, or if the lists are not of one length.
+    DeviceError
+        For several devices from inside of what runs on a CPU device: it has one thread.
     """
     if _devices.available(num_gpus())[0] == "gpu":
         return [fn(*args) for args in zip(*per_device_args, strict=True)]
@@ -92,7 +116,7 @@ def parallel(fn, *per_device_args):
     return lanes.parallel(_threads.run, call, *per_device_args)
 
 
-def synchronize():
+def synchronize() -> None:
     """Wait until every device has done its work (on a CPU it has, once a call returns).
 
     A GPU on which this process holds no memory does nothing for it, and is left alone.

@@ -11,9 +11,15 @@ from torch.nn import functional as F
 class Attention(nn.Module):
     """Causal attention of several heads: each token looks at itself and those before it.
 
-    ``width`` numbers a token, a part of them for each head. How many heads there are is read from
-    the output of ``q``, so that a device may hold some of them.
-    Defined in chapters/beyond/gpt.
+    It maps (batch, tokens, width) to the same shape. How many heads there are is read from the
+    output of ``q``, so that a device may hold some of them. Defined in chapters/beyond/gpt.
+
+    Parameters
+    ----------
+    width : int
+        Numbers a token, a part of them for each head.
+    heads : int
+        A divisor of ``width``.
     """
 
     def __init__(self, width, heads):
@@ -31,7 +37,13 @@ class Attention(nn.Module):
 
 
 class MLP(nn.Module):
-    """Two dense layers, four times as wide between them. Defined in chapters/beyond/gpt."""
+    """Two dense layers, four times as wide between them. Defined in chapters/beyond/gpt.
+
+    Parameters
+    ----------
+    width : int
+        Numbers a token, in and out.
+    """
 
     def __init__(self, width):
         super().__init__()
@@ -45,6 +57,13 @@ class Block(nn.Module):
     """Attention and an MLP, each after a norm and beside the identity.
 
     Defined in chapters/beyond/gpt.
+
+    Parameters
+    ----------
+    width : int
+        Numbers a token, in and out.
+    heads : int
+        A divisor of ``width``.
     """
 
     def __init__(self, width, heads):
@@ -60,8 +79,23 @@ class Block(nn.Module):
 class GPT(nn.Module):
     """Maps symbols, (batch, tokens) of whole numbers, to the scores of what comes next.
 
-    ``symbols`` is how many there are, ``tokens`` the most that a sequence has.
-    Defined in chapters/beyond/gpt.
+    The scores are (batch, tokens, symbols). Defined in chapters/beyond/gpt.
+
+    Parameters
+    ----------
+    symbols : int
+        How many there are.
+    tokens : int
+        The most that a sequence has.
+    width : int
+        Numbers a token between the blocks.
+    blocks : int
+    heads : int
+        Of each block's attention: a divisor of ``width``.
+
+    References
+    ----------
+    Radford et al. (2019). Language Models are Unsupervised Multitask Learners. OpenAI.
     """
 
     def __init__(self, symbols, tokens, width=64, blocks=2, heads=4):
@@ -76,10 +110,22 @@ class GPT(nn.Module):
 
 
 def saved_bytes(net, loss_of, X, y):
-    """Bytes that autograd keeps, without the parameters, each storage once.
+    """Bytes that autograd keeps for the backward pass, without the parameters, each storage once.
 
-    Of a forward pass, ``loss_of(net, X, y)``, for the backward pass.
     Defined in chapters/beyond/gpt.
+
+    Parameters
+    ----------
+    net : Module
+    loss_of : callable
+        ``loss_of(net, X, y)`` is the forward pass, with the loss.
+    X, y : Tensor
+        What it gets.
+
+    Returns
+    -------
+    int
+        Bytes.
     """
     known = {p.untyped_storage().data_ptr() for p in net.parameters()}
     storages = {}

@@ -17,11 +17,32 @@ def _fix_inputs(block, channels):
 
 @checked
 def lenet(X, params):
-    """LeNet's outputs (n, 10) for images ``X`` (n, 1, 28, 28); ``params`` are W1, b1, … W4, b4.
+    """LeNet's outputs: two convolutions with average pooling, then two dense layers.
 
-    Shapes of W1 to W4: (20, 1, 3, 3), (50, 20, 5, 5), (800, 128), (128, 10). LeCun et al. (1998),
-    with the ReLU and the sizes of Dive into Deep Learning (Zhang et al., 2023).
-    Defined in chapters/scratch/pytorch.
+    With the ReLU and the sizes of Dive into Deep Learning. Defined in chapters/scratch/pytorch.
+
+    Parameters
+    ----------
+    X : Tensor, (n, 1, 28, 28)
+        Images.
+    params : list of Tensor
+        W1, b1, … W4, b4, of the type and on the device of ``X``. Shapes of W1 to W4:
+        (20, 1, 3, 3), (50, 20, 5, 5), (800, 128), (128, 10).
+
+    Returns
+    -------
+    Tensor, (n, 10)
+        Scores of the classes, before any softmax.
+
+    Raises
+    ------
+    ArgumentError
+        If shapes, types or devices are others.
+
+    References
+    ----------
+    LeCun et al. (1998). Gradient-Based Learning Applied to Document Recognition. Proceedings of
+    the IEEE 86(11). Zhang et al. (2023). Dive into Deep Learning. Cambridge University Press.
     """
     h1 = F.relu(F.conv2d(X, params[0], params[1]))
     h1 = F.avg_pool2d(h1, 2)
@@ -32,11 +53,30 @@ def lenet(X, params):
 
 
 class Residual(nn.Module):
-    """Residual block (He et al., 2016): two 3x3 convolutions beside the identity.
+    """Residual block: two 3x3 convolutions beside the identity.
 
-    ``use_1x1conv`` puts a 1x1 convolution on the shortcut, needed where the number of channels or
-    the ``strides`` change the shape. Both editions of Dive into Deep Learning are understood: the
-    number of input channels may come first.
+    It maps (n, channels, height, width) to (n, num_channels, height, width), divided by ``strides``
+    and rounded up. Both editions of Dive into Deep Learning are understood: the number of input
+    channels may come first.
+
+    Parameters
+    ----------
+    num_channels : int
+        Of the output.
+    use_1x1conv : bool
+        Put a 1x1 convolution on the shortcut: needed where the number of channels or the
+        ``strides`` change the shape.
+    strides : int
+        Of the first convolution, and of that on the shortcut.
+
+    Raises
+    ------
+    ArgumentError
+        If a number of channels or ``strides`` is no whole number from 1 up.
+
+    References
+    ----------
+    He et al. (2016). Deep Residual Learning for Image Recognition. CVPR. arXiv 1512.03385.
     """
 
     @both_editions(_fix_inputs)
@@ -57,8 +97,29 @@ class Residual(nn.Module):
 def resnet18(num_classes, in_channels=1, width=64):
     """ResNet-18 for small images: 3x3 stem, no max-pooling; channels ``width`` to 8 ``width``.
 
-    Maps (n, in_channels, 28, 28) to (n, num_classes). He et al. (2016).
     Defined in chapters/concise/pytorch.
+
+    Parameters
+    ----------
+    num_classes : int
+    in_channels : int
+        Of the images: 1 if they are gray.
+    width : int
+        Channels after the stem.
+
+    Returns
+    -------
+    Sequential
+        Maps (n, in_channels, 28, 28) to (n, num_classes). On the CPU, in training mode.
+
+    Raises
+    ------
+    ArgumentError
+        For what is no whole number from 1 up.
+
+    References
+    ----------
+    He et al. (2016). Deep Residual Learning for Image Recognition. CVPR. arXiv 1512.03385.
     """
     net = nn.Sequential(
         nn.Conv2d(in_channels, width, kernel_size=3, padding=1), nn.BatchNorm2d(width), nn.ReLU()

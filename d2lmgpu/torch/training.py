@@ -15,26 +15,70 @@ from d2lmgpu.torch.networks import lenet
 
 
 @checked
-def seed(n):
-    """Seed PyTorch's random numbers and the order of the batches."""
+def seed(n) -> None:
+    """Seed PyTorch's random numbers and the order of the batches.
+
+    Parameters
+    ----------
+    n : int
+        From 0 to 2³² - 1.
+
+    Raises
+    ------
+    ArgumentError
+        For another number.
+    """
     torch.manual_seed(n)
     set_seed(n)
 
 
 @checked
 def array(x):
-    """The NumPy array ``x`` as a tensor on the CPU, of the same type."""
+    """The NumPy array ``x`` as a tensor on the CPU, of the same type and in the same memory.
+
+    Parameters
+    ----------
+    x : numpy.ndarray
+        Of numbers or bools.
+
+    Returns
+    -------
+    Tensor
+
+    Raises
+    ------
+    ArgumentError
+        For what is no such array.
+    """
     return torch.from_numpy(x)
 
 
 @checked
 def split_batch(X, y, devices, weights=None):
-    """Split ``X`` (n, …) and ``y`` (n,) over ``devices``: ``([X shards], [y shards])``.
+    """Split ``X`` and ``y`` over ``devices``: each shard goes straight to its device.
 
-    The shards are near-equal, the larger ones first, or proportional to ``weights`` (one a
-    device, summing to 1). With fewer examples than devices the last shards are empty. Each shard
-    goes straight to its device. Raises ValueError for unlike lengths and CollectiveError for
-    weights that are not k non-negative numbers summing to 1. Defined in chapters/scratch/pytorch.
+    The shards are near-equal, the larger ones first, or proportional to ``weights``. With fewer
+    examples than devices the last shards are empty. Defined in chapters/scratch/pytorch.
+
+    Parameters
+    ----------
+    X : Tensor, (n, …)
+    y : Tensor, (n,)
+    devices : list of torch.device
+    weights : list of float, optional
+        One a device, none below 0, summing to 1.
+
+    Returns
+    -------
+    X_shards, y_shards : list of Tensor
+        One entry a device.
+
+    Raises
+    ------
+    ValueError
+        For unlike lengths.
+    CollectiveError
+        For other weights.
     """
     if X.shape[0] != y.shape[0]:
         raise ValueError(f"X has {X.shape[0]} examples, y has {y.shape[0]}: give as many of each.")
@@ -50,6 +94,23 @@ def get_params(params, device):
     """A copy of ``params`` on ``device``, each with a gradient of its own that starts at zero.
 
     Defined in chapters/scratch/pytorch.
+
+    Parameters
+    ----------
+    params : list of Tensor
+        Of a float type.
+    device : torch.device
+
+    Returns
+    -------
+    list of Tensor
+
+    Raises
+    ------
+    ArgumentError
+        For arrays of another type.
+    DeviceError
+        If the device is not here.
     """
     new_params = [p.detach().to(device, copy=True).requires_grad_() for p in params]
     for p in new_params:
@@ -60,9 +121,19 @@ def get_params(params, device):
 @exchange
 @checked
 def allreduce(data):
-    """Replace each tensor in ``data`` (one a device, of one shape) by the sum of all, in place.
+    """Replace each tensor in ``data`` by the sum of all, in place.
 
     Defined in chapters/scratch/pytorch.
+
+    Parameters
+    ----------
+    data : list of Tensor
+        One a device, of one shape and type, none sharing memory.
+
+    Raises
+    ------
+    ArgumentError
+        For other lists, and for parameters while autograd records what is done to them.
     """
     for i in range(1, len(data)):
         data[0][:] += data[i].to(data[0].device)
@@ -74,7 +145,17 @@ def allreduce(data):
 def sgd(params, lr, batch_size):
     """One step of minibatch SGD, in place, on a list of parameters; then zero gradients.
 
-    Their gradients are of the loss *summed* over ``batch_size`` examples.
+    Parameters
+    ----------
+    params : list of Tensor
+        Their gradients are of the loss *summed* over ``batch_size`` examples.
+    lr : float
+    batch_size : int
+
+    Raises
+    ------
+    ArgumentError
+        If a parameter has no gradient, ``lr`` is not finite or ``batch_size`` is below 1.
     """
     with torch.no_grad():
         for p in params:
@@ -86,8 +167,25 @@ def sgd(params, lr, batch_size):
 def forward_backward(X, y, params):
     """Add the gradient of the loss, summed over one shard, to ``params``; return that loss.
 
-    ``X`` (n, 1, 28, 28), ``y`` (n,), and LeNet's parameters on the same device. A device
-    without data adds nothing. Defined in chapters/scratch/pytorch.
+    A device without data adds nothing. Defined in chapters/scratch/pytorch.
+
+    Parameters
+    ----------
+    X : Tensor, (n, 1, 28, 28)
+    y : Tensor, (n,)
+        Labels from 0 to 9, of an integer type.
+    params : list of Tensor
+        LeNet's, on the same device, each with a gradient.
+
+    Returns
+    -------
+    Tensor or float
+        The loss summed over the n examples; 0.0 without any.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not as above.
     """
     if len(y) == 0:
         return 0.0
@@ -98,10 +196,29 @@ def forward_backward(X, y, params):
 
 @checked
 def train_batch(X, y, device_params, devices, lr):
-    """One update of LeNet's replicas ``device_params`` (one list a device) on a global batch.
+    """One update of LeNet's replicas on a global batch. Defined in chapters/scratch/pytorch.
 
-    ``X`` (n, 1, 28, 28) and ``y`` (n,) are on the CPU; ``lr`` scales the mean gradient of the n.
-    Returns the losses, summed over each shard. Defined in chapters/scratch/pytorch.
+    Parameters
+    ----------
+    X : Tensor, (n, 1, 28, 28)
+        On the CPU, as ``y``.
+    y : Tensor, (n,)
+        Labels from 0 to 9, of an integer type.
+    device_params : list of list of Tensor
+        A replica a device, as ``get_params`` makes them.
+    devices : list of torch.device
+    lr : float
+        Scales the mean gradient of the n examples.
+
+    Returns
+    -------
+    list of Tensor or float
+        The losses, summed over each shard.
+
+    Raises
+    ------
+    ArgumentError
+        If they are not as above, or if replicas share memory.
     """
     X_shards, y_shards = split_batch(X, y, devices)
     losses = parallel(forward_backward, X_shards, y_shards, device_params)
@@ -114,11 +231,28 @@ def train_batch(X, y, device_params, devices, lr):
 
 
 @checked
-def evaluate_accuracy_gpu(net, data_iter, device=None):
-    """Share of ``data_iter`` that ``net`` (a Module or a function) classifies right, on one device.
+def evaluate_accuracy_gpu(net, data_iter, device=None) -> float:
+    """Share of ``data_iter`` that ``net`` classifies right, on one device.
 
-    ``device`` None: where the parameters of ``net`` are, or the images. Afterwards each module of
-    ``net`` is in the mode that it was in.
+    Afterwards each module of ``net`` is in the mode that it was in.
+
+    Parameters
+    ----------
+    net : Module or callable
+    data_iter : iterable
+        Batches (X, y).
+    device : torch.device, optional
+        Without it: where the parameters of ``net`` are, or the images.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ArgumentError
+        If there is no example, or a batch is none.
     """
     modes = {}
     if isinstance(net, nn.Module):
@@ -144,6 +278,23 @@ def evaluate_accuracy_gpus(net, data_iter):
     In a worker of a DistributedDataParallel run every rank takes its part of each batch, and the
     counts are summed; otherwise ``net`` is evaluated where it is. Defined in
     chapters/concise/pytorch.
+
+    Parameters
+    ----------
+    net : Module
+        With parameters; DistributedDataParallel may be around it.
+    data_iter : iterable
+        Batches (X, y), on each rank the same.
+
+    Returns
+    -------
+    float
+        From 0 to 1.
+
+    Raises
+    ------
+    ArgumentError
+        If ``net`` has no parameters, there is no example, or a batch is none.
     """
     distributed = dist.is_available() and dist.is_initialized()
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if distributed else (0, 1)

@@ -32,14 +32,29 @@ HOLD = 'echo "$SLURM_JOB_ID"; exec cat >/dev/null'
 
 @dataclass(frozen=True)
 class Slurm:
-    """Nodes of a Slurm cluster for ``launch``: ``nodes`` of them, with ``gpus`` GPUs on each.
+    """Nodes of a Slurm cluster for ``launch``.
 
-    ``time`` is how long they may be held: minutes, or text as sbatch takes it ("1:30:00"). Without
-    it, and without a ``partition``, the cluster's own choice holds. An account is named as for
-    salloc, in SALLOC_ACCOUNT. Each ``launch`` asks for a job and gives it back at its end. Instead,
-    ``job`` is the number of one that is held already, with its nodes and GPUs.
+    Each ``launch`` asks for a job and gives it back at its end. An account is named as for salloc,
+    in SALLOC_ACCOUNT.
 
-    Raises ValueError for what cannot be.
+    Parameters
+    ----------
+    nodes : int
+    gpus : int
+        On each node.
+    time : int or str, optional
+        How long the nodes may be held: minutes, or text as sbatch takes it ("1:30:00"). Without it
+        the cluster's own choice holds.
+    partition : str, optional
+        Without it the cluster's own choice holds.
+    job : int, optional
+        Instead of all these: the number of a job that is held already, with its nodes and GPUs.
+
+    Raises
+    ------
+    ValueError
+        For ``nodes`` below 1, ``gpus`` below 0, a ``time`` or ``partition`` that is none, and for a
+        ``job`` with any of these.
     """
 
     nodes: int | None = None
@@ -67,7 +82,21 @@ class Slurm:
     def allocation(self, num_processes):
         """The hosts of a job, for as long as the context lasts; of a job of its own, till then.
 
-        Raises LaunchError for what Slurm refuses. If it ended the job, an error says so first.
+        If Slurm ended the job, an error says so first.
+
+        Parameters
+        ----------
+        num_processes : int
+            Cores to ask for on each node.
+
+        Yields
+        ------
+        Allocation
+
+        Raises
+        ------
+        LaunchError
+            For what Slurm refuses.
         """
         with contextlib.nullcontext() if self.job else self._salloc(num_processes) as salloc:
             number = self.job or salloc.wait_for_nodes()

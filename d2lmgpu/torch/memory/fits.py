@@ -13,6 +13,9 @@ from d2lmgpu.torch.memory.group import group
 def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1) -> Fit:
     """What two updates would take of a GPU's memory. Nothing is computed, so any size is quick.
 
+    The optimizer and autocast do what they do on a GPU (``on_gpu.py``), and the allocator is a
+    model of PyTorch's (``d2lmgpu.memory.allocator``).
+
     Parameters
     ----------
     net : callable
@@ -32,14 +35,20 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
         ``fully_shard`` (FSDP2); any other network is as under DistributedDataParallel, with the
         buckets in which gradients are exchanged (without ``gradient_as_bucket_view``).
 
+    Returns
+    -------
+    Fit
+        Bytes, by what they are for.
+
     Raises
     ------
     ValueError
         An argument is none of these.
 
-    The optimizer and autocast do what they do on a GPU (`on_gpu.py`), and the allocator is a model
-    of PyTorch's (`d2lmgpu.memory.allocator`). The idea of playing the lifetimes of blocks through
-    such a model is that of xMem (arXiv 2510.21048).
+    References
+    ----------
+    The idea of playing the lifetimes of blocks through such a model is that of xMem
+    (arXiv 2510.21048).
     """
     for name, value in {"net": net, "batch": batch, "loss": loss, "optimizer": optimizer}.items():
         called = callable(value) and not (name == "net" and isinstance(value, nn.Module))

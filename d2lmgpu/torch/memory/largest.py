@@ -7,11 +7,31 @@ from d2lmgpu.torch.memory.fits import fits
 MOST = 1 << 20  # examples: what still fits then does not depend on the batch
 
 
-def largest_batch(net, batch, loss, optimizer, card, precision="float32", devices=1):
+def largest_batch(
+    net, batch, loss, optimizer, card, precision="float32", devices=1
+) -> tuple[int, int]:
     """Two batch sizes: the largest that is told to fit, and the largest that may.
 
-    Above the second it does not fit; between them it cannot be told. Both are 0 if not one example
-    fits. The arguments are those of ``fits`` and the name of a card, see ``Fit.on``.
+    Above the second it does not fit; between them it cannot be told.
+
+    Parameters
+    ----------
+    net, batch, loss, optimizer
+        Those of ``fits``.
+    card : str
+        A name in ``d2lmgpu.memory.cards.CARDS``, as for ``Fit.on``.
+    precision, devices
+        Those of ``fits``.
+
+    Returns
+    -------
+    tuple of int
+        Examples on the device; both are 0 if not one fits, and at most 2²⁰.
+
+    Raises
+    ------
+    ValueError
+        As ``fits`` does, and for another card.
     """
 
     @cache

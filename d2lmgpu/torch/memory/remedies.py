@@ -21,6 +21,8 @@ def remedies(
 ) -> dict[str, Fit]:
     """What ``fits`` says with each single change that this training can make, smallest peak first.
 
+    Each costs the time of a call of ``fits``.
+
     Parameters
     ----------
     net, batch, loss, optimizer, batch_size, precision, devices
@@ -32,17 +34,15 @@ def remedies(
     Returns
     -------
     dict
-        Beside "as it is": "mixed precision" (autocast), "recomputation" (of the net's blocks, see
-        ``blocks``), "FSDP" (of the same blocks, with several devices), "fused attention" (where
-        ``nn.MultiheadAttention`` returns weights that nobody asked for), and the optimizers. What
-        this training has already, or cannot have, is left out.
+        Name -> ``Fit``. Beside "as it is": "mixed precision" (autocast), "recomputation" (of the
+        net's blocks, see ``blocks``), "FSDP" (of the same blocks, with several devices), "fused
+        attention" (where ``nn.MultiheadAttention`` returns weights that nobody asked for), and the
+        optimizers. What this training has already, or cannot have, is left out.
 
     Raises
     ------
     ValueError
         As ``fits`` does, and for ``optimizers`` of another kind.
-
-    Each costs the time of a call of ``fits``.
     """
     optimizers = {"SGD": sgd} if optimizers is None else optimizers
     good = isinstance(optimizers, dict) and all(map(callable, optimizers.values()))

@@ -28,12 +28,26 @@ SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)
 class Verdict:
     """What ``check`` found.
 
-    equal: whether the weights of k processes are those of one, None if that could not be compared.
-    difference: between them, relative to the way that they have gone; without a comparable run
-    that of the used gradients from the right ones, by their rows. defect: a name in
-    ``words.MENDS``, "none", or "unknown" where something differs and no rule says what. where:
-    "file:line" or None. detail and notes: words. reason: why it could not be compared, and what
-    would make it comparable.
+    Attributes
+    ----------
+    equal : bool or None
+        Whether the weights of k processes are those of one; None if that could not be compared.
+    difference : float or None
+        Between them, relative to the way that they have gone; without a comparable run that of the
+        used gradients from the right ones, by their rows.
+    defect : str
+        A name in ``words.MENDS``, "none", or "unknown" where something differs and no rule says
+        what.
+    where : str or None
+        "file:line".
+    detail : str
+    notes : list of str
+    updates : int
+    devices : int
+    double : bool
+        Whether it ran in float64.
+    reason : str or None
+        Why it could not be compared, and what would make it comparable.
     """
 
     equal: bool | None
@@ -81,14 +95,36 @@ class Verdict:
 def check(
     script, arguments=(), devices=2, limits=LIMITS, unprotected=False, progress=None
 ) -> Verdict:
-    """Is the training of ``script`` with ``devices`` processes that with one?
+    """Is the training of a script with several processes that with one?
 
     Runs it at least twice, for a few updates each: in float64 (option ``double`` of the observer)
     and with epochs cut short (``short``), if it lets us. The run with one process is given what
-    ``comparison`` needs, by the option ``replay``. ``unprotected``: also where your files
-    cannot be protected from it. ``progress``: whether stderr says what is being run (see
-    ``Progress``). Raises WatchError, in words, for a script that cannot be compared, and
-    MisuseError for one, or for devices, that are not there.
+    ``comparison`` needs, by the option ``replay``.
+
+    Parameters
+    ----------
+    script : str or Path
+    arguments : list of str
+        Of the script's command line.
+    devices : int
+        Processes, from 2 to the number of CPU cores.
+    limits : Limits
+        Of each run.
+    unprotected : bool
+        Also where your files cannot be protected from the script.
+    progress : bool, optional
+        Whether stderr says what is being run; without it, where stderr is a terminal.
+
+    Returns
+    -------
+    Verdict
+
+    Raises
+    ------
+    WatchError
+        For a script that cannot be compared, in words.
+    MisuseError
+        For a script, or devices, that are not there.
     """
     path = check_script(script)
     devices = check_devices(devices)

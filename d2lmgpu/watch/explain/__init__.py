@@ -2,18 +2,34 @@
 
 
 def explain(train, num_gpus=2, unprotected=False, **arguments):
-    """What costs most of a step of ``train(**arguments)``: an ``Answer``, which a notebook shows.
-
-    It is called with one and with ``num_gpus`` devices, in processes of its own.
+    """What costs most of a step of ``train(**arguments)``, called with one and with more devices.
 
     A train that takes ``num_gpus`` gets 1, then ``num_gpus``: its devices are then threads, driven
     by ``d2lmgpu.torch.parallel``, or processes, started by ``launch``. One without it runs once in
     each process of a group, as ``launch`` would call it. It trains a few dozen steps at most, in
-    a view of your files that is removed; ``unprotected``: also where there is no such view.
+    processes of its own, in a view of your files that is removed. On CPU cores; with MXNet devices
+    that are threads only.
 
-    Raises WatchError for a train that cannot be sent or does not train, whose devices are not seen,
-    for more devices than there are, and where your files cannot be protected. On CPU cores; with
-    MXNet devices that are threads only.
+    Parameters
+    ----------
+    train : callable
+    num_gpus : int
+        Devices of the second call.
+    unprotected : bool
+        Also where there is no such view.
+    **arguments : object
+        Of ``train``, as ``batch_size=256``.
+
+    Returns
+    -------
+    Answer
+        A notebook shows it.
+
+    Raises
+    ------
+    WatchError
+        For a train that cannot be sent or does not train, whose devices are not seen, for more
+        devices than there are, and where your files cannot be protected.
     """
     from d2lmgpu.watch.explain.function import explain_function
 
