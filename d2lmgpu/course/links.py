@@ -5,25 +5,16 @@ else over gloo. Bandwidths are counted as nccl-tests counts them: *bus bandwidth
 bytes over the time of an allreduce, times 2(k-1)/k, and is what each link carries in a ring.
 """
 
-import os
-import socket
 from dataclasses import dataclass
-from itertools import combinations
 from statistics import median
-from time import perf_counter
 
 from d2lmgpu.costmodel.presets import PRESETS
 from d2lmgpu.launch import launch
 from d2lmgpu.machine.devices import DeviceError, places
-from d2lmgpu.machine.hardware import installed_gpus
+from d2lmgpu.machine.hardware import SHARED, installed_gpus
 from d2lmgpu.records.run import counted
 
-SMALL, FIRST, MOST = 8, 2**16, 2**26  # bytes of a message: for the latency, and for the bandwidth
-ENOUGH, REPEATS = 0.05, 7  # seconds of a round trip that is long enough to be timed; how many
-SUMS = (2**20, 2**23, 2**26)  # bytes that are summed
-SLOW_SUM = 0.5  # seconds of a sum behind which no larger one is tried
 SLOW_PAIR, SLOW_MACHINE = 0.5, 0.7  # of the fastest pair, and of the published bus bandwidth
-SHARED = "/dev/shm"
 LITTLE = 2**26  # bytes: what Docker gives unless it is told otherwise
 
 # What a driver calls a GPU -> the machine of the cost model whose bus bandwidth was published
@@ -57,95 +48,13 @@ def measure(num_processes: int, hosts=None) -> Links:
 
     Takes seconds, and more over slow links. Raises what ``launch`` raises.
     """
-    found = launch(_in_ranks, num_processes=num_processes, hosts=hosts)
+    from d2lmgpu.torch.links import in_ranks
+
+    found = launch(in_ranks, num_processes=num_processes, hosts=hosts)
     names = [host for host, *_ in found]
     pairs = {pair: value for _, _, pairs, _ in found for pair, value in pairs.items()}
     shared = dict(zip(names, (shared for _, shared, *_ in found), strict=True))
     return Links(names, pairs, found[0][-1], shared, installed_gpus())
-
-
-def _in_ranks():
-    import torch
-    from torch import distributed as dist
-
-    from d2lmgpu import torch as d2l
-
-    rank, k = dist.get_rank(), dist.get_world_size()
-    device = torch.device("cpu")
-    if dist.get_backend() == "nccl":
-        device = d2l.try_gpu(int(os.environ["LOCAL_RANK"]))
-    pairs = {}
-    for pair in combinations(range(k), 2):
-        dist.barrier()
-        if rank in pair:
-            (other,) = {*pair} - {rank}
-            value = _between(other, rank < other, device, d2l.synchronize)
-            if rank < other:
-                pairs[pair] = value
-    return socket.gethostname(), shared_bytes(), pairs, _sums(device, d2l.synchronize)
-
-
-def shared_bytes(folder=SHARED) -> int | None:
-    """How large the shared memory of this host is, in bytes; None where there is none."""
-    try:
-        room = os.statvfs(folder)
-    except OSError:
-        return None
-    return room.f_frsize * room.f_blocks
-
-
-def _between(other, first, device, synchronize):
-    """(latency, bandwidth) of messages to rank ``other`` and back; both ranks call it.
-
-    The ``first`` of them says how large the next message is.
-    """
-    import torch
-    from torch import distributed as dist
-
-    def round_trip(data):
-        synchronize()
-        start = perf_counter()
-        for sends in (first, not first):
-            (dist.send if sends else dist.recv)(data, other)
-        synchronize()
-        return perf_counter() - start
-
-    data = torch.zeros(SMALL, dtype=torch.uint8, device=device)
-    round_trip(data)  # makes the connection
-    small = min(round_trip(data) for _ in range(10 * REPEATS))
-    size, large = FIRST, small
-    while size:
-        data = torch.zeros(size, dtype=torch.uint8, device=device)
-        round_trip(data)
-        large, measured = min(round_trip(data) for _ in range(REPEATS)), size
-        larger = 2 * size if large < ENOUGH and size < MOST else 0
-        decided = torch.tensor([larger], device=device)
-        (dist.send if first else dist.recv)(decided, other)
-        size = int(decided)
-    return small / 2, 2 * measured / max(large - small, 1e-9)
-
-
-def _sums(device, synchronize):
-    """(bytes, seconds) of allreduces among all ranks, larger and larger."""
-    import torch
-    from torch import distributed as dist
-
-    found = []
-    for size in SUMS:
-        data, seconds = torch.zeros(size // 4, device=device), []
-        for _ in range(REPEATS + 1):
-            dist.barrier()
-            synchronize()
-            start = perf_counter()
-            dist.all_reduce(data)
-            synchronize()
-            seconds.append(perf_counter() - start)
-        slowest = torch.tensor([median(seconds[1:])], dtype=torch.float64, device=device)
-        dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-        found.append((size, slowest.item()))
-        if slowest.item() > SLOW_SUM:
-            break
-    return found
 
 
 def lines(links: Links) -> list[str]:

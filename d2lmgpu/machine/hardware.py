@@ -8,6 +8,8 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
+SHARED = "/dev/shm"
+
 
 @cache
 def machine() -> dict:
@@ -26,6 +28,15 @@ def memory_gib() -> int | None:
     if not hasattr(os, "sysconf"):
         return None
     return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30)
+
+
+def shared_memory(folder=SHARED) -> int | None:
+    """How large the memory is that processes of this host share, in bytes; None where is none."""
+    try:
+        room = os.statvfs(folder)
+    except OSError:
+        return None
+    return room.f_frsize * room.f_blocks
 
 
 def cpu_model() -> str:

@@ -12,6 +12,8 @@ from d2lmgpu.costmodel.presets import PRESETS
 from d2lmgpu.course import links
 from d2lmgpu.course.links import Links
 from d2lmgpu.launch import launch
+from d2lmgpu.machine.hardware import shared_memory
+from d2lmgpu.torch.links import SUMS
 
 GB = 1e9
 HERE = socket.gethostname()
@@ -79,11 +81,11 @@ def test_too_little_shared_memory_is_named(shared, words):
 
 
 def test_shared_memory_is_that_of_the_system(tmp_path):
-    size = links.shared_bytes()
+    size = shared_memory()
     with open("/proc/mounts", encoding="utf-8") as mounts:
         there = any(line.split()[1] == "/dev/shm" for line in mounts)
     assert size is not None and (size > 0 or not there)
-    assert links.shared_bytes(tmp_path / "none") is None
+    assert shared_memory(tmp_path / "none") is None
 
 
 def echo(size, repeats):
@@ -109,7 +111,7 @@ def test_two_ranks_here_are_measured():
     latency, bandwidth = found.pairs[0, 1]
     assert 1e-6 < latency < 0.05 and 1e6 < bandwidth < 1e12
     sizes = [size for size, _ in found.sums]
-    assert sizes == list(links.SUMS[: len(sizes)]) and sizes
+    assert sizes == list(SUMS[: len(sizes)]) and sizes
     size, seconds = found.sums[0]
     assert found.bus_bandwidth(0) == pytest.approx(size / seconds)  # 2(k-1)/k is 1 for two
     other = 2 * 2**22 / launch(echo, 2**22, 5, num_processes=2)[0]
