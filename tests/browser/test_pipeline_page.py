@@ -149,8 +149,9 @@ def test_it_fits_and_its_letters_can_be_read(pipeline, width):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_what_it_says_can_be_read_on_what_lies_below(show_offline, picture, scheme):
-    colors = {"light": "#fff; color: #222", "dark": "#121212; color: #eee"}[scheme]
-    page = show_offline(f'<article style="background: {colors}">{picture._repr_html_()}</article>')
+    style = {"light": "background: #fff; color: #222", "dark": "background: #121212; color: #eee"}
+    theme = f'data-jp-theme-light="{str(scheme == "light").lower()}" style="{style[scheme]}"'
+    page = show_offline(f"<article {theme}>{picture._repr_html_()}</article>")
     read = page.evaluate(FAINT, ".pipeline")
     assert read["count"] > 40 and read["faint"] == []
 
