@@ -148,3 +148,170 @@ def sent(blocks, batch, tokens, width, k):
 # %%
 if exercises.check("tp-bytes", sent):
     display(eight_gpus.happened(sent(32, 2, 4096, 4096, 8) / 1e9, "modelled"))
+
+# %% [markdown] pages=["beyond/pipelines"]
+# ## Pipelines
+
+# %% [markdown] exercise="one-f-one-b"
+# ### The order of a rank
+#
+# Write `order(rank, p, m)` for 1F1B: the list of what rank `rank` of `p` does in a step with `m`
+# micro-batches, as pairs `("F", i)` for the forward pass of micro-batch `i` and `("B", i)` for its
+# backward pass. The rank keeps as few micro-batches as it can without waiting longer.
+
+# %%
+def order(rank, p, m):
+    ahead = min(p - 1 - rank, m)
+    operations = [("F", i) for i in range(ahead)]
+    for i in range(m):
+        if ahead + i < m:
+            operations.append(("F", ahead + i))
+        operations.append(("B", i))
+    return operations
+
+# %% [markdown] exercise="micro-mean"
+# ### The gradient of the whole batch
+#
+# This answer runs in two processes, two stages of $y \approx X W v$, GPipe's order. Rank 0 has `data`
+# of shape (micro-batches, examples, features), the inputs, and $W$; rank 1 has the targets, (micro-batches,
+# examples), and $v$. `step(data, weights)` should return on each rank the gradient of its weights for the mean
+# of the squared errors of *all* examples.
+
+# %% given="sum"
+def step(data, weights):
+    import torch
+    from torch import distributed as dist
+
+    gradient = torch.zeros_like(weights)
+    if dist.get_rank() == 0:
+        for X in data:
+            dist.send(X @ weights, 1)
+        for X in data:
+            back = (X @ weights).clone()
+            dist.recv(back, 1)
+            gradient += X.T @ back
+        return gradient
+    errors, arrived = [], []
+    for y in data:
+        H = torch.zeros(len(y), len(weights), dtype=y.dtype)
+        dist.recv(H, 0)
+        arrived.append(H)
+        errors.append(2 * (H @ weights - y) / len(y))
+    for H, error in zip(arrived, errors):
+        gradient += H.T @ error
+        dist.send(torch.outer(error, weights), 0)
+    return gradient
+
+# %%
+def step(data, weights):
+    import torch
+    from torch import distributed as dist
+
+    gradient = torch.zeros_like(weights)
+    if dist.get_rank() == 0:
+        for X in data:
+            dist.send(X @ weights, 1)
+        for X in data:
+            back = (X @ weights).clone()
+            dist.recv(back, 1)
+            gradient += X.T @ back
+        return gradient
+    errors, arrived = [], []
+    for y in data:
+        H = torch.zeros(len(y), len(weights), dtype=y.dtype)
+        dist.recv(H, 0)
+        arrived.append(H)
+        errors.append(2 * (H @ weights - y) / data.numel())
+    for H, error in zip(arrived, errors):
+        gradient += H.T @ error
+        dist.send(torch.outer(error, weights), 0)
+    return gradient
+
+# %% [markdown] exercise="both-send"
+# ### It never ends
+#
+# The same two stages, in the order of 1F1B. Rank 0 is one micro-batch ahead, and rank 1 sends each gradient
+# at once. The gradients would be right, if it came to its end.
+
+# %% given="deadlock"
+def step(data, weights):
+    import torch
+    from torch import distributed as dist
+
+    gradient = torch.zeros_like(weights)
+    if dist.get_rank() == 0:
+        for i in range(len(data) + 1):
+            if i < len(data):
+                dist.send(data[i] @ weights, 1)
+            if i > 0:
+                back = torch.zeros(data.shape[1], weights.shape[1], dtype=data.dtype)
+                dist.recv(back, 1)
+                gradient += data[i - 1].T @ back
+        return gradient
+    for y in data:
+        H = torch.zeros(len(y), len(weights), dtype=y.dtype)
+        dist.recv(H, 0)
+        error = 2 * (H @ weights - y) / data.numel()
+        gradient += H.T @ error
+        dist.send(torch.outer(error, weights), 0)
+    return gradient
+
+# %%
+def step(data, weights):
+    import torch
+    from torch import distributed as dist
+
+    gradient, sent = torch.zeros_like(weights), []
+    if dist.get_rank() == 0:
+        for i in range(len(data) + 1):
+            if i < len(data):
+                H = data[i] @ weights
+                sent.append((dist.isend(H, 1), H))
+            if i > 0:
+                back = torch.zeros(data.shape[1], weights.shape[1], dtype=data.dtype)
+                dist.recv(back, 1)
+                gradient += data[i - 1].T @ back
+    else:
+        for y in data:
+            H = torch.zeros(len(y), len(weights), dtype=y.dtype)
+            dist.recv(H, 0)
+            error = 2 * (H @ weights - y) / data.numel()
+            gradient += H.T @ error
+            back = torch.outer(error, weights)
+            sent.append((dist.isend(back, 0), back))
+    for work, _ in sent:
+        work.wait()
+    return gradient
+
+# %% [markdown]
+# ### Predict first
+#
+# Lock a guess; the cell under the next exercise computes it with your function.
+
+# %%
+from d2lmgpu.predictions import Prediction
+
+sixteen_stages = Prediction(
+    "exercises/bubble",
+    "A pipeline of 16 ranks, one stage each, and 16 micro-batches. What "
+    "percentage of the time is a rank idle?",
+    "%",
+    low=0,
+    high=100,
+)
+sixteen_stages
+
+# %% [markdown] exercise="bubble" kind="predict"
+# ### How much is idle?
+#
+# A pipeline of `p` ranks with `v` stages each, all equally long, interleaved if `v` is more than 1, and `m`
+# micro-batches. Messages take no time. Write `idle(p, m, v)`: the share of a step, from 0 to 1, in which a
+# rank computes nothing.
+
+# %%
+def idle(p, m, v):
+    return (p - 1) / (m * v + p - 1)
+
+# %%
+if exercises.check("bubble", idle):
+    display(sixteen_stages.happened(100 * idle(16, 16, 1), "modelled"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from d2lmgpu.collectives import execution, operations, schedules
 from d2lmgpu.data import datasets, download
-from d2lmgpu.figures import charts, diagrams, shards
+from d2lmgpu.figures import charts, diagrams, pipeline, shards
 
 SIMPLE = st.one_of(
     st.none(), st.booleans(), st.integers(-3, 40), st.floats(), st.complex_numbers(),
@@ -55,6 +55,7 @@ RIGHT = [  # a function and arguments that are right
     (diagrams.holdings, (ring,)),
     (diagrams.traffic, ([ring],)),
     (shards.columns_then_rows, (3, [(4, 2), (4, 2)], [(2, 4), (2, 4)])),
+    (pipeline.timetable, ([[("F", 0), ("B", 0)]],)),
 ]
 
 
@@ -96,7 +97,7 @@ def test_anything_in_place_of_an_argument(function, right):
 
 def test_every_public_function_is_tried():
     tried = {name_of(function) for function, _ in RIGHT}
-    for module in (schedules, execution, charts, diagrams, datasets):
+    for module in (schedules, execution, charts, diagrams, pipeline, datasets):
         for name, value in vars(module).items():
             own = inspect.isfunction(value) and value.__module__ == module.__name__
             if own and not name.startswith("_") and name not in HELPERS:

@@ -305,6 +305,72 @@ def all_the_tokens_are_sent(device, X, dY):
     return (device.all_gather(X) * device.all_gather(dY)).sum(axis=0)
 
 
+def all_forward_first(rank, p, m):
+    return [("F", i) for i in range(m)] + [("B", i) for i in range(m)]
+
+
+def there_and_back(rank, p, m):
+    return [(kind, i) for i in range(m) for kind in "FB"]
+
+
+def one_too_far_ahead(rank, p, m):
+    ahead = min(p - rank, m)
+    order = [("F", i) for i in range(ahead)]
+    for i in range(m):
+        order += [("F", ahead + i)] * (ahead + i < m) + [("B", i)]
+    return order
+
+
+def backward_from_the_last(rank, p, m):
+    return [("F", i) for i in range(m)] + [("B", m - 1 - i) for i in range(m)]
+
+
+def two_stages(data, weights, share, late=0, wait=False):
+    """Of the exercises on pipelines: 1F1B, with these changes."""
+    import torch
+    from torch import distributed as dist
+
+    gradient, sent = torch.zeros_like(weights), []
+    if dist.get_rank() == 0:
+        for i in range(len(data) + 1):
+            if i < len(data):
+                sent.append((dist.isend(H := data[i] @ weights, 1), H))
+                if wait:
+                    sent[-1][0].wait()
+            if i > 0:
+                back = torch.zeros(data.shape[1], weights.shape[1], dtype=data.dtype)
+                dist.recv(back, 1)
+                gradient += data[i - 1 - late].T @ back
+    else:
+        for y in data:
+            H = torch.zeros(len(y), len(weights), dtype=y.dtype)
+            dist.recv(H, 0)
+            error = share * (H @ weights - y)
+            gradient += H.T @ error
+            sent.append((dist.isend(back := torch.outer(error, weights), 0), back))
+            if wait:
+                sent[-1][0].wait()
+    for work, _ in sent:
+        work.wait()
+    return gradient
+
+
+def divided_twice(data, weights):
+    return two_stages(data, weights, 2 / data.shape[0] / data.shape[:2].numel())
+
+
+def not_divided(data, weights):
+    return two_stages(data, weights, 2 / data.shape[1])
+
+
+def of_another_micro_batch(data, weights):
+    return two_stages(data, weights, 2 / data.shape[:2].numel(), late=1)
+
+
+def waits_at_once(data, weights):
+    return two_stages(data, weights, 2 / data.shape[:2].numel(), wait=True)
+
+
 WRONG_ARRAYS = {
     "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
@@ -347,5 +413,11 @@ WRONG_ARRAYS = {
     },
     "row-bias": {rows_without_a_sum: "sum", bias_of_a_part: "bias"},
     "norm-gain": {mean_of_the_gains: "mean", all_the_tokens_are_sent: "bytes"},
+    "one-f-one-b": {
+        all_forward_first: "kept", there_and_back: "late", one_too_far_ahead: "kept",
+        backward_from_the_last: "sequence",
+    },
+    "micro-mean": {divided_twice: "value", not_divided: "sum"},
+    "both-send": {waits_at_once: "deadlock", of_another_micro_batch: "value"},
     "agree": {each_by_its_own_loss: "apart", the_worst_decides: "value"},
 }  # fmt: skip

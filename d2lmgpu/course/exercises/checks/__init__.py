@@ -18,6 +18,7 @@ CHAPTERS = (
     "many_machines",
     "on_your_cluster",
     "overlap",
+    "pipelines",
     "profile",
     "ragged",
     "scratch",
