@@ -305,6 +305,36 @@ def all_the_tokens_are_sent(device, X, dY):
     return (device.all_gather(X) * device.all_gather(dY)).sum(axis=0)
 
 
+def the_other_part(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    for gradient in (cut, norm):
+        dist.all_reduce(gradient, group=mesh.get_group("tp"))
+        gradient /= 2
+
+
+def replicas_added_up(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    for gradient in (cut, norm):
+        dist.all_reduce(gradient, group=mesh.get_group("dp"))
+
+
+def the_norm_over_everybody(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    dist.all_reduce(cut, group=mesh.get_group("dp"))
+    dist.all_reduce(norm)
+    cut /= 2
+    norm /= 2
+
+
 WRONG_ARRAYS = {
     "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
@@ -347,5 +377,8 @@ WRONG_ARRAYS = {
     },
     "row-bias": {rows_without_a_sum: "sum", bias_of_a_part: "bias"},
     "norm-gain": {mean_of_the_gains: "mean", all_the_tokens_are_sent: "bytes"},
+    "mesh-group": {
+        the_other_part: "row", replicas_added_up: "sum", the_norm_over_everybody: "twice",
+    },
     "agree": {each_by_its_own_loss: "apart", the_worst_decides: "value"},
 }  # fmt: skip
