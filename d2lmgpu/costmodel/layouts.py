@@ -52,7 +52,7 @@ class Layout:
 
     def groups(self, side: str) -> list[list[int]]:
         """The ranks of each group along ``side``. Raises CostError for another side."""
-        size, distance = getattr(self, side, 1), self.distance(side)
+        distance, size = self.distance(side), getattr(self, side)
         return [
             [first + inner + distance * i for i in range(size)]
             for first in range(0, self.devices, distance * size)
@@ -310,7 +310,8 @@ def along(machine: Machine, layout: Layout, side: str) -> Machine:
     """
     need.kind("machine", machine, Machine)
     need.kind("layout", layout, Layout)
-    inside = max(1, min(getattr(layout, side, 1), machine.devices // layout.distance(side)))
+    distance = layout.distance(side)
+    inside = max(1, min(getattr(layout, side), machine.devices // distance))
     share = inside / machine.devices
     network = Link(machine.network.latency, machine.network.bandwidth * share)
     return replace(machine, devices=inside, network=network)

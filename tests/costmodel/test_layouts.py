@@ -144,7 +144,7 @@ def test_stages_and_parts_hold_the_network_together():
         stages = [parameters(SMALL, layout, training, stage) for stage in range(layout.pp)]
         assert sum(blocks * block + ends for blocks, block, ends in stages) == SMALL.parameters
         assert max(blocks for blocks, *_ in stages) - min(blocks for blocks, *_ in stages) <= 1
-    _, block, ends = parameters(SMALL, Layout(tp=4), training)
+    _, block, _ = parameters(SMALL, Layout(tp=4), training)
     whole = SMALL.width * 6  # norms, biases of rows
     assert 4 * (block - whole) + whole == 12 * SMALL.width**2 + 13 * SMALL.width
     tied = replace(SMALL, tied=True)
@@ -171,7 +171,7 @@ def test_memory_of_worked_examples():
     assert alone.scores == 8 * 2 * 512 * 1_000
     sharded = memory(sizes, Layout(fsdp=4), training)
     assert sharded.states == 4 * sizes.parameters
-    blocks, block, ends = parameters(sizes, Layout(fsdp=4), training)
+    _, block, ends = parameters(sizes, Layout(fsdp=4), training)
     assert sharded.gathered == 2 * (2 * block + ends) + 4 * block
     assert memory(sizes, Layout(tp=4), training).activations == alone.activations / 4
     plain = memory(sizes, Layout(tp=4), replace(training, cut_tokens=False))
@@ -185,9 +185,9 @@ def test_memory_of_worked_examples():
     more = memory(sizes, stages, replace(training, interleave=2)).activations
     assert more == (4 + 3 / 2) * alone.activations / 4
     shared = memory(sizes, Layout(fsdp=4, pp=4), training)
-    numbers = np.prod(parameters(sizes, stages, training)[:2]) + parameters(
-        sizes, stages, training
-    )[2]
+    numbers = (
+        np.prod(parameters(sizes, stages, training)[:2]) + parameters(sizes, stages, training)[2]
+    )
     assert shared.states == (6 + 3) * numbers
 
 
