@@ -21,9 +21,9 @@ def rows_in_order(rank, dp, tp, rows):
     return [own[0], own[-1]]
 
 
-def first_side_fastest(rank, dp, tp, rows):
-    own = np.arange(rows).reshape(tp, dp, -1)[rank // dp, rank % dp]
-    return [own[0], own[-1]]
+def one_behind(rank, dp, tp, rows):
+    first, last = rows_by_reshaping(rank, dp, tp, rows)
+    return [first, last + 1]
 
 
 formula(
@@ -38,7 +38,7 @@ formula(
     right=rows_by_reshaping,
     slips={
         "order": (rows_in_order, "That would be so if the matrix were cut along dp first."),
-        "place": (first_side_fastest, "In it the first side of the mesh counts fastest."),
+        "end": (one_behind, "Its second row is the one behind the last that the rank holds."),
     },
     what="The pair of rows",
     says="Every rank holds the rows that it holds on the page.",
@@ -108,7 +108,7 @@ formula(
     "`fnmatch.fnmatchcase(name, pattern)` knows stars. Given a whole name it lets a star stand for "
     "dots, too.",
     cases=lambda g: list(networks(g)),
-    right=by_expression,
+    right=lambda keys, layers: by_expression(keys, layers),
     slips={
         "dots": (
             lambda keys, layers: by_expression(keys, layers, ".*", "."),
@@ -143,7 +143,9 @@ formula(
          fsdp, itemsize)
         for dp, fsdp, itemsize in ((2, 2, 8), (4, 2, 4), (2, 8, 2), (16, 64, 4))
     ],
-    right=by_collective,
+    right=lambda blocks, block, ends, dp, fsdp, itemsize: by_collective(
+        blocks, block, ends, dp, fsdp, itemsize
+    ),
     slips={
         "once": (
             lambda *case: by_collective(*case, backward=False),
