@@ -86,7 +86,8 @@ KINDS = {
 
 @pytest.mark.parametrize("sides", [(1, 4, 1), (2, 2, 1), (1, 2, 2), (1, 1, 4)])
 @pytest.mark.parametrize("micro", [1, 2])
-def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro):
+def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro, monkeypatch):
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:4")
     dp, fsdp, tp = sides
     layout = Layout(dp, fsdp, 1, tp)
     sequences = 2 * dp * fsdp
