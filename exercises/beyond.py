@@ -315,3 +315,80 @@ def idle(p, m, v):
 # %%
 if exercises.check("bubble", idle):
     display(sixteen_stages.happened(100 * idle(16, 16, 1), "modelled"))
+# %% [markdown] pages=["beyond/all-at-once"]
+# ## All at Once
+
+# %% [markdown] exercise="mesh-rows"
+# ### Who holds which rows?
+#
+# `dp` times `tp` devices stand in a mesh with the sides `("dp", "tp")`. A matrix of `rows` rows is cut as
+# on the page, first in `tp` parts by tensor parallelism, then each of them by `fully_shard` over
+# `mesh["dp"]`. Everything divides. Write `held(rank, dp, tp, rows)`, which returns the first and the
+# last row that a rank holds.
+
+# %%
+def held(rank, dp, tp, rows):
+    i, j = divmod(rank, tp)
+    size = rows // (dp * tp)
+    first = (j * dp + i) * size
+    return first, first + size - 1
+
+# %% [markdown] exercise="mesh-group"
+# ### The mean over whom?
+#
+# This answer runs in four processes, two replicas of two devices each: the ranks 0 and 1 are one
+# replica, which shares each matrix, 2 and 3 the other. `cut` is the gradient of this device's part of a
+# matrix, `norm` that of a norm, which the two devices of a replica have alike. After
+# `average(cut, norm)` both should hold the mean over the replicas. The version below leaves the norm
+# right. Mend it. The function travels to the processes alone, so it imports what it needs.
+
+# %% given="world"
+def average(cut, norm):
+    from torch import distributed as dist
+
+    for gradient in (cut, norm):
+        dist.all_reduce(gradient)
+        gradient /= dist.get_world_size()
+
+# %%
+def average(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    for gradient in (cut, norm):
+        dist.all_reduce(gradient, group=mesh.get_group("dp"))
+        gradient /= 2
+
+# %% [markdown] exercise="plan-keys"
+# ### A plan with a key too many
+#
+# A key of a plan that stands for no layer is passed over with a warning. `keys` are those of a plan, as
+# `"blocks.*.attn.q"`, and `layers` the names of all modules of a network, as `"blocks.0.attn.q"`. A star
+# stands for anything within one part of a name, but for no dot. Write `cut(keys, layers)`, which returns
+# a list: how many layers each key stands for. Then a 0 is a misspelt key.
+
+# %%
+def cut(keys, layers):
+    from fnmatch import fnmatchcase
+
+    def same(key, layer):
+        parts, names = key.split("."), layer.split(".")
+        return len(parts) == len(names) and all(map(fnmatchcase, names, parts))
+
+    return [sum(same(key, layer) for layer in layers) for key in keys]
+
+# %% [markdown] exercise="mesh-bytes" kind="predict"
+# ### What a step of HSDP sends
+#
+# A network of `blocks` blocks with `block` parameters each, and `ends` parameters in all that is not in
+# a block, trains with `fully_shard` on a mesh of `dp` copies over `fsdp` devices each, as on the page.
+# Write `num_bytes(blocks, block, ends, dp, fsdp, itemsize)`: of all collectives of a step in which a
+# device takes part, the bytes of the larger side, what it puts in or what comes out. A number has
+# `itemsize` bytes everywhere; `dp` and `fsdp` are at least 2 and divide everything.
+
+# %%
+def num_bytes(blocks, block, ends, dp, fsdp, itemsize):
+    parameters = blocks * block + ends
+    gathered = parameters + blocks * block
+    return itemsize * (gathered + parameters + parameters // fsdp)

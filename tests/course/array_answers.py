@@ -371,6 +371,36 @@ def waits_at_once(data, weights):
     return two_stages(data, weights, 2 / data.shape[:2].numel(), wait=True)
 
 
+def the_other_part(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    for gradient in (cut, norm):
+        dist.all_reduce(gradient, group=mesh.get_group("tp"))
+        gradient /= 2
+
+
+def replicas_added_up(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    for gradient in (cut, norm):
+        dist.all_reduce(gradient, group=mesh.get_group("dp"))
+
+
+def the_norm_over_everybody(cut, norm):
+    from torch import distributed as dist
+    from torch.distributed.device_mesh import init_device_mesh
+
+    mesh = init_device_mesh("cpu", (2, 2), mesh_dim_names=("dp", "tp"))
+    dist.all_reduce(cut, group=mesh.get_group("dp"))
+    dist.all_reduce(norm)
+    cut /= 2
+    norm /= 2
+
+
 WRONG_ARRAYS = {
     "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
@@ -419,5 +449,8 @@ WRONG_ARRAYS = {
     },
     "micro-mean": {divided_twice: "value", not_divided: "sum"},
     "both-send": {waits_at_once: "deadlock", of_another_micro_batch: "value"},
+    "mesh-group": {
+        the_other_part: "row", replicas_added_up: "sum", the_norm_over_everybody: "twice",
+    },
     "agree": {each_by_its_own_loss: "apart", the_worst_decides: "value"},
 }  # fmt: skip

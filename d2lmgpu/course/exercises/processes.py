@@ -1,5 +1,6 @@
 """Real processes, one a rank, with ``torch.distributed`` between them."""
 
+import os
 from typing import NamedTuple
 
 from d2lmgpu.course.exercises.registry import Wrong
@@ -19,14 +20,22 @@ class Ranks(NamedTuple):
 def in_processes(function, arrays):
     """``function(*tensors)`` on ``len(arrays)`` ranks: ``arrays[r]`` are rank r's; a Ranks.
 
+    As many CPU devices as there are ranks stand for them, also where there are fewer cores.
     Raises Wrong for an answer that raises, and with each rank's line for one that waits for ever.
     """
+    before = os.environ.get("D2LMGPU_DEVICES")
+    os.environ["D2LMGPU_DEVICES"] = f"cpu:{len(arrays)}"
     try:
         ends = launch(_of_rank, function, arrays, num_processes=len(arrays))
     except LaunchError as error:
         first = str(error).partition("\n\n")[0]
         hangs = "wait for each other" in first
         raise Wrong("deadlock" if hangs else "raised", first) from None
+    finally:
+        if before is None:
+            del os.environ["D2LMGPU_DEVICES"]
+        else:
+            os.environ["D2LMGPU_DEVICES"] = before
     return Ranks(*(list(part) for part in zip(*ends)))
 
 

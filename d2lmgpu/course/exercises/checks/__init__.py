@@ -4,6 +4,7 @@ from importlib import import_module
 
 CHAPTERS = (
     "accumulation",
+    "all_at_once",
     "allreduce",
     "batch_size",
     "cost_model",

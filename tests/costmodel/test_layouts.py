@@ -1,0 +1,313 @@
+"""Layouts of a GPT's training: against PyTorch's own steps, published networks, other models."""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from d2lmgpu.costmodel import CostError
+from d2lmgpu.costmodel import model as cost
+from d2lmgpu.costmodel.layouts import (
+    PUBLISHED,
+    SIDES,
+    Layout,
+    Sizes,
+    Training,
+    along,
+    exchanges,
+    factorings,
+    memory,
+    micro_batches,
+    parameters,
+    quickest,
+    seconds_of,
+    step,
+)
+from d2lmgpu.costmodel.presets import PRESETS, Link
+from d2lmgpu.launch import launch
+
+SMALL = Sizes(width=32, blocks=3, symbols=48, tokens=16)
+LARGE = Sizes(8_192, 80, 50_368, 2_048)
+H100 = PRESETS["H100"]
+ALONE = replace(H100, network=Link(0, 1e30), link=Link(0, 1e30))  # its links cost nothing
+
+
+def executed(dp, fsdp, tp, rows, micro):
+    """Calls and bytes of a step with PyTorch's own, on this rank, and its parameters."""
+    import torch
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+    from torch.distributed.tensor import Replicate
+    from torch.distributed.tensor.parallel import (
+        ColwiseParallel,
+        PrepareModuleInput,
+        RowwiseParallel,
+        parallelize_module,
+    )
+    from torch.nn import functional as F
+
+    from d2lmgpu.torch.counted import Counted
+    from d2lmgpu.torch.gpt import GPT
+
+    torch.set_default_dtype(torch.float64)
+    torch.manual_seed(0)
+    net = GPT(SMALL.symbols, SMALL.tokens, SMALL.width, SMALL.blocks, heads=4)
+    mesh = init_device_mesh("cpu", (dp, fsdp, tp), mesh_dim_names=("dp", "fsdp", "tp"))
+    if tp > 1:
+        one_input = PrepareModuleInput(
+            input_layouts=Replicate(), desired_input_layouts=Replicate(), use_local_output=False
+        )
+        columns = ("attn.q", "attn.k", "attn.v", "mlp.up")
+        plan = {name: ColwiseParallel() for name in columns} | {"attn": one_input}
+        plan |= {name: RowwiseParallel() for name in ("attn.o", "mlp.down")}
+        for block in net.blocks:
+            parallelize_module(block, mesh["tp"], plan)
+    if fsdp > 1:
+        sides = mesh["dp", "fsdp"] if dp > 1 else mesh["fsdp"]
+        for part in (*net.blocks, net):
+            fully_shard(part, mesh=sides)
+    X, y = torch.randint(SMALL.symbols, (2, rows, SMALL.tokens))
+    with Counted() as counted:
+        for xs, ys in zip(X.split(micro), y.split(micro)):
+            F.cross_entropy(net(xs).flatten(0, 1), ys.flatten()).backward()
+    numbers = sum(
+        p.to_local().numel() if hasattr(p, "to_local") else p.numel() for p in net.parameters()
+    )
+    return dict(counted.calls), counted.bytes, numbers, mesh.mesh.tolist()
+
+
+KINDS = {
+    "allreduce": "all_reduce", "allgather_base": "all_gather",
+    "all_gather_into_tensor": "all_gather", "reduce_scatter_base": "reduce_scatter",
+    "reduce_scatter_tensor": "reduce_scatter",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sides", [(1, 4, 1), (2, 2, 1), (1, 2, 2), (1, 1, 4)])
+@pytest.mark.parametrize("micro", [1, 2])
+def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro, monkeypatch):
+    monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:4")
+    dp, fsdp, tp = sides
+    layout = Layout(dp, fsdp, 1, tp)
+    sequences = 2 * dp * fsdp
+    training = Training(sequences, micro, cut_ends=False, cut_tokens=False,
+                        parameter_bytes=8, gradient_bytes=8, activation_bytes=8)  # fmt: skip
+    calls = Counter()
+    found = exchanges(SMALL, layout, training)
+    for exchange in found:
+        calls[exchange.operation] += exchange.calls
+    blocks, block, ends = parameters(SMALL, layout, training)
+    for done, num_bytes, numbers, _ in launch(executed, *sides, 2, micro, num_processes=4):
+        named = Counter()
+        for name, number in done.items():
+            named[KINDS.get(name, name)] += number
+        assert named == calls
+        assert num_bytes == sum(exchange.num_bytes for exchange in found)
+        assert numbers == (blocks * block + ends) / fsdp
+
+
+def test_groups_are_those_of_a_mesh():
+    layout = Layout(dp=2, fsdp=3, pp=4, tp=5)
+    mesh = np.arange(layout.devices).reshape(2, 3, 4, 5)
+    for axis, side in enumerate(SIDES):
+        lines = np.moveaxis(mesh, axis, -1).reshape(-1, mesh.shape[axis])
+        assert sorted(layout.groups(side)) == sorted(lines.tolist())
+        assert layout.distance(side) == mesh.strides[axis] // mesh.itemsize
+    with pytest.raises(CostError):
+        layout.groups("cp")
+
+
+def test_factorings_are_all_and_each_once():
+    every = factorings(1024, most_tp=1024)
+    assert len(every) == len(set(every)) == 286  # ten twos into four boxes: 13 over 3
+    assert all(layout.devices == 1024 for layout in every)
+    assert len(factorings(12, 12)) == 4 * 10
+    assert {layout.tp for layout in factorings(64)} == {1, 2, 4, 8}
+
+
+@pytest.mark.parametrize(("width", "blocks", "tokens", "printed"), [
+    (4_096, 32, 2_048, 6_658_859_008),
+    (5_120, 40, 2_048, 12_853_954_560),
+    (7_168, 48, 2_048, 29_975_214_080),
+    (8_192, 80, 2_048, 64_862_437_376),
+])  # fmt: skip
+def test_parameters_are_those_that_mosaicml_printed(width, blocks, tokens, printed):
+    sizes = Sizes(width, blocks, 50_368, tokens, tied=True)
+    assert sizes.parameters == printed
+    of_stage = parameters(sizes, Layout(), Training(1))
+    assert of_stage[0] * of_stage[1] + of_stage[2] == printed
+
+
+def test_stages_and_parts_hold_the_network_together():
+    training = Training(8)
+    for layout in (Layout(pp=3), Layout(pp=2), Layout(fsdp=2, pp=3)):
+        stages = [parameters(SMALL, layout, training, stage) for stage in range(layout.pp)]
+        assert sum(blocks * block + ends for blocks, block, ends in stages) == SMALL.parameters
+        assert max(blocks for blocks, *_ in stages) - min(blocks for blocks, *_ in stages) <= 1
+    _, block, _ = parameters(SMALL, Layout(tp=4), training)
+    whole = SMALL.width * 6  # norms, biases of rows
+    assert 4 * (block - whole) + whole == 12 * SMALL.width**2 + 13 * SMALL.width
+    tied = replace(SMALL, tied=True)
+    assert SMALL.parameters - tied.parameters == SMALL.symbols * SMALL.width
+    copies = [parameters(tied, Layout(pp=3), training, stage)[2] for stage in (0, 2)]
+    assert sum(copies) == parameters(SMALL, Layout(), training)[2]  # each end has the matrix
+
+
+def test_operations_are_megatron_s():
+    """Narayanan et al. 2021, section 5.1: 96 B s l h^2 (1 + s / 6h + V / 16 l h), recomputed."""
+    s, h, layers, V = 2_048, 8_192, 80, 50_368
+    formula = 96 * s * layers * h**2 * (1 + s / (6 * h) + V / (16 * layers * h))
+    assert LARGE.operations(recompute=True) * s == pytest.approx(formula, rel=1e-12)
+    assert LARGE.operations() == 6 * (12 * layers * h**2 + V * h) + 12 * layers * s * h
+
+
+def test_memory_of_worked_examples():
+    """16 bytes a parameter; 34 s b h less dropout's masks; Narayanan's 1F1B."""
+    training = Training(64, 2)
+    sizes = Sizes(1_024, 8, 1_000, 512)
+    alone = memory(sizes, Layout(), training)
+    assert alone.states == 18 * sizes.parameters and alone.gathered == 0
+    assert alone.activations == 32 * 1_024 * 8 * 2 * 512
+    assert alone.scores == 8 * 2 * 512 * 1_000
+    sharded = memory(sizes, Layout(fsdp=4), training)
+    assert sharded.states == 4 * sizes.parameters
+    _, block, ends = parameters(sizes, Layout(fsdp=4), training)
+    assert sharded.gathered == 2 * (2 * block + ends) + 4 * block
+    assert memory(sizes, Layout(tp=4), training).activations == alone.activations / 4
+    plain = memory(sizes, Layout(tp=4), replace(training, cut_tokens=False))
+    assert plain.activations == (4 + 12 / 4) / 16 * alone.activations
+    again = memory(sizes, Layout(), replace(training, recompute=True))
+    assert again.activations == (8 + 16) * 2 * 1_024 * 2 * 512
+    stages = Layout(pp=4)
+    assert memory(sizes, stages, training).activations == 4 * alone.activations / 4
+    few = replace(training, batch=4)
+    assert memory(sizes, stages, few).activations == 2 * alone.activations / 4
+    more = memory(sizes, stages, replace(training, interleave=2)).activations
+    assert more == (4 + 3 / 2) * alone.activations / 4
+    shared = memory(sizes, Layout(fsdp=4, pp=4), training)
+    numbers = (
+        np.prod(parameters(sizes, stages, training)[:2]) + parameters(sizes, stages, training)[2]
+    )
+    assert shared.states == (6 + 3) * numbers
+
+
+def test_the_step_of_replicas_is_that_of_the_cost_model():
+    """Where nothing but data is parallel, two models of one package say the same."""
+    sizes, machine = Sizes(2_048, 24, 10_000, 1_024), PRESETS["A100"]
+    for k in (2, 8, 32):
+        ours = step(sizes, Layout(dp=k), Training(2 * k, 2), machine)
+        per_example = sizes.tokens * sizes.operations() / machine.matrix_flops
+        work = cost.Work(4 * sizes.parameters, per_example)
+        theirs = cost.step(work, machine, k, 2 * k)
+        assert ours.compute == pytest.approx(theirs.compute, rel=1e-12)
+        assert ours.gradients == pytest.approx(theirs.exposed, rel=1e-2)
+        assert ours.seconds == ours.compute + ours.gradients
+
+
+def simulated(stages, micro):
+    """Slots until the last backward pass of a pipeline is done; forward 1, backward 2."""
+    done = {}
+
+    def end(kind, stage, i):
+        return done.get((kind, stage, i), 0)
+
+    for i in range(micro):
+        for stage in range(stages):
+            before = max(end("F", stage - 1, i), end("F", stage, i - 1))
+            done["F", stage, i] = before + 1
+    for i in range(micro):
+        for stage in reversed(range(stages)):
+            before = [end("B", stage + 1, i), end("B", stage, i - 1), end("F", stage, micro - 1)]
+            done["B", stage, i] = max(before) + 2
+    return max(done.values()) / 3
+
+
+@pytest.mark.parametrize(("stages", "micro"), [(1, 3), (2, 1), (4, 8), (5, 20)])
+def test_the_bubble_is_that_of_a_simulated_pipeline(stages, micro):
+    sizes = replace(LARGE, blocks=20)
+    modelled = step(sizes, Layout(pp=stages), Training(micro), ALONE)
+    slot = modelled.compute / micro
+    assert modelled.seconds / slot == pytest.approx(simulated(stages, micro), rel=1e-9)
+    twice = step(sizes, Layout(pp=stages), Training(micro, interleave=2), ALONE)
+    assert twice.bubble == pytest.approx(modelled.bubble / 2)
+
+
+def test_no_layout_computes_more_than_its_share_or_faster_than_the_peak():
+    for layout in factorings(64):
+        training = Training(64, recompute=True)
+        modelled = step(LARGE, layout, training, H100)
+        parts = [getattr(modelled, part) for part in
+                 ("compute", "tensor", "sends", "bubble", "sharding", "gradients")]  # fmt: skip
+        assert all(part >= 0 for part in parts)
+        spent = 64 * LARGE.tokens * LARGE.operations(True)
+        assert modelled.compute == pytest.approx(spent / 64 / H100.matrix_flops)
+        assert modelled.flops <= H100.matrix_flops
+        half = step(LARGE, layout, training, H100, busy=0.5)
+        assert half.compute == pytest.approx(2 * modelled.compute)
+        assert half.seconds >= modelled.seconds
+
+
+def test_a_group_sees_the_machine_from_where_it_stands():
+    layout = Layout(dp=4, fsdp=4, tp=8)
+    assert along(H100, layout, "tp").devices == 8
+    across = along(H100, layout, "fsdp")
+    assert across.devices == 1
+    assert across.network.bandwidth == H100.network.bandwidth / 8
+    near = along(H100, Layout(dp=4, fsdp=2, tp=2), "fsdp")
+    assert near.devices == 2 and near.network.bandwidth == H100.network.bandwidth / 4
+    whole = along(H100, Layout(fsdp=64), "fsdp")
+    assert (whole.devices, whole.network) == (8, H100.network)
+    (gather, _) = exchanges(LARGE, Layout(fsdp=64), Training(64))
+    assert seconds_of(gather, Layout(fsdp=64), H100) == pytest.approx(
+        gather.calls * cost.machine_seconds(H100, 64, gather.num_bytes / gather.calls) / 2
+    )
+
+
+def test_published_layouts_and_what_the_model_says_of_them():
+    """Read before anything is fitted: at the peak the model is above every published speed."""
+    assert Counter(row.source[:5] for row in PUBLISHED) == {"Naray": 10, "Mosai": 7, "Gratt": 2}
+    for row in PUBLISHED:
+        peak = row.machine.matrix_flops / 1e12
+        assert 0.3 * peak < row.tflops < 0.7 * peak
+        assert micro_batches(row.layout, row.training) >= 1
+        billions = row.sizes.parameters / 1e9
+        if row.source.startswith("Naray"):
+            assert billions == pytest.approx(float(row.name[:-1]), abs=0.11)
+        if "MPT" in row.name:
+            assert billions == pytest.approx(float(row.name[4:-1]), rel=0.08)
+        if "Llama" in row.name:
+            assert billions == pytest.approx(405, rel=0.015)
+        assert row.predicted() < peak * (4 / 3 if row.counts == "twice" else 1)
+
+
+def test_the_quickest_plan_is_one_that_fits():
+    sizes = Sizes(4_096, 32, 50_368, 2_048)
+    plan = quickest(sizes, Layout(fsdp=64), 512, H100, "H100 80GB")
+    assert plan.memory.on("H100 80GB").verdict == "fits"
+    assert plan.step == step(sizes, plan.layout, plan.training, H100)
+    for recompute in (False, True):
+        for micro_batch in (1, 2, 4, 8):
+            training = Training(512, micro_batch, recompute)
+            if memory(sizes, plan.layout, training).on("H100 80GB").verdict == "fits":
+                assert step(sizes, plan.layout, training, H100).seconds >= plan.step.seconds
+    assert quickest(LARGE, Layout(dp=64), 512, H100, "H100 80GB") is None
+    assert quickest(sizes, Layout(fsdp=64), 32, H100, "H100 80GB") is None
+
+
+@pytest.mark.parametrize(("call", "named"), [
+    (lambda: Layout(dp=0), "dp"),
+    (lambda: Sizes(0, 1, 1, 1), "width"),
+    (lambda: Training(8, recompute=1), "recompute"),
+    (lambda: micro_batches(Layout(dp=3), Training(8)), "batch"),
+    (lambda: parameters(SMALL, Layout(tp=3), Training(8)), "tp"),
+    (lambda: parameters(SMALL, Layout(pp=4), Training(8)), "pp"),
+    (lambda: parameters(SMALL, Layout(pp=2), Training(8), 2), "stage"),
+    (lambda: memory(SMALL, "tp", Training(8)), "layout"),
+    (lambda: step(SMALL, Layout(), Training(8), H100, busy=0), "busy"),
+    (lambda: factorings(2**20 + 1), "devices"),
+    (lambda: quickest(SMALL, Layout(), 8, H100, "H9"), "card"),
+])  # fmt: skip
+def test_what_is_wrong_is_named(call, named):
+    with pytest.raises(CostError, match=named):
+        call()
