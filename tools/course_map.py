@@ -38,6 +38,8 @@ IDEAS = {
     "memory/sharding": "for the network that fits on no GPU",
     "beyond/gpt": "thirty-five lines, counted, and what data parallelism cannot do",
     "beyond/tensor-parallel": "one layer on several devices, by hand and with a plan",
+    "beyond/long-sequences": "one sequence on several devices, keys on a ring",
+    "beyond/experts": "parameters stay, tokens travel to them",
     "diagnosis/profile": "traces of two ranks, and a mend for each",
     "diagnosis/hangs": "every way to wait for ever",
     "diagnosis/your-own-script": "is it still the same training?",
