@@ -37,8 +37,8 @@ class RingAttention(Moving):
         about = (
             "Above, each rank with its chunks of queries and, below them, the keys and values that "
             "it has in this round. In the square, a row for each chunk of queries, in the colour "
-            "of its rank, and a column for each chunk of keys: the number is the round in which the "
-            "pair is computed. What is empty lies in the future, and is skipped."
+            "of its rank, and a column for each chunk of keys: the number is the round in which "
+            "the pair is computed. What is empty lies in the future, and is skipped."
         )
         super().__init__("context", {"ranks": ranks, "plans": self.plans}, words, about)
 
