@@ -82,7 +82,7 @@ def _round(k: int, step: int, done) -> str:
         f"rank {rank} {count or 'nothing'} with the keys of rank {(rank - step) % k}"
         for rank, count in enumerate(counts)
     )
-    return f"Round {step + 1}, pairs computed: {said}. The round takes as long as {max(counts)}."
+    return f"Round {step + 1}, pairs computed: {said}. The round takes as long as {max(counts)} pairs."
 
 
 def _cost(k: int, rounds) -> str:
@@ -91,5 +91,5 @@ def _cost(k: int, rounds) -> str:
     each = ", ".join(map(str, counts))
     return (
         f"Ranks 0 to {k - 1} compute {each} pairs of chunks; with all waiting for the busiest of "
-        f"each round it takes as long as {longest}."
+        f"each round it takes as long as {longest} pairs."
     )

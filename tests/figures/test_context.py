@@ -32,16 +32,16 @@ def test_words_say_who_computes_what_and_how_long_all_wait():
     plans = told(RingAttention())["plans"]["4"]
     assert plans["Contiguous"]["cost"] == (
         "Ranks 0 to 3 compute 3, 7, 11, 15 pairs of chunks; with all waiting for the busiest of "
-        "each round it takes as long as 15."
+        "each round it takes as long as 15 pairs."
     )
     assert "compute 9, 9, 9, 9 pairs" in plans["Zigzag"]["cost"]
-    assert plans["Zigzag"]["cost"].endswith("as long as 9.")
+    assert plans["Zigzag"]["cost"].endswith("as long as 9 pairs.")
     said = plans["Contiguous"]["said"]
     assert said[0].startswith("Rank 0 has chunks 0 and 1. Rank 1 has chunks 2 and 3.")
     assert said[2] == (
         "Round 2, pairs computed: rank 0 nothing with the keys of rank 3, rank 1 4 with the keys "
         "of rank 0, rank 2 4 with the keys of rank 1, rank 3 4 with the keys of rank 2. The round "
-        "takes as long as 4."
+        "takes as long as 4 pairs."
     )
 
 
