@@ -82,7 +82,8 @@ def _round(k: int, step: int, done) -> str:
         f"rank {rank} {count or 'nothing'} with the keys of rank {(rank - step) % k}"
         for rank, count in enumerate(counts)
     )
-    return f"Round {step + 1}, pairs computed: {said}. The round takes as long as {max(counts)} pairs."
+    longest = f"The round takes as long as {max(counts)} pairs."
+    return f"Round {step + 1}, pairs computed: {said}. {longest}"
 
 
 def _cost(k: int, rounds) -> str:
