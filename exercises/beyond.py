@@ -315,6 +315,156 @@ def idle(p, m, v):
 # %%
 if exercises.check("bubble", idle):
     display(sixteen_stages.happened(100 * idle(16, 16, 1), "modelled"))
+# %% [markdown] pages=["beyond/long-sequences"]
+# ## Long Sequences
+
+# %% [markdown] exercise="two-blocks"
+# ### Attention of two blocks
+#
+# The same queries have met two blocks of keys. For each query and block there is an output, the mean
+# of the block's values with the weights of a softmax over *its* scores, and a total, the logarithm of
+# the sum of $e^{\text{score}}$ over its keys. Write `combine(output_1, total_1, output_2, total_2)`,
+# which returns the output and the total for both blocks together. Outputs have a row for each query,
+# totals a number. Scores may be as large as 2,000 or as small as −2,000; a block without keys has an
+# output of 0 and a total of −∞.
+
+# %%
+def combine(output_1, total_1, output_2, total_2):
+    total = np.logaddexp(total_1, total_2)
+    part_1, part_2 = np.exp(total_1 - total), np.exp(total_2 - total)
+    return part_1[:, None] * output_1 + part_2[:, None] * output_2, total
+
+# %% [markdown] exercise="whose-keys"
+# ### Whose keys are these?
+#
+# Each process has one row, the tensor `x`. `seen(x)` should return the sum of the rows of this rank and
+# of all ranks before it, as a causal mask has it. The rows travel around a ring, as keys do. The version
+# below runs in real processes. With two of them it is right.
+
+# %% given="source"
+def seen(x):
+    import torch
+    from torch import distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    total, here = x.clone(), x
+    for step in range(1, n):
+        arriving = torch.empty_like(here)
+        sent = dist.isend(here, (rank + 1) % n)
+        dist.recv(arriving, (rank - 1) % n)
+        sent.wait()
+        here, source = arriving, (rank + step) % n
+        if source < rank:
+            total += here
+    return total
+
+# %%
+def seen(x):
+    import torch
+    from torch import distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    total, here = x.clone(), x
+    for step in range(1, n):
+        arriving = torch.empty_like(here)
+        sent = dist.isend(here, (rank + 1) % n)
+        dist.recv(arriving, (rank - 1) % n)
+        sent.wait()
+        here, source = arriving, (rank - step) % n
+        if source < rank:
+            total += here
+    return total
+
+# %% [markdown] exercise="ring-steps" kind="predict"
+# ### All wait for the busiest
+#
+# A causal attention runs on a ring of `n` ranks with two chunks each. In each of the `n` rounds a rank
+# computes those pairs of its chunks of queries with the chunks of keys that are there which the mask
+# does not hide as a whole, and the round ends when all have done so. Write `steps(n, zigzag)`: for how
+# many pairs, one after the other, does the whole take? With `zigzag` rank $r$ has the chunks $r$ and
+# $2n - 1 - r$, else $2r$ and $2r + 1$.
+
+# %%
+def steps(n, zigzag):
+    first_round = 3
+    return first_round + (n - 1) * (2 if zigzag else 4)
+
+# %% [markdown] pages=["beyond/experts"]
+# ## Experts
+
+# %% [markdown] exercise="there-and-back"
+# ### To the expert and back
+#
+# Each device has some tokens, the rows of `X`, and one expert, the function `expert(rows)`. Token `i`
+# goes to the expert of device `chosen[i]`. Write `layer(device, X, chosen, expert)`: what the experts
+# make of the tokens, in the order of `X`. A token should travel to its expert and back, and to nobody
+# else. There are `device.rank`, `device.k`, `device.send(array, to)`, which does not wait, and
+# `device.receive(source)`, which does. An array may have no rows.
+
+# %%
+def layer(device, X, chosen, expert):
+    Y = np.empty_like(X)
+    others = [rank for rank in range(device.k) if rank != device.rank]
+    for rank in others:
+        device.send(X[chosen == rank], rank)
+    Y[chosen == device.rank] = expert(X[chosen == device.rank])
+    for rank in others:
+        device.send(expert(device.receive(rank)), rank)
+    for rank in others:
+        Y[chosen == rank] = device.receive(rank)
+    return Y
+
+# %% [markdown] exercise="return-order"
+# ### Back in their places
+#
+# Each process has tokens, the rows of the tensor `x`, and one expert: that of rank $r$ multiplies with
+# $r + 1$. `layer(x, chosen)` sends each token to the rank that `chosen` says, and should return the
+# results in the order of `x`. The version below runs in real processes. If the tokens are sorted by
+# their experts already, it is right.
+
+# %% given="order"
+def layer(x, chosen):
+    import torch
+    from torch import distributed as dist
+
+    order = chosen.argsort(stable=True)
+    sends = chosen.bincount(minlength=dist.get_world_size())
+    receives = torch.empty_like(sends)
+    dist.all_to_all_single(receives, sends)
+    sends, receives = sends.tolist(), receives.tolist()
+    arrived = x.new_empty(sum(receives), x.shape[1])
+    dist.all_to_all_single(arrived, x[order], receives, sends)
+    results, back = arrived * (dist.get_rank() + 1), torch.empty_like(x)
+    dist.all_to_all_single(back, results, sends, receives)
+    return back[order]
+
+# %%
+def layer(x, chosen):
+    import torch
+    from torch import distributed as dist
+
+    order = chosen.argsort(stable=True)
+    sends = chosen.bincount(minlength=dist.get_world_size())
+    receives = torch.empty_like(sends)
+    dist.all_to_all_single(receives, sends)
+    sends, receives = sends.tolist(), receives.tolist()
+    arrived = x.new_empty(sum(receives), x.shape[1])
+    dist.all_to_all_single(arrived, x[order], receives, sends)
+    results, back = arrived * (dist.get_rank() + 1), torch.empty_like(x)
+    dist.all_to_all_single(back, results, sends, receives)
+    return back[order.argsort()]
+
+# %% [markdown] exercise="dropped" kind="predict"
+# ### No place left
+#
+# Expert `i` is chosen by `load[i]` tokens. Each takes at most its capacity: the even share of all tokens
+# times `factor`, rounded down. Write `dropped(load, factor)`: how many tokens find no place.
+
+# %%
+def dropped(load, factor):
+    capacity = int(factor * sum(load) / len(load))
+    return sum(max(0, tokens - capacity) for tokens in load)
+
 # %% [markdown] pages=["beyond/all-at-once"]
 # ## All at Once
 

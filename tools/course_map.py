@@ -39,6 +39,8 @@ IDEAS = {
     "beyond/gpt": "thirty-five lines, counted, and what data parallelism cannot do",
     "beyond/tensor-parallel": "one layer on several devices, by hand and with a plan",
     "beyond/pipelines": "stages, micro-batches and who waits for whom",
+    "beyond/long-sequences": "one sequence on several devices, keys on a ring",
+    "beyond/experts": "parameters stay, tokens travel to them",
     "beyond/all-at-once": "meshes: who is with whom, and which layout for a thousand GPUs",
     "diagnosis/this-machine": "ten minutes before anything",
     "diagnosis/profile": "traces of two ranks, and a mend for each",

@@ -18,6 +18,7 @@ from d2lmgpu.costmodel.presets import NETWORKS
 from d2lmgpu.costmodel.published import PublishedRow, rows
 from d2lmgpu.figures import svg
 from d2lmgpu.figures.buckets import BucketTimeline, plan_buckets
+from d2lmgpu.figures.context import RingAttention
 from d2lmgpu.figures.explorer import Explorer
 from d2lmgpu.figures.moves import CollectiveExplorer
 from d2lmgpu.figures.race import Race
@@ -334,6 +335,11 @@ def buckets() -> BucketTimeline:
         among="64",
         forward=backward / 2,
     )
+
+
+def ring_attention(ranks: int = 4) -> RingAttention:
+    """Keys and values on a ring of ranks, contiguous beside zigzag, round by round."""
+    return RingAttention(ranks)
 
 
 def _time(seconds: float) -> str:

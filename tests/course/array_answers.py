@@ -401,6 +401,98 @@ def the_norm_over_everybody(cut, norm):
     norm /= 2
 
 
+def mean_of_two_blocks(output_1, total_1, output_2, total_2):
+    return (output_1 + output_2) / 2, np.logaddexp(total_1, total_2)
+
+
+def overflows(output_1, total_1, output_2, total_2):
+    with np.errstate(all="ignore"):
+        one, other = np.exp(total_1)[:, None], np.exp(total_2)[:, None]
+        return (one * output_1 + other * output_2) / (one + other), np.log(one + other)[:, 0]
+
+
+def weighted_by_the_logarithms(output_1, total_1, output_2, total_2):
+    one, other = (np.maximum(total, -1e4)[:, None] for total in (total_1, total_2))
+    return (one * output_1 + other * output_2) / (one + other), np.logaddexp(total_1, total_2)
+
+
+def row_by_row(x, is_seen, messages=1):
+    """A ring of rows, of which those are added for which ``is_seen(source, rank)``."""
+    import torch
+    from torch import distributed as dist
+
+    rank, n = dist.get_rank(), dist.get_world_size()
+    total, here = x.clone(), x
+    for step in range(1, n):
+        arriving = torch.empty_like(here)
+        for _ in range(messages):
+            sent = dist.isend(here, (rank + 1) % n)
+            dist.recv(arriving, (rank - 1) % n)
+            sent.wait()
+        here = arriving
+        if is_seen((rank - step) % n, rank):
+            total += here
+    return total
+
+
+def sees_the_future(x):
+    return row_by_row(x, lambda source, rank: True)
+
+
+def sends_each_row_twice(x):
+    return row_by_row(x, lambda source, rank: source < rank, messages=2)
+
+
+def sees_only_its_own(x):
+    return x
+
+
+def in_the_order_of_the_experts(device, X, chosen, expert):
+    order = np.argsort(chosen, kind="stable")
+    return by_their_experts(device, X, chosen, expert)[order]
+
+
+def by_their_experts(device, X, chosen, expert):
+    others = [rank for rank in range(device.k) if rank != device.rank]
+    for rank in others:
+        device.send(X[chosen == rank], rank)
+    for rank in others:
+        device.send(expert(device.receive(rank)), rank)
+    Y = np.empty_like(X)
+    for rank in range(device.k):
+        mine = rank == device.rank
+        Y[chosen == rank] = expert(X[chosen == rank]) if mine else device.receive(rank)
+    return Y
+
+
+def every_token_to_everybody(device, X, chosen, expert):
+    others = [rank for rank in range(device.k) if rank != device.rank]
+    for rank in others:
+        device.send(X, rank)
+    for rank in others:
+        device.send(expert(device.receive(rank)), rank)
+    Y = expert(X)
+    for rank in others:
+        results = device.receive(rank)
+        Y[chosen == rank] = results[chosen == rank]
+    return Y
+
+
+def by_its_own_expert(device, X, chosen, expert):
+    return expert(X)
+
+
+def sorted_by_expert(x, chosen):
+    order = chosen.argsort(stable=True)
+    return (x * (chosen + 1).unsqueeze(1))[order]
+
+
+def never_leaves(x, chosen):
+    from torch import distributed as dist
+
+    return x * (dist.get_rank() + 1)
+
+
 WRONG_ARRAYS = {
     "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
@@ -452,5 +544,16 @@ WRONG_ARRAYS = {
     "mesh-group": {
         the_other_part: "row", replicas_added_up: "sum", the_norm_over_everybody: "twice",
     },
+    "two-blocks": {
+        mean_of_two_blocks: "mean", overflows: "finite", weighted_by_the_logarithms: "value",
+    },
+    "whose-keys": {
+        sees_the_future: "future", sends_each_row_twice: "messages", sees_only_its_own: "value",
+    },
+    "there-and-back": {
+        in_the_order_of_the_experts: "order", every_token_to_everybody: "bytes",
+        by_its_own_expert: "local",
+    },
+    "return-order": {sorted_by_expert: "sorted", never_leaves: "local"},
     "agree": {each_by_its_own_loss: "apart", the_worst_decides: "value"},
 }  # fmt: skip

@@ -1,11 +1,13 @@
 """Real processes, one a rank, with ``torch.distributed`` between them."""
 
+import contextlib
 import os
 from typing import NamedTuple
 
 from d2lmgpu.course.exercises.registry import Wrong
 from d2lmgpu.launch import LaunchError, launch
 
+DEVICES = "D2LMGPU_DEVICES"
 COUNTED = ("all_reduce", "reduce", "broadcast", "send", "isend")
 
 
@@ -20,23 +22,30 @@ class Ranks(NamedTuple):
 def in_processes(function, arrays):
     """``function(*tensors)`` on ``len(arrays)`` ranks: ``arrays[r]`` are rank r's; a Ranks.
 
-    As many CPU devices as there are ranks stand for them, also where there are fewer cores.
     Raises Wrong for an answer that raises, and with each rank's line for one that waits for ever.
     """
-    before = os.environ.get("D2LMGPU_DEVICES")
-    os.environ["D2LMGPU_DEVICES"] = f"cpu:{len(arrays)}"
     try:
-        ends = launch(_of_rank, function, arrays, num_processes=len(arrays))
+        with _cores(len(arrays)):  # also where there are fewer, or GPUs
+            ends = launch(_of_rank, function, arrays, num_processes=len(arrays))
     except LaunchError as error:
         first = str(error).partition("\n\n")[0]
         hangs = "wait for each other" in first
         raise Wrong("deadlock" if hangs else "raised", first) from None
+    return Ranks(*(list(part) for part in zip(*ends)))
+
+
+@contextlib.contextmanager
+def _cores(number):
+    """Let processes that start now have so many CPU devices."""
+    before = os.environ.get(DEVICES)
+    os.environ[DEVICES] = f"cpu:{number}"
+    try:
+        yield
     finally:
         if before is None:
-            del os.environ["D2LMGPU_DEVICES"]
+            del os.environ[DEVICES]
         else:
-            os.environ["D2LMGPU_DEVICES"] = before
-    return Ranks(*(list(part) for part in zip(*ends)))
+            os.environ[DEVICES] = before
 
 
 def _of_rank(function, arrays):
