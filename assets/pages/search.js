@@ -1,16 +1,17 @@
 // The page of search results, where Sphinx's own script would mislead: it quotes a page's menus and
-// the first of the words, puts the exercises, which have all words, above the page on the subject,
-// and marks the words on whatever page is opened next.
+// the first of the words, puts the exercises and the API, which have all words, above the page on
+// the subject, and marks the words on whatever page is opened next.
 document.addEventListener("DOMContentLoaded", () => {
   "use strict";
   if (typeof Search === "undefined") return;
   const MARKED = "sphinx_highlight_terms"; // what sphinx_highlight.js marks, once
   const NO_PROSE = ".cell_input, nav, script, style, svg, .headerlink, .twin, .prediction";
+  const LISTS = ["reference/exercises", "reference/api"]; // behind all others
   const AROUND = 240; // characters of a quotation
   let asked = "";
 
   Scorer.score = ([page, , , , score]) =>
-    page.endsWith("reference/exercises") ? score - Scorer.title : score;
+    LISTS.some((list) => page.endsWith(list)) ? score - 100 : score;
 
   Search.htmlToText = (html, anchor) => {
     const page = new DOMParser().parseFromString(html, "text/html");

@@ -47,16 +47,29 @@ def message_that_nobody_sends():
     dist.barrier()  # rank 0
 
 
+def each_waits_until_its_message_is_taken():
+    import torch
+    from torch import distributed as dist
+
+    sent = dist.isend(torch.ones(3), 1 - dist.get_rank())
+    sent.wait()  # rank 0 # rank 1
+    dist.recv(torch.ones(3), 1 - dist.get_rank())
+
+
 def fewer_steps():
     from torch import distributed as dist
 
     train(3 + dist.get_rank())
 
 
-HANGS = [barrier_on_one, other_shape, message_that_nobody_sends, fewer_steps]
+HANGS = [
+    barrier_on_one, other_shape, message_that_nobody_sends, fewer_steps,
+    each_waits_until_its_message_is_taken,
+]  # fmt: skip
+KEPT = [barrier_on_one, each_waits_until_its_message_is_taken]
 
 
-@pytest.mark.parametrize("function", sample([barrier_on_one], HANGS))
+@pytest.mark.parametrize("function", sample(KEPT, HANGS))
 def test_the_error_names_the_line_of_each_rank(traces, function):
     with pytest.raises(LaunchError) as caught:
         launch(function, num_processes=2)

@@ -133,6 +133,12 @@ class State:
         return last if last and (self.backward or last.place == self.place) else None
 
     @property
+    def posted(self):
+        """The ``isend`` or ``irecv`` that it called last, if it waits in another line for it."""
+        last = self.calls[-1] if self.calls and self.waits and not self.backward else None
+        return last if last and last.name in ("isend", "irecv") else None
+
+    @property
     def steps(self):
         """What changes with each call and each update."""
         return self.path, self.ended, self.beat.get("calls"), self.beat.get("updates")

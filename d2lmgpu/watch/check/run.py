@@ -39,7 +39,7 @@ class Verdict:
         A name in ``words.MENDS``, "none", or "unknown" where something differs and no rule says
         what.
     where : str or None
-        "file:line".
+        ``file:line``.
     detail : str
     notes : list of str
     updates : int
