@@ -49,9 +49,10 @@ def by_the_host(lines):
 
 # %%
 def by_the_host(lines):
-    return sum(
-        "via SHM" in line or "via NET" in line and "GDRDMA" not in line for line in lines
-    )
+    def by_host(line):
+        return "via SHM" in line or "via NET" in line and "GDRDMA" not in line
+
+    return sum(map(by_host, lines))
 
 # %% [markdown] pages=["diagnosis/profile"]
 # ## Where Does the Time Go?
