@@ -108,6 +108,6 @@ def test_what_cannot_be_drawn_is_refused(names, ranks):
 
 
 def test_all_that_moves_is_a_small_script():
-    names = ("motion", "race", "moves", "buckets", "context", "pipeline")
+    names = ("motion", "race", "moves", "buckets", "context", "pipeline")  # a clock, and pictures
     scripts = [PACKAGE / "figures" / f"{name}.js" for name in names]
-    assert sum(script.stat().st_size for script in scripts) <= 50_000  # 8 kB for each of the pictures, and their clock
+    assert sum(script.stat().st_size for script in scripts) <= 50_000
