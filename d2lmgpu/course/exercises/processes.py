@@ -1,13 +1,12 @@
 """Real processes, one a rank, with ``torch.distributed`` between them."""
 
-import contextlib
-import os
 from typing import NamedTuple
 
+from d2lmgpu.costmodel.short_runs import variable
 from d2lmgpu.course.exercises.registry import Wrong
 from d2lmgpu.launch import LaunchError, launch
+from d2lmgpu.machine.devices import VARIABLE
 
-DEVICES = "D2LMGPU_DEVICES"
 COUNTED = ("all_reduce", "reduce", "broadcast", "send", "isend")
 
 
@@ -25,27 +24,13 @@ def in_processes(function, arrays):
     Raises Wrong for an answer that raises, and with each rank's line for one that waits for ever.
     """
     try:
-        with _cores(len(arrays)):  # also where there are fewer, or GPUs
+        with variable(VARIABLE, f"cpu:{len(arrays)}"):  # also where there are fewer, or GPUs
             ends = launch(_of_rank, function, arrays, num_processes=len(arrays))
     except LaunchError as error:
         first = str(error).partition("\n\n")[0]
         hangs = "wait for each other" in first
         raise Wrong("deadlock" if hangs else "raised", first) from None
     return Ranks(*(list(part) for part in zip(*ends)))
-
-
-@contextlib.contextmanager
-def _cores(number):
-    """Let processes that start now have so many CPU devices."""
-    before = os.environ.get(DEVICES)
-    os.environ[DEVICES] = f"cpu:{number}"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[DEVICES]
-        else:
-            os.environ[DEVICES] = before
 
 
 def _of_rank(function, arrays):
