@@ -164,7 +164,7 @@ def left(states, waiting, folder):
 def message(states, waiting, folder):
     """A rank waits for a message of one that waits for something else, or to send it one."""
     for state in waiting:
-        call = state.current or state.posted
+        call = state.current
         if call is not None and call.peer is not None and not state.ended:
             other = "another rank" if call.peer < 0 else f"rank {call.peer}"
             peer = next((o for o in waiting if o.rank == call.peer and o is not state), None)

@@ -17,6 +17,8 @@ FRESH = 2.0  # seconds: a thread that looks five times a second has looked
 # gloo's words where a process has waited, or its peer had another collective or has gone.
 CONSEQUENCE = re.compile(f"{PEER_LOST.pattern}|[Tt]imed out|op.preamble|already (closed|aborted)")
 
+POSTED = ("isend", "irecv")
+
 
 @dataclass(frozen=True)
 class Call:
@@ -128,15 +130,15 @@ class State:
 
     @property
     def current(self):
-        """The collective in which it is: the last that it called, if it has not left its line."""
-        last = self.calls[-1] if self.calls else None
-        return last if last and (self.backward or last.place == self.place) else None
+        """The collective in which it is: the last that it called, if it has not left its line.
 
-    @property
-    def posted(self):
-        """The ``isend`` or ``irecv`` that it called last, if it waits in another line for it."""
-        last = self.calls[-1] if self.calls and self.waits and not self.backward else None
-        return last if last and last.name in ("isend", "irecv") else None
+        A message that was posted, by ``isend`` or ``irecv``, is waited for in another line.
+        """
+        if not self.calls:
+            return None
+        last = self.calls[-1]
+        posted = self.waits and last.name in POSTED
+        return last if self.backward or posted or last.place == self.place else None
 
     @property
     def steps(self):
