@@ -1,7 +1,7 @@
 // Buckets that leave during the backward pass, beside all at the end: see buckets.py for the data.
 (() => {
   "use strict";
-  const { COLORS, SAME, time, size: bytes, element, drawn, select, Player, begin } = motion;
+  const { COLORS, SAME, time, size: bytes, element, drawn, span, select, Player, begin } = motion;
   const LEFT = 70, RIGHT = 8, TALL = 28, LANES = [4, 38], FLOOR = 72; // pixels
   const WIDTHS = [300, 720];
   const LETTER = 6.6; // pixels, of a letter: what has no room is not written
@@ -64,16 +64,9 @@
       const boxes = update.spans.flatMap(([lane, start, end, name, fill, words]) => {
         const [left, right] = [x(start), x(end)];
         const at = { x: left, y: LANES[lane], height: TALL, fill };
-        const passed = Math.max(0, Math.min(right, x(now)) - left);
-        const frame = {
-          ...at, width: right - left, "fill-opacity": 0.08, stroke: "currentColor",
-          class: `buckets-${kind}`,
-        };
-        const title = drawn("title", {}, `${words}: ${time(start)} to ${time(end)}`);
-        const drawnSpan = [
-          drawn("rect", frame, title),
-          drawn("rect", { ...at, width: passed, "fill-opacity": 0.5 }),
-        ];
+        const frame = { "fill-opacity": 0.08, class: `buckets-${kind}` };
+        const title = `${words}: ${time(start)} to ${time(end)}`;
+        const drawnSpan = span(at, right, x(now), frame, title);
         if (name.length * LETTER < right - left - 4) {
           const place = { x: (left + right) / 2, y: LANES[lane] + 18, class: "buckets-name" };
           drawnSpan.push(drawn("text", place, name));
@@ -136,17 +129,9 @@
       for (const field of [this.several, this.size]) {
         field.addEventListener("input", () => this.#choose(1));
       }
-      const at = Number(sent?.get("at") ?? 1);
-      this.#choose(at >= 0 && at <= 1 ? at : 1, false);
-      const draw = () => this.#show(this.isPrinted ? 1 : this.player.now);
-      for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
-        addEventListener(event, () => { // on paper the whole of both
-          this.player.stop();
-          this.isPrinted = isPrinted;
-          draw();
-        });
-      }
-      new ResizeObserver(draw).observe(root);
+      this.#choose(Player.sentIn(sent), false);
+      this.player.endOnPaper();
+      new ResizeObserver(() => this.player.redraw()).observe(root);
       if (sent) root.scrollIntoView();
     }
 

@@ -139,14 +139,8 @@
         this.place, this.said, about,
       );
       this.several.addEventListener("input", () => this.#choose(1));
-      const at = Number(sent?.get("at") ?? 1);
-      this.#choose(at >= 0 && at <= 1 ? at : 1, false);
-      for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
-        addEventListener(event, () => { // on paper all rounds: each pair says its own
-          this.player.stop();
-          this.#show(isPrinted ? 1 : this.player.now);
-        });
-      }
+      this.#choose(Player.sentIn(sent), false);
+      this.player.endOnPaper();
       if (sent) root.scrollIntoView();
     }
 

@@ -46,6 +46,16 @@
     field.value = texts.includes(chosen) ? chosen : texts[0];
   }
 
+  /** A time from `box` to `right`: its frame, with these words, and what of it has passed. */
+  function span(box, right, now, frame, words) {
+    const passed = Math.max(0, Math.min(right, now) - box.x);
+    return [
+      drawn("rect", { ...box, width: right - box.x, stroke: "currentColor", ...frame },
+        drawn("title", {}, words)),
+      drawn("rect", { ...box, width: passed, "fill-opacity": 0.5 }),
+    ];
+  }
+
   // A clock from 0 to 1. `show(at)` draws a moment, `stops()` are those between which one steps by
   // hand, `length()` is the milliseconds of all. `address` keeps `settings()`, pairs of a name and
   // a value, with the moment that was chosen.
@@ -81,6 +91,27 @@
     say(text, words) {
       this.at.textContent = text;
       this.clock.setAttribute("aria-valuetext", `${text}. ${words}`);
+    }
+
+    /** The moment that an address was sent with, else the last one. */
+    static sentIn(settings) {
+      const at = Number(settings?.get("at") ?? 1);
+      return at >= 0 && at <= 1 ? at : 1;
+    }
+
+    redraw() {
+      this.show(this.isPrinted ? 1 : this.now);
+    }
+
+    /** On paper the whole of it. */
+    endOnPaper() {
+      for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
+        addEventListener(event, () => {
+          this.stop();
+          this.isPrinted = isPrinted;
+          this.redraw();
+        });
+      }
     }
 
     move(at, isTold = true) {
@@ -151,5 +182,7 @@
     }
   }
 
-  globalThis.motion = { COLORS, SAME, time, size, element, drawn, select, offer, Player, begin };
+  globalThis.motion = {
+    COLORS, SAME, time, size, element, drawn, span, select, offer, Player, begin,
+  };
 })();

@@ -111,8 +111,7 @@
       for (const field of Object.values(this.choices)) {
         field.addEventListener("input", () => this.#choose(1));
       }
-      const at = Number(sent?.get("at") ?? 1);
-      this.#choose(at >= 0 && at <= 1 ? at : 1, sent?.get("way"), false);
+      this.#choose(Player.sentIn(sent), sent?.get("way"), false);
       if (sent) root.scrollIntoView();
     }
 

@@ -1,7 +1,7 @@
 // Who of a pipeline does what when: see pipeline.py for the data, which are the timetables.
 (() => {
   "use strict";
-  const { COLORS, SAME, element, drawn, select, Player, begin } = motion;
+  const { COLORS, SAME, element, drawn, span, select, Player, begin } = motion;
   const LEFT = 48, RIGHT = 50, TOP = 20, ROW = 30, TALL = 24, FOOT = 24; // pixels
   const WIDTHS = [300, 720];
   const LETTER = 7; // pixels, of a digit: a number that has no room is not written
@@ -82,17 +82,9 @@
       for (const field of Object.values(this.choices)) {
         field.addEventListener("input", () => this.#choose(1));
       }
-      const at = Number(sent?.get("at") ?? 1);
-      this.#choose(at >= 0 && at <= 1 ? at : 1, false);
-      const draw = () => this.#show(this.isPrinted ? 1 : this.player.now);
-      for (const [event, isPrinted] of [["beforeprint", true], ["afterprint", false]]) {
-        addEventListener(event, () => { // on paper the whole of it
-          this.player.stop();
-          this.isPrinted = isPrinted;
-          draw();
-        });
-      }
-      new ResizeObserver(draw).observe(root);
+      this.#choose(Player.sentIn(sent), false);
+      this.player.endOnPaper();
+      new ResizeObserver(() => this.player.redraw()).observe(root);
       if (sent) root.scrollIntoView();
     }
 
@@ -161,21 +153,14 @@
       return does === "waits" || does === "is done" ? does : `computes: ${does}`;
     }
 
-    #box(span, y, now, x) {
-      const [kind, micro, stage, start, end] = span;
+    #box(operation, y, now, x) {
+      const [kind, micro, stage, start, end] = operation;
       const [left, right] = [x(start), x(end)];
       const fill = colorOf(kind, stage < this.plan.ranks.length);
       const at = { x: left, y, height: TALL, fill };
-      const frame = {
-        ...at, width: right - left, "fill-opacity": 0.12, stroke: "currentColor",
-        "stroke-width": 0.75, class: `pipeline-${kind}`,
-      };
-      const passed = Math.max(0, Math.min(right, x(now)) - left);
-      const words = `${this.plan.words(span)}: ${units(start)} to ${units(end)}`;
-      const boxes = [
-        drawn("rect", frame, drawn("title", {}, words)),
-        drawn("rect", { ...at, width: passed, "fill-opacity": 0.5 }),
-      ];
+      const frame = { "fill-opacity": 0.12, "stroke-width": 0.75, class: `pipeline-${kind}` };
+      const words = `${this.plan.words(operation)}: ${units(start)} to ${units(end)}`;
+      const boxes = span(at, right, x(now), frame, words);
       if (String(micro).length * LETTER < right - left - 1) {
         const place = { x: (left + right) / 2, y: y + 17, class: "pipeline-name" };
         boxes.push(drawn("text", place, String(micro)));
