@@ -16,14 +16,14 @@ from itertools import product
 from pathlib import Path
 
 from d2lmgpu.costmodel import CostError, need
-from d2lmgpu.costmodel.model import PRESETS, exposed_seconds, machine_seconds
+from d2lmgpu.costmodel.model import PRESETS, Work, exposed_seconds, machine_seconds
 from d2lmgpu.costmodel.presets import Link, Machine
 from d2lmgpu.memory.cards import CARDS, FITS, OnCard, on_card
 
 SIDES = ("dp", "fsdp", "pp", "tp")  # the ranks of a tp group are neighbours
 OPTIMISER_BYTES = 12  # of a parameter: its copy in 32 bits and Adam's two numbers
 SCORE_BYTES = 8  # of a score: in 32 bits, and its gradient
-BUCKET_BYTES = 25 * 2**20  # of gradients that are sent at once; this is DDP's default
+BUCKET_BYTES = Work.bucket_bytes  # of gradients that are sent at once, by DDP
 KEPT = 16  # numbers that a block keeps of a token, in widths; of them 4 outside of the matrices
 MOST_DEVICES = 2**20  # of `factorings`
 
@@ -350,22 +350,18 @@ def step(
     m = micro_batches(layout, training)
     found = exchanges(sizes, layout, training)
 
-    def seconds(*asked):
-        chosen = [one for one in found if (one.operation, one.side) in asked]
+    def seconds(side, *operations):
+        chosen = [one for one in found if one.side == side and one.operation in operations]
         return sum(seconds_of(one, layout, machine) for one in chosen)
 
     tokens = training.micro_batch * sizes.tokens
     spent = tokens * sizes.operations(training.recompute)
     compute = spent / (layout.pp * layout.tp) / (machine.matrix_flops * busy)
-    operations = ("all_reduce", "all_gather", "reduce_scatter")
     blocks = parameters(sizes, layout, training)[0]
     even = sizes.blocks / layout.pp / blocks
-    tensor = seconds(*((operation, "tp") for operation in operations)) / m * even
-    sends = 0.0
-    if layout.pp > 1:
-        ways = [one for one in found if one.side == "pp"]
-        sends = sum(seconds_of(one, layout, machine) / one.calls for one in ways)
-        sends *= 2 * training.interleave
+    tensor = seconds("tp", "all_reduce", "all_gather", "reduce_scatter") / m * even
+    of_sends = [seconds_of(one, layout, machine) / one.calls for one in found if one.side == "pp"]
+    sends = sum(of_sends, 0.0) * 2 * training.interleave
     slot = compute + tensor + sends
     forward = slot / (4 if training.recompute else 3)
     rounds = 1 if layout.pp > 1 else m
@@ -373,19 +369,18 @@ def step(
     def exposed(exchange, behind, parts):
         return rounds * exposed_seconds(exchange / rounds, behind, parts, machine.overlap)
 
-    gathers = seconds(("all_gather", "fsdp"))
-    reduces = seconds(("reduce_scatter", "fsdp"))
+    gathers = seconds("fsdp", "all_gather")
     ahead = gathers if layout.pp > 1 else gathers * (blocks + 1) / (2 * blocks + 1)
-    sharding = exposed(ahead, forward, blocks + 1)
-    sharding += exposed(gathers - ahead + reduces, slot - forward, blocks + 1)
-    sums = [one for one in found if one.side == "dp"]
-    gradients = sum(seconds_of(one, layout, machine) for one in sums)
+    behind = gathers - ahead + seconds("fsdp", "reduce_scatter")
+    backward = slot - forward
+    of_shards = exposed(behind, backward, blocks + 1)
+    sharding = exposed(ahead, forward, blocks + 1) + of_shards
+    gradients = seconds("dp", "all_reduce")
     if layout.fsdp > 1:
-        both = exposed(gathers - ahead + reduces + gradients, slot - forward, blocks + 1)
-        gradients = both - exposed(gathers - ahead + reduces, slot - forward, blocks + 1)
-    elif sums:
-        calls = sums[0].calls
-        gradients = exposed_seconds(gradients, slot - forward, calls, machine.overlap)
+        gradients = exposed(behind + gradients, backward, blocks + 1) - of_shards
+    elif gradients:
+        (calls,) = (one.calls for one in found if one.side == "dp")
+        gradients = exposed_seconds(gradients, backward, calls, machine.overlap)
     return Step(
         m * compute,
         m * tensor,

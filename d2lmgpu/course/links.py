@@ -8,6 +8,7 @@ bytes over the time of an allreduce, times 2(k-1)/k, and is what each link carri
 from dataclasses import dataclass
 from statistics import median
 
+from d2lmgpu.costmodel.model import COST
 from d2lmgpu.costmodel.presets import PRESETS
 from d2lmgpu.launch import launch
 from d2lmgpu.machine.devices import DeviceError, places
@@ -35,8 +36,8 @@ class Links:
     def bus_bandwidth(self, number) -> float:
         """Bytes a second in the ``number``-th sum, as nccl-tests counts them."""
         size, seconds = self.sums[number]
-        k = len(self.hosts)
-        return size / seconds * 2 * (k - 1) / k
+        _, share = COST["ring"](len(self.hosts))
+        return share * size / seconds
 
     def inside(self, pair) -> bool:
         """Whether both ranks of a pair are on one host."""
