@@ -20,19 +20,19 @@ import pytest
 import requests
 import zmq
 from gpu_slots import Refused
+from own_accounts import GROUP, learners_group
 from running_hub import RunningHub, wait_until
 
-OWN_ACCOUNTS = pytestmark = pytest.mark.needs("root", "useradd")
-GROUP = "d2lmgpu-test"
-ADA, GRACE, MEI = "d2lmgpu-ada", "d2lmgpu-grace", "d2lmgpu-mei"
-LIN = "d2lmgpu-lin"
+pytestmark = pytest.mark.needs("root", "useradd")
+ADA, GRACE, LIN = "d2lmgpu-ada", "d2lmgpu-grace", "d2lmgpu-lin"
+NOBODY = "d2lmgpu-nobody"  # no test makes this account
 
 
 @pytest.fixture(scope="module")
 def hub(tmp_path_factory, python):
-    subprocess.run(["groupadd", GROUP], check=True)
-    try:
-        with RunningHub(
+    with (
+        learners_group(ADA, GRACE, LIN),
+        RunningHub(
             tmp_path_factory.mktemp("hub"),
             without_lab=True,
             HUB_AUTH="null",  # nobody logs in here: the tests ask by REST
@@ -41,13 +41,10 @@ def hub(tmp_path_factory, python):
             HUB_CREATE_ACCOUNTS="1",
             HUB_GROUP=GROUP,
             HUB_PYTHON=python,
-        ) as running:
-            running.set_gpus("GPU-a", "GPU-b")
-            yield running
-    finally:
-        for name in (ADA, GRACE, MEI, LIN):
-            subprocess.run(["userdel", "--remove", name], capture_output=True)
-        subprocess.run(["groupdel", GROUP], check=True)
+        ) as running,
+    ):
+        running.set_gpus("GPU-a", "GPU-b")
+        yield running
 
 
 def as_user(name, command):
@@ -275,5 +272,5 @@ def test_a_name_that_unix_would_not_have_is_refused(hub):
 
 def test_without_permission_no_account_is_made():
     with pytest.raises(Refused, match="has no account") as refusal:
-        accounts.ensure(MEI, GROUP, create=False)
+        accounts.ensure(NOBODY, GROUP, create=False)
     assert refusal.value.status_code == 403

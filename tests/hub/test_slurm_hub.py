@@ -5,7 +5,6 @@ import os
 import pwd
 import re
 import socket
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +14,12 @@ import pytest
 import requests
 from launching import CHAPTER, HERE, press_the_rocket
 from learner import ADA, lab_hub, log_in
+from own_accounts import GROUP, learners_group
 from pages import Lab, run_all, wait_for_notebook
 from running_hub import PASSWORD, RunningHub, wait_until
 from safety import SettingError
 from settings import read
 from slurm_spawner import CourseSlurmSpawner
-from test_own_accounts import GROUP, MEI, OWN_ACCOUNTS
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "cluster"))
 
@@ -28,6 +27,7 @@ from box_traces import SlurmCluster, standing
 
 from d2lmgpu.process.cluster import state
 
+MEI = "d2lmgpu-mei"
 IN_BOX = pytest.mark.needs("slurm")
 
 
@@ -113,17 +113,24 @@ def test_a_server_tells_its_port_and_nothing_else(slurm_hub):
         assert requests.post(url, json=told, headers=headers, timeout=30).status_code == 400
 
 
-@IN_BOX
-@OWN_ACCOUNTS
-def test_a_job_runs_under_the_learner_s_own_account(slurm, tmp_path_factory, python):
-    """The box is root's alone; what follows opens it as a cluster is, its keys not."""
+@pytest.fixture
+def for_accounts(slurm):
+    """The box is root's alone; this opens it as a cluster is, its keys not."""
     opened = [slurm.folder, *(p for p in slurm.folder.parents if p.stat().st_mode & 0o77 == 0)]
     for folder in opened:
         folder.chmod(0o711)
-    subprocess.run(["groupadd", GROUP], check=True)
+    yield slurm
+    for folder in opened:
+        folder.chmod(0o700)
+
+
+@IN_BOX
+@pytest.mark.needs("root", "useradd")
+def test_a_job_runs_under_the_learner_s_own_account(for_accounts, tmp_path_factory, python):
+    slurm = for_accounts
     settings = {"HUB_AUTH": "null", "HUB_USERS": MEI, "HUB_ACCOUNTS": "own", "HUB_GROUP": GROUP,
                 "HUB_CREATE_ACCOUNTS": "1", "HUB_PYTHON": python}  # fmt: skip
-    try:
+    with learners_group(MEI):
         with RunningHub(
             tmp_path_factory.mktemp("hub"), without_lab=True, **settings, **settings_for(slurm)
         ) as hub:
@@ -138,11 +145,6 @@ def test_a_job_runs_under_the_learner_s_own_account(slurm, tmp_path_factory, pyt
             assert slurm.left_at_last() == []
         log = Path(pwd.getpwnam(MEI).pw_dir, ".course-server.log")
         assert log.owner() == MEI
-    finally:
-        subprocess.run(["userdel", "--remove", MEI], capture_output=True)
-        subprocess.run(["groupdel", GROUP], check=True)
-        for folder in opened:
-            folder.chmod(0o700)
 
 
 def test_what_asks_slurm_gets_nothing_secret_of_the_hub(monkeypatch):
