@@ -305,7 +305,7 @@ sixteen_stages
 # ### How much is idle?
 #
 # A pipeline of `p` ranks with `v` stages each, all equally long, interleaved if `v` is more than 1, and `m`
-# micro-batches. Messages take no time. Write `idle(p, m, v)`: the share of a step, from 0 to 1, in which a
+# micro-batches: a multiple of `p` if `v` is more than 1. Messages take no time. Write `idle(p, m, v)`: the share of a step, from 0 to 1, in which a
 # rank computes nothing.
 
 # %%

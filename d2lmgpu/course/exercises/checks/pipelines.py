@@ -47,7 +47,9 @@ def the_order_of_a_rank(order, g):
             (kept.add if kind == "F" else kept.remove)(i)
             held.append(len(kept))
         if max(held) > min(most, m):
-            raise Wrong("kept", f"{where}: it keeps {max(held)} micro-batches, more than it has to.")
+            raise Wrong(
+                "kept", f"{where}: it keeps {max(held)} micro-batches, more than it has to."
+            )
         if found != greedy(rank, p, m):
             text = f"{where}: it waits for a gradient where it could run a forward pass."
             raise Wrong("late", text)
@@ -134,7 +136,12 @@ formula(
     "How long does a step take, in micro-batches on one stage? How many of them does a rank compute?",
     "A rank computes m micro-batches on each of its v stages, and waits for p − 1 passes of one stage.",
     cases=lambda g: [
-        (int(g.integers(2, 17)), int(g.integers(1, 40)), v) for v in (1, 1, 2, 4)
+        (
+            p := int(g.integers(2, 17)),
+            int(g.integers(1, 40)) if v == 1 else p * int(g.integers(1, 6)),
+            v,
+        )
+        for v in (1, 1, 2, 4)
     ],
     right=lambda p, m, v: waiting_share(p, m * v),
     slips={
