@@ -1,8 +1,8 @@
 """Worker processes for DDP or ``dist_sync``, started from a notebook: here, or on other hosts.
 
-A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a supervisor
-that imports the framework, and that one forks the workers: see ``process.supervisor`` and
-``process.ranks``. On other hosts ssh or Slurm starts it, see ``hosts.group``. No framework is
+A kernel must not be forked: it has threads, and may have talked to a GPU. So it starts a process
+that imports the framework, and that one forks: see ``process.forkserver``, ``process.supervisor``
+and ``process.ranks``. On other hosts ssh or Slurm starts it, see ``hosts.group``. No framework is
 imported here but for the store in which the workers of several hosts meet.
 """
 
@@ -10,12 +10,11 @@ import contextlib
 import os
 import pickle
 import sys
-import threading
 
 from d2lmgpu.machine import devices
 from d2lmgpu.machine.checks import is_count, is_list
 from d2lmgpu.process import roles
-from d2lmgpu.process.child import check_forks, start_ranks
+from d2lmgpu.process.child import check_forks
 from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
 from d2lmgpu.process.hangs.watcher import Watcher
@@ -25,6 +24,7 @@ from d2lmgpu.process.hosts.ssh import Ssh
 from d2lmgpu.process.output import TAIL, Bounded, Shown
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
+from d2lmgpu.process.supervisors import Supervisors, start_ranks
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 # Parts of PyTorch that take long to import: an optimiser or DDP imports the first.
@@ -44,7 +44,8 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
     ``dist.get_rank()`` is its number, and ``d2l.try_gpu`` of its rank on its host is its device.
     What rank 0 prints appears line by line, on standard output or standard error as there (of a
     flood a part); the end of the other ranks' output is shown only with an error. However it ends,
-    no process, port or file is left behind.
+    no process, port or file is left behind, but for one process that has PyTorch imported for the
+    next ``launch``: it ends with this one, or after ten minutes without a call.
 
     Parameters
     ----------
@@ -102,7 +103,7 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
     elif servers:
         child = start_ranks("mxnet")
     else:
-        child = _PREPARED.take() or start_ranks("torch", *_slow_parts())
+        child = _SUPERVISORS.start("torch", *_slow_parts())
     return _run(child, call, number, servers)
 
 
@@ -166,33 +167,10 @@ def _check_hosts(hosts):
         )
 
 
-class Prepared:
-    """The child that imports PyTorch ahead of a ``launch``, which is the only one to get it."""
-
-    def __init__(self):
-        self._child = None
-        self._lock = threading.Lock()
-
-    def take(self):
-        """The child, which the caller closes from now on; None if none was prepared."""
-        with self._lock:
-            child, self._child = self._child, None
-        return child
-
-    def renew(self):
-        """Have a new child in place of one that nobody has taken."""
-        with self._lock:
-            if self._child is not None:
-                self._child.close()
-                self._child = None
-            # The first optimiser imports the latter.
-            self._child = start_ranks("torch", "torch._dynamo")
-
-
-# One a process: where a lab prepares, the reader's own call of ``launch`` takes it.
-_PREPARED = Prepared()
+# One a process: a lab prepares, and the reader's own call of ``launch`` has it.
+_SUPERVISORS = Supervisors()
 
 
 def prepare() -> None:
-    """Let the processes of the next ``launch`` import PyTorch now; they end with this process."""
-    _PREPARED.renew()
+    """Import PyTorch for the next ``launch`` now, in a process that ends with this one."""
+    _SUPERVISORS.prepare("torch", "torch._dynamo")  # the first optimiser imports the latter

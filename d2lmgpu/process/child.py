@@ -16,11 +16,9 @@ from pathlib import Path
 
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.process.output import Lines, end_of
-from d2lmgpu.process.roles import LOOPBACK_INTERFACE
-from d2lmgpu.process.settings import STANDARD, PythonError, import_path, run_module
+from d2lmgpu.process.settings import PythonError
 from d2lmgpu.process.supervisor import remove
 
-_RANKS = run_module("d2lmgpu.process.ranks")
 # The supervisor of one worker, whose command follows; it must start at once.
 ONE_WORKER = [sys.executable, "-S", "-E", Path(__file__).with_name("supervisor.py")]
 PIPE_SIZE = 1 << 20  # bytes: a pipe holds no more
@@ -46,11 +44,12 @@ class Child:
 
     ``program`` is the supervisor's command; JOB, EVENTS and FOLDER (see ``supervisor``) and
     ``arguments`` follow it. ``environ`` is added to its environment. With ``errors_apart`` what is
-    written to standard error has a pipe of its own. Raises PythonError on Windows, and where no
-    process can be started.
+    written to standard error has a pipe of its own. A ``fork_server`` forks the program, which it
+    has imported, in place of a start. Raises PythonError on Windows, and where no process can be
+    started; ConnectionError where the fork server has ended.
     """
 
-    def __init__(self, program, arguments, environ, errors_apart=False):
+    def __init__(self, program, arguments, environ, errors_apart=False, fork_server=None):
         check_forks()
         self._left = {}
         self.expired = False
@@ -64,15 +63,22 @@ class Child:
                 events, self._events = _pipe(theirs, ours)
                 output, self._output = _pipe(theirs, ours)
                 errors, self._errors = _pipe(theirs, ours) if errors_apart else (output, None)
-                self._process = subprocess.Popen(
-                    [*map(str, [*program, job.fileno(), events.fileno(), self.folder, *arguments])],
-                    env=os.environ | self.environ,
-                    stdin=life,
-                    stdout=output,
-                    stderr=errors,
-                    pass_fds=[job.fileno(), events.fileno()],
-                    start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-                )
+                if fork_server:
+                    pipes = [pipe.fileno() for pipe in (life, output, errors, job, events)]
+                    self._process = fork_server.fork(self.folder, arguments, pipes)
+                else:
+                    places = job.fileno(), events.fileno(), self.folder
+                    self._process = subprocess.Popen(
+                        [*map(str, [*program, *places, *arguments])],
+                        env=os.environ | self.environ,
+                        stdin=life,
+                        stdout=output,
+                        stderr=errors,
+                        pass_fds=[job.fileno(), events.fileno()],
+                        start_new_session=True,  # a notebook's interrupt reaches the kernel alone
+                    )
+            except ConnectionError:
+                raise
             except OSError as error:
                 raise PythonError(f"No worker process can be started: {error}.") from error
             ours.pop_all()
@@ -185,24 +191,6 @@ class Child:
         remove(self.folder)  # if guard and supervisor were killed
         for pipe in filter(None, (self._job, self._events, self._output, self._errors)):
             pipe.close()
-
-
-def start_ranks(*modules, interface=LOOPBACK_INTERFACE):
-    """A supervisor for the workers of ``launch`` that imports ``modules`` first.
-
-    What rank 0 writes to standard error is told apart.
-
-    They speak to each other through the network ``interface``: by default neither they nor a store
-    of theirs can be seen from outside. None leaves the choice to gloo and NCCL.
-    """
-    # What was added to the path since this process began comes after Python's own, so that nothing
-    # beside the notebook is taken for one of its modules.
-    path = [os.environ.get("PYTHONPATH"), STANDARD, os.path.join(STANDARD, "lib-dynload")]
-    path = filter(None, [*path, *import_path()])
-    environ = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(path)}
-    if interface:
-        environ |= {"GLOO_SOCKET_IFNAME": interface, "NCCL_SOCKET_IFNAME": interface}
-    return Child(_RANKS, modules, environ, errors_apart=True)
 
 
 def _pipe(theirs, ours, writes=False):

@@ -2,10 +2,11 @@
 
     the caller → a guard → the supervisor → its workers → what they start
 
-The guard is the process that the caller starts; it forks the supervisor. Of the caller, the guard
-and the supervisor any may be killed, and the caller along with one of the others: whichever is left
-kills all that is below it and removes the folder. On Linux nothing escapes by a session of its own
-or a second fork: it becomes a child of the supervisor or, once that has gone, of the guard.
+The guard is the process that the caller, or its fork server, starts; it forks the supervisor. Of
+the caller, the guard and the supervisor any may be killed, and the caller along with one of the
+others: whichever is left kills all that is below it and removes the folder. On Linux nothing
+escapes by a session of its own or a second fork: it becomes a child of the supervisor or, once that
+has gone, of the guard.
 
 As a program it runs one command, the worker of a lab:
 
@@ -58,12 +59,12 @@ def start_guard(events, folder):
     null = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):  # the caller waits for the end of what is printed
         os.dup2(null, stream)
-    woken = _wake_at_an_end()
+    woken = wake_at_an_end()
     _, status = _wait(lambda: os.waitpid(supervisor, os.WNOHANG), woken, caller) or (0, None)
     if status is None:  # the caller has gone, or wants an end
         # Not SIGKILL: if this process is killed now, the supervisor still leaves nothing.
         _kill(supervisor, signal.SIGTERM)
-        _ready(SECONDS_TO_LEAVE, woken)
+        ready(SECONDS_TO_LEAVE, woken)
         _kill(supervisor, signal.SIGKILL)
         _, status = os.waitpid(supervisor, 0)
     end_all()
@@ -79,15 +80,15 @@ def _wait(ended, woken, caller):
     poll.register(0, 0)  # its other end was closed
     poll.register(woken, select.POLLIN)
     while not (end := ended())[0]:
-        ready = dict(poll.poll(1000))
-        if 0 in ready or os.getppid() != caller:  # a fork of the caller may still hold the pipe
+        due = dict(poll.poll(1000))
+        if 0 in due or os.getppid() != caller:  # a fork of the caller may still hold the pipe
             return None
-        if woken in ready:
+        if woken in due:
             os.read(woken, 512)
     return end
 
 
-def _ready(seconds, *descriptors):
+def ready(seconds, *descriptors):
     """Those from which something, or their end, can be read within ``seconds`` (None: wait).
 
     By poll: select knows no descriptor above 1,023, and a caller may have more files open.
@@ -95,12 +96,12 @@ def _ready(seconds, *descriptors):
     poll = select.poll()
     for descriptor in descriptors:
         poll.register(descriptor, select.POLLIN)
-    return [ready for ready, _ in poll.poll(None if seconds is None else 1000 * seconds)]
+    return [due for due, _ in poll.poll(None if seconds is None else 1000 * seconds)]
 
 
 def wait_for(descriptor, guarded, folder):
     """Wait until something can be read from ``descriptor``; leave when the guard or caller does."""
-    if descriptor not in _ready(None, 0, guarded, descriptor):
+    if descriptor not in ready(None, 0, guarded, descriptor):
         leave(folder)
 
 
@@ -113,7 +114,7 @@ def go_on(guarded, folder):
         leave(folder)
 
 
-def _wake_at_an_end():
+def wake_at_an_end():
     """A file descriptor that is readable after a child of this process has ended."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -134,7 +135,7 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
     ``servers`` may serve workers elsewhere, too. So it is reported when the workers here are
     ``done``, and the servers, whose failure counts as well, end when the caller says so: "d".
     """
-    woken, deadline = _wake_at_an_end(), None
+    woken, deadline = wake_at_an_end(), None
     codes, serving = dict.fromkeys([*workers, *servers]), bool(servers)
     while _reap(codes):
         if serving and not any(codes[worker] != 0 for worker in workers):
@@ -142,15 +143,15 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
             _report(events, "done")
         if deadline is None and any(codes.values()):
             deadline = time.monotonic() + GRACE
-        ready = _ready(LOOK, 0, guarded, woken)
+        due = ready(LOOK, 0, guarded, woken)
         _bound_logs(folder)
         if deadline is not None and time.monotonic() > deadline:
             break
-        if not ready:
+        if not due:
             continue
-        if woken in ready:
+        if woken in due:
             os.read(woken, 512)
-        elif guarded in ready or not (byte := os.read(0, 1)):
+        elif guarded in due or not (byte := os.read(0, 1)):
             leave(folder)
         elif byte == b"d":
             break
@@ -182,7 +183,7 @@ def end(processes, codes, guarded, events, folder):
             os.killpg(process, signal.SIGSTOP if LINUX else signal.SIGKILL)
     end_all()
     _report(events, codes=list(codes), supervisor=None)
-    while guarded not in _ready(None, 0, guarded) and os.read(0, 1):
+    while guarded not in ready(None, 0, guarded) and os.read(0, 1):
         pass
     leave(folder)
 

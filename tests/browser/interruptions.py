@@ -3,7 +3,6 @@
 Each leaves no process but the spare, no listening port, no temporary file, and a lab that runs.
 """
 
-import os
 import random
 import time
 
@@ -75,10 +74,10 @@ class Desk:
         return [process for process, text in every.items() if all(word in text for word in words)]
 
     def ranks(self):
-        """The workers of a run in processes: forked, and leaders of groups of their own."""
-        processes = self.processes("d2lmgpu.process.ranks")
-        pids = [p.pid for p in processes]
-        return [p for p in processes if p.ppid() in pids and os.getpgid(p.pid) == p.pid]
+        """The workers of a run in processes: fork server → guard → supervisor → workers."""
+        line = {p.pid: p for p in self.processes("d2lmgpu.process.forkserver")}
+        above = {p: [a for a in p.parents() if a.pid in line] for p in line.values()}
+        return [p for p, forked_by in above.items() if len(forked_by) == 3]
 
     def run(self, epochs, train="plain"):
         self.lab.pick("train", train)

@@ -8,9 +8,8 @@ import time
 
 import pytest
 from soaking import sample
-from traces import until
 
-from d2lmgpu.launch import LaunchError, launch, prepare
+from d2lmgpu.launch import LaunchError, launch
 
 
 def test_error_names_the_rank_that_raised_first_and_shows_its_traceback(traces):
@@ -76,17 +75,6 @@ def test_a_worker_that_somebody_ended_is_told_though_its_peer_ran_on(traces):
 
     with pytest.raises(LaunchError, match=r"^Worker 1 of 2 was killed by SIGTERM"):
         launch(worker, num_processes=2)
-    traces.assert_none(seconds=0.1)
-
-
-def test_a_prepared_supervisor_that_was_killed_is_told(traces):
-    prepare()
-    assert until(lambda: traces.processes("supervisor"))
-    (prepared,) = traces.processes("supervisor")
-    prepared.kill()
-    assert until(lambda: not traces.processes("supervisor"))
-    with pytest.raises(LaunchError, match="The supervisor of the workers ended with -9"):
-        launch(print, num_processes=1)
     traces.assert_none(seconds=0.1)
 
 

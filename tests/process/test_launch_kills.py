@@ -114,7 +114,7 @@ def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
     for process in doomed:
         process.kill()
     _, stderr = caller.communicate(timeout=60)
-    traces.assert_none()
+    traces.assert_none(caller_ended=True)
     if victims == "supervisor":
         assert "LaunchError: The supervisor of the workers ended with -9" in stderr
 
@@ -122,7 +122,7 @@ def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
 def test_kill_before_the_task_is_given_leaves_nothing(traces):
     program = "from d2lmgpu.launch import prepare; prepare(); input()"
     caller = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
-    assert until(lambda: traces.processes("supervisor"), seconds=60)
+    assert until(lambda: traces.processes("fork server"), seconds=60)
     caller.kill()
     caller.communicate(timeout=60)
-    traces.assert_none()
+    traces.assert_none(caller_ended=True)

@@ -22,6 +22,7 @@ from d2lmgpu.process import child
 from d2lmgpu.process.failures import _unpickled
 from d2lmgpu.process.settings import PythonError
 from d2lmgpu.process.supervisor import lead_a_group
+from d2lmgpu.process.supervisors import Supervisors
 
 
 def failure(fn, num_processes=2):
@@ -377,7 +378,7 @@ def test_more_workers_than_devices_are_refused_before_one_is_forked(forks, trace
     message = failure(len, number)
     assert message.startswith(f"Worker 0 of {number} raised d2lmgpu.machine.devices.DeviceError: ")
     assert f"{number} devices were asked for, there are 4" in message
-    assert counted() == 2  # the supervisor, and the process that counts the devices
+    assert counted() == 3  # guard and supervisor, and the process that counts the devices
     traces.assert_none()
 
 
@@ -387,12 +388,12 @@ def test_no_worker_is_forked_once_the_guard_has_gone(forks, traces, last):
     # Its child has another parent once it has gone, and the end of its pipe is closed before that.
     gone = "[*iter(lambda: os.getppid() == guard, False)]"
     counted = forks(
-        f"if len(open({file!r}).read().split()) == {2 + last}: "
+        f"if len(open({file!r}).read().split()) == {3 + last}: "
         f"guard = os.getppid(); os.kill(guard, 9); {gone}"
     )
     with pytest.raises(LaunchError, match="The supervisor of the workers and its guard were ended"):
         launch(len, [1], num_processes=4)
-    assert counted() == 2 + last
+    assert counted() == 3 + last
     traces.assert_none()
 
 
@@ -403,7 +404,7 @@ def test_a_worker_that_cannot_be_forked_is_named(forks, traces, number):
 import errno, os
 fork, forked = os.fork, []
 def limited():
-    if len(forked) == {1 + number}:
+    if len(forked) == {2 + number}:
         raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
     forked.append(1)
     return fork()
@@ -424,6 +425,7 @@ def test_a_supervisor_that_cannot_be_started_is_an_error_of_ours(traces, monkeyp
     def refuse(*args, **kwargs):
         raise error
 
+    monkeypatch.setattr("d2lmgpu.launch._SUPERVISORS", Supervisors())
     before = len(os.listdir("/proc/self/fd"))
     monkeypatch.setattr(child.subprocess, "Popen", refuse)
     with pytest.raises(PythonError, match=f"^No worker process can be started: .*{error.strerror}"):

@@ -13,7 +13,6 @@ import numpy as np
 import psutil
 import pytest
 import torch
-from traces import until
 
 from d2lmgpu import torch as d2l
 from d2lmgpu.launch import LaunchError, launch, prepare
@@ -113,26 +112,6 @@ def test_output_of_rank_0_is_shown_while_the_run_goes_on(traces, monkeypatch, tm
     monkeypatch.setattr(sys, "stdout", Notebook())
     launch(worker, num_processes=2)
     assert sys.stdout.text == "first 0\nbinary \ufffd\ufffd rubbish\nlast 0\n"
-
-
-def test_what_was_prepared_is_used_once_and_in_the_settings_of_the_launch(traces, monkeypatch):
-    prepare()
-    assert until(lambda: traces.processes("supervisor"))
-    (prepared,) = traces.processes("supervisor")
-    monkeypatch.setenv("SETTING", "later")
-
-    def worker():
-        import os
-
-        import numpy as np
-
-        return os.getppid(), os.environ["SETTING"], np.random.rand()
-
-    (one, two), third = launch(worker, num_processes=2), launch(worker, num_processes=1)[0]
-    assert one[0] == two[0] == prepared.pid != third[0]
-    assert {setting for _, setting, _ in (one, two, third)} == {"later"}
-    assert one[2] != two[2], "every worker draws its own numbers"
-    traces.assert_none(seconds=0.1)
 
 
 def test_what_the_caller_has_imported_of_pytorch_the_workers_need_not(monkeypatch):

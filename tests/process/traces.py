@@ -9,6 +9,9 @@ import uuid
 
 from processes import asked, marked
 
+SERVER = "fork server"
+PROGRAMS = {"d2lmgpu.process.ranks", "d2lmgpu.process.forkserver"}
+
 
 class Traces:
     """What the processes of one test leave: processes, listening addresses, temporary folders."""
@@ -16,27 +19,37 @@ class Traces:
     def __init__(self, folder):
         self.mark, self.folder = uuid.uuid4().hex, folder
 
-    def processes(self, role=""):
-        started = marked("D2LMGPU_TEST", self.mark)
-        return [p for p in started if not role or asked(lambda p=p: self.role(p)) == role]
+    def processes(self, *roles):
+        """All but the fork server, which stays, or those that play one of these roles."""
+        playing = {p: asked(lambda p=p: self.role(p)) for p in marked("D2LMGPU_TEST", self.mark)}
+        return [
+            p for p, role in playing.items() if (role in roles or (not roles and role != SERVER))
+        ]
 
     @staticmethod
     def role(process):
-        """'guard', 'supervisor' or 'worker': each is forked by the one before."""
-        roles = ["guard", "supervisor", "worker"]
-        if "d2lmgpu.process.ranks" not in process.cmdline():
+        """'fork server', 'guard', 'supervisor' or 'worker': each is forked by the one before."""
+        line = [p for p in [*reversed(process.parents()), process] if PROGRAMS & {*p.cmdline()}]
+        if process not in line:
             return "other"
-        above = [p for p in process.parents() if "d2lmgpu.process.ranks" in p.cmdline()]
-        return roles[len(above)] if len(above) < 3 else "other"
+        roles = [SERVER] * ("d2lmgpu.process.forkserver" in line[0].cmdline())
+        roles += ["guard", "supervisor", "worker"]
+        return roles[len(line) - 1] if len(line) <= len(roles) else "other"
 
     def folders(self):
         return list(self.folder.glob("d2lmgpu-*"))
 
-    def assert_none(self, but=(), seconds=20):
-        def none():
-            return not self.folders() and {p.pid for p in self.processes()} <= set(but)
+    def assert_none(self, but=(), seconds=20, caller_ended=False):
+        """With ``caller_ended`` the fork server, too, has to be gone."""
 
-        left = until(none, seconds) or [*map(str, self.processes()), *self.folders()]
+        def still():
+            servers = self.processes(SERVER) if caller_ended else []
+            return [p for p in [*self.processes(), *servers] if p.pid not in but]
+
+        def none():
+            return not self.folders() and not still()
+
+        left = until(none, seconds) or [*map(str, still()), *self.folders()]
         assert left is True, f"still there after {seconds} s: {left}"
 
 

@@ -16,10 +16,10 @@ import sys
 import threading
 import time
 
-from d2lmgpu.process.child import start_ranks
 from d2lmgpu.process.hosts import frames
 from d2lmgpu.process.roles import held_ports
 from d2lmgpu.process.settings import versions
+from d2lmgpu.process.supervisors import start_ranks
 
 SIOCGIFADDR = 0x8915
 # What belongs to the caller's machine and is no setting of the run.
