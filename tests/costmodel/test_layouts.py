@@ -450,7 +450,7 @@ def test_published_layouts_and_what_the_model_says_of_them():
         if "MPT" in row.name:
             assert billions == pytest.approx(float(row.name[4:-1]), rel=0.08)
         if "Llama" in row.name:
-            assert billions == pytest.approx(405, rel=0.015)
+            assert billions == pytest.approx(405, rel=0.02)
         assert row.predicted() < peak * (4 / 3 if row.counts == "twice" else 1)
 
 
