@@ -1,4 +1,4 @@
-"""The explorer of layouts in a page: as the package ranks them, by the keys, on a phone, on paper."""
+"""The explorer of layouts in a page: ranked as the package does, by the keys, small, on paper."""
 
 import json
 import re
@@ -107,8 +107,9 @@ def test_it_fits(shown, width):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_it_can_be_read_in_both_themes(shown, theme):
-    colors = {"light": ("#fff", "#222"), "dark": ("#121212", "#ddd")}[theme]
-    shown.add_style_tag(content=f"body {{ background: {colors[0]}; color: {colors[1]}; }}")
+    ground, ink = {"light": ("#fff", "#222"), "dark": ("#121212", "#ddd")}[theme]
+    page = f"html {{ color-scheme: {theme}; }} body {{ background: {ground}; color: {ink}; }}"
+    shown.add_style_tag(content=page)
     read = shown.evaluate(FAINT, ".layouts")
     assert read["count"] > 20 and read["faint"] == []
 
