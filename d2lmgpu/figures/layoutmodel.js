@@ -134,7 +134,7 @@
     return found;
   }
 
-  /** The machine as the devices of one group see it: those inside, and their share of its network. */
+  /** The machine as a group sees it: its devices inside, and their share of the network. */
   function along(machine, layout, side) {
     let inside = 1;
     for (const of of side === "shards" ? ["fsdp", "cp"] : [side]) {
