@@ -1,8 +1,10 @@
 """Layouts of a GPT's training: against PyTorch's own steps, published networks, other models."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -116,53 +118,37 @@ def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro, monkeypatch)
         assert numbers == (blocks * block + ends) / fsdp
 
 
-def attention_over(n, rows):
-    """Bytes and messages of ring attention, forward and backward, as the page has it, on a rank."""
-    import torch
-    from torch import distributed as dist
+@pytest.fixture(scope="module")
+def page():
+    """What the page on long sequences defines: a GPT whose tokens are cut, and its ring."""
+    notebook = Path(__file__).parents[2] / "chapters/beyond/long-sequences.ipynb"
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    defined = {"__name__": "page"}
+    for cell in cells:
+        if "define" in cell["metadata"].get("tags", []):
+            exec("".join(cell["source"]), defined)
+    return defined
 
-    from d2lmgpu.collectives.ring_attention import pairs, zigzag
 
-    sent, rank, held = [], dist.get_rank(), zigzag(n)
-
-    def passed_on(t):
-        arriving = torch.empty_like(t)
-        sent.append(t.nbytes)
-        messages = dist.batch_isend_irecv([
-            dist.P2POp(dist.isend, t, (rank + 1) % n),
-            dist.P2POp(dist.irecv, arriving, (rank - 1) % n),
-        ])  # fmt: skip
-        for message in messages:
-            message.wait()
-        return arriving
-
-    shape = rows, SMALL.tokens // n, SMALL.width
-    keys = torch.full((2, *shape), float(rank), dtype=torch.float64)
-    home = keys.clone()
-    for is_backward in (False, True):
-        travelling = torch.zeros_like(keys)
-        for round_ in range(n):
-            assert pairs(held, rank, round_) and keys[0, 0, 0, 0] == (rank - round_) % n
-            travelling += 1 + keys[:1] * 0
-            if round_ < n - 1:
-                keys = passed_on(keys)
-            if is_backward:
-                travelling = passed_on(travelling)
-        assert (travelling == n).all(), "every rank has added its term"
-        keys = home
-    return sent
+def sent_in_a_step(compared, deal, sent):
+    """The messages and bytes of one update, of this rank."""
+    compared(deal, updates=1)
+    return list(sent)
 
 
 @pytest.mark.parametrize("n", [2, 4])
-def test_a_ring_of_attention_sends_these_messages_and_bytes(n, monkeypatch):
-    """The plan of the page on long sequences, run: a block's 3n - 2 messages, 6n - 4 shards."""
+def test_the_ring_of_the_page_on_long_sequences_sends_these_messages_and_bytes(
+    n, page, monkeypatch
+):
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:4")
-    training = Training(2, 2, activation_bytes=8)
-    (ring,) = [one for one in exchanges(SMALL, Layout(cp=n), training) if one.side == "cp"]
-    for sent in launch(attention_over, n, 2, num_processes=n):
-        assert ring.operation == "send"
-        assert ring.calls == SMALL.blocks * len(sent) == SMALL.blocks * (3 * n - 2)
-        assert ring.num_bytes == SMALL.blocks * sum(sent)
+    of_page, rows = page["SIZES"], page["BATCH"]
+    sizes = Sizes(of_page["width"], of_page["blocks"], of_page["symbols"], of_page["tokens"])
+    training = Training(rows, rows, activation_bytes=8)
+    (ring,) = [one for one in exchanges(sizes, Layout(cp=n), training) if one.side == "cp"]
+    assert ring.operation == "send" and ring.calls == sizes.blocks * (3 * n - 2)
+    arguments = page["compared"], page["zigzag"], page["SENT"]
+    for sent in launch(sent_in_a_step, *arguments, num_processes=n):
+        assert ring.calls == len(sent) and ring.num_bytes == sum(sent)
 
 
 def fully_sharded_over_sequences(rows):
