@@ -1,11 +1,14 @@
 """How a GPT's training is laid out over many devices: its memory, its traffic and its step.
 
-A layout is a mesh of dp x fsdp x pp x tp devices: replicas, shards of parameters, stages of a
-pipeline, parts of each matrix. `exchanges` counts what a device takes part in, `memory` what it
-holds, and `step` how long all of it takes. All results are modelled, never measured; nothing is
-fitted. Left out of the step: norms and the optimiser, which the memory's speed decides, the input
-of data, stages of unequal work, and waiting for the slowest. Left out of the memory: what
-`d2lmgpu.memory.cards` adds, workspaces, and the allocator's gaps.
+A layout is a mesh of dp x fsdp x pp x cp x tp devices: replicas, shards of parameters, stages of a
+pipeline, parts of a sequence, parts of each matrix. `exchanges` counts what a device takes part in,
+`memory` what it holds, and `step` how long all of it takes. All results are modelled, never
+measured; nothing is fitted. Left out of the step: norms and the optimiser, which the memory's speed
+decides, the input of data, stages of unequal work, and waiting for the slowest. Left out of the
+memory: what `d2lmgpu.memory.cards` adds, workspaces, and the allocator's gaps.
+
+Devices that share a sequence have all parameters in common, as those that share a batch do. So
+parameters are cut along fsdp and cp together (`SHARDED`).
 Times are seconds, sizes are bytes.
 """
 
@@ -18,9 +21,11 @@ from pathlib import Path
 from d2lmgpu.costmodel import CostError, need
 from d2lmgpu.costmodel.model import PRESETS, Work, exposed_seconds, machine_seconds
 from d2lmgpu.costmodel.presets import Link, Machine
-from d2lmgpu.memory.cards import CARDS, FITS, OnCard, on_card
+from d2lmgpu.machine.checks import is_list
+from d2lmgpu.memory.cards import CARDS, DOES_NOT, FITS, OPEN, OnCard, on_card
 
-SIDES = ("dp", "fsdp", "pp", "tp")  # the ranks of a tp group are neighbours
+SIDES = ("dp", "fsdp", "pp", "cp", "tp")  # the ranks of a tp group are neighbours
+SHARDED = "fsdp x cp"  # the sides along which parameters are cut, as one
 OPTIMISER_BYTES = 12  # of a parameter: its copy in 32 bits and Adam's two numbers
 SCORE_BYTES = 8  # of a score: in 32 bits, and its gradient
 BUCKET_BYTES = Work.bucket_bytes  # of gradients that are sent at once, by DDP
@@ -35,6 +40,7 @@ class Layout:
     dp: int = 1  # copies of all that the other sides cut
     fsdp: int = 1  # devices that share the parameters' bytes, each with a batch of its own
     pp: int = 1  # stages of a pipeline
+    cp: int = 1  # devices that share each sequence: context parallelism
     tp: int = 1  # devices that share each matrix
 
     def __post_init__(self):
@@ -44,6 +50,16 @@ class Layout:
     @property
     def devices(self) -> int:
         return math.prod(getattr(self, side) for side in SIDES)
+
+    @property
+    def shards(self) -> int:
+        """How many devices share the parameters' bytes: those of fsdp and cp."""
+        return self.fsdp * self.cp
+
+    def size(self, side: str) -> int:
+        """How many devices a group along ``side`` has, `SHARDED` among them."""
+        need.choice("side", side, (*SIDES, SHARDED))
+        return self.shards if side == SHARDED else getattr(self, side)
 
     def distance(self, side: str) -> int:
         """How many ranks apart the neighbours of a group along ``side`` are."""
@@ -64,7 +80,9 @@ class Layout:
 class Sizes:
     """A GPT: ``width`` numbers a token, ``symbols``, and sequences of ``tokens``.
 
-    The network of `d2lmgpu.torch.gpt`; ``tied`` if its head is the embedding's matrix.
+    The network of `d2lmgpu.torch.gpt`; ``tied`` if its head is the embedding's matrix. Of a network
+    in which several heads of queries have the keys and values of one, ``grouped`` is their number:
+    a ring sends less, and all else is counted as if each had its own.
     """
 
     width: int
@@ -72,9 +90,10 @@ class Sizes:
     symbols: int
     tokens: int
     tied: bool = False
+    grouped: int = 1
 
     def __post_init__(self):
-        for name in ("width", "blocks", "symbols", "tokens"):
+        for name in ("width", "blocks", "symbols", "tokens", "grouped"):
             need.whole(name, getattr(self, name))
         need.kind("tied", self.tied, bool)
 
@@ -149,6 +168,7 @@ class Step:
 
     compute: float
     tensor: float  # sums inside of the blocks
+    context: float  # keys and values on the ring that nothing hides
     sends: float  # from stage to stage
     bubble: float  # stages without work
     sharding: float  # gathers and sums of shards that nothing hides
@@ -159,9 +179,8 @@ class Step:
 
     @property
     def seconds(self) -> float:
-        return (
-            self.compute + self.tensor + self.sends + self.bubble + self.sharding + self.gradients
-        )
+        of_slots = self.compute + self.tensor + self.context + self.sends
+        return of_slots + self.bubble + self.sharding + self.gradients
 
     @property
     def tokens_per_second(self) -> float:
@@ -173,22 +192,24 @@ class Step:
         return self.operations / self.seconds / self.devices
 
 
-def factorings(devices: int, most_tp: int = 8) -> list[Layout]:
-    """Every layout of so many devices, at most ``most_tp`` of them for each matrix.
+def factorings(devices: int, most_tp: int = 8, most_cp: int = 1) -> list[Layout]:
+    """Every layout of so many devices, with at most ``most_tp`` for each matrix.
 
-    Raises CostError for devices above 2**20.
+    And at most ``most_cp`` for each sequence. Raises CostError for devices above 2**20.
     """
     need.whole("devices", devices)
     need.whole("most_tp", most_tp)
+    need.whole("most_cp", most_cp)
     need(devices <= MOST_DEVICES, "devices", devices, f"{MOST_DEVICES:,} or less")
     divisors = [n for n in range(1, devices + 1) if devices % n == 0]
-    return [
-        Layout(dp, fsdp, pp, devices // (dp * fsdp * pp))
-        for dp in divisors
-        for fsdp in divisors
-        for pp in divisors
-        if devices % (dp * fsdp * pp) == 0 and devices // (dp * fsdp * pp) <= most_tp
-    ]
+    found = []
+    for dp, fsdp, pp in product(divisors, repeat=3):
+        rest, over = divmod(devices, dp * fsdp * pp)
+        if over:
+            continue
+        of_cp = [cp for cp in divisors if cp <= most_cp and rest % cp == 0]
+        found += [Layout(dp, fsdp, pp, cp, rest // cp) for cp in of_cp if rest // cp <= most_tp]
+    return found
 
 
 def micro_batches(layout: Layout, training: Training) -> int:
@@ -225,10 +246,11 @@ def parameters(sizes: Sizes, layout: Layout, training: Training, stage=0) -> tup
 def memory(sizes: Sizes, layout: Layout, training: Training) -> Memory:
     """What the device that holds most has to hold, with Adam and numbers of 16 and 32 bits.
 
-    16 bytes for each parameter over fsdp devices, and what is gathered of two blocks. In a
-    pipeline, as without fsdp, the 16-bit parameters and the sums of their gradients are whole all
+    16 bytes for each parameter over fsdp x cp devices, and what is gathered of two blocks. In a
+    pipeline, as without shards, the 16-bit parameters and the sums of their gradients are whole all
     the time, and the optimiser's 12 bytes are shared (Narayanan et al., 2021; ZeRO's stage 1). Of
-    activations a block keeps 16 d numbers a token (Korthikanti et al., 2022).
+    activations a block keeps 16 d numbers a token (Korthikanti et al., 2022); of a sequence each of
+    cp devices has its tokens. What of keys and values is on its way is left out.
     """
     stages = {0, layout.pp - 1} if isinstance(layout, Layout) else {0}
     held = [_memory(sizes, layout, training, stage) for stage in sorted(stages)]
@@ -239,12 +261,12 @@ def _memory(sizes, layout, training, stage) -> Memory:
     blocks, block, ends = parameters(sizes, layout, training, stage)
     numbers = blocks * block + ends
     sent = training.parameter_bytes, training.gradient_bytes
-    if layout.pp > 1 or layout.fsdp == 1:
-        states, gathered = numbers * (sum(sent) + OPTIMISER_BYTES / layout.fsdp), 0.0
+    if layout.pp > 1 or layout.shards == 1:
+        states, gathered = numbers * (sum(sent) + OPTIMISER_BYTES / layout.shards), 0.0
     else:
-        states = numbers * (training.gradient_bytes + OPTIMISER_BYTES) / layout.fsdp
+        states = numbers * (training.gradient_bytes + OPTIMISER_BYTES) / layout.shards
         gathered = (min(2, blocks) * block + ends) * sent[0] + block * sent[1]
-    tokens = training.micro_batch * sizes.tokens
+    tokens = training.micro_batch * sizes.tokens // layout.cp
     of_token = training.activation_bytes * sizes.width
     t, outside = layout.tp, layout.tp if training.cut_tokens else 1
     all_of_block = tokens * of_token * ((KEPT - 4) / t + 4 / outside)
@@ -266,40 +288,50 @@ def exchanges(sizes: Sizes, layout: Layout, training: Training, stage=0) -> list
 
     Along tp two sums a block forward and two backward (and two more where it is recomputed), of all
     tokens of the micro-batch, and with ``cut_ends`` one more at each end; with ``cut_tokens`` each
-    sum is an all-gather and a reduce-scatter. Along fsdp, as `fully_shard` does it: each block is
+    sum is an all-gather and a reduce-scatter. Along cp each block's keys and values go a ring of
+    attention forward and backward, and on the way back their gradients go home with them; forward
+    once more where it is recomputed. Along fsdp x cp, as `fully_shard` does it: each block is
     gathered forward and backward, the ends once, and gradients are summed for each micro-batch; in
     a pipeline each of them once a step. Along dp the gradients that this device has left, once a
     step, in buckets of 25 MiB where nothing is sharded. Along pp each micro-batch's tokens to the
     next stage, and their gradient to the one before; tp devices send a part each.
     """
     blocks, block, ends = parameters(sizes, layout, training, stage)
-    m, fsdp = micro_batches(layout, training), layout.fsdp
+    m, shards = micro_batches(layout, training), layout.shards
     found = []
 
     def add(operation, side, calls, num_bytes):
-        if calls and getattr(layout, side) > 1:
+        if calls and layout.size(side) > 1:
             found.append(Exchange(operation, side, calls, num_bytes))
 
-    activations = training.micro_batch * sizes.tokens * sizes.width * training.activation_bytes
+    tokens = training.micro_batch * sizes.tokens // layout.cp
+    activations = tokens * sizes.width * training.activation_bytes
     first, last = stage == 0, stage == layout.pp - 1
     sums = m * (blocks * (6 if training.recompute else 4) + training.cut_ends * (first + last))
     for operation in ("all_gather", "reduce_scatter") if training.cut_tokens else ("all_reduce",):
         add(operation, "tp", sums, sums * activations)
+    hops = m * blocks * (sum(_hops(layout.cp, training)) + layout.cp)
+    add("send", "cp", hops, hops * 2 * activations / layout.tp / sizes.grouped)
     numbers, rounds = blocks * block + ends, 1 if layout.pp > 1 else m
     again = layout.pp == 1  # in the backward pass
     gathers = (1 + again) * blocks + 1
     gathered = (1 + again) * blocks * block + ends
-    add("all_gather", "fsdp", rounds * gathers, rounds * gathered * training.parameter_bytes)
+    add("all_gather", SHARDED, rounds * gathers, rounds * gathered * training.parameter_bytes)
     reduced = rounds * numbers * training.gradient_bytes
-    add("reduce_scatter", "fsdp", rounds * (blocks + 1), reduced)
-    if fsdp > 1:
-        add("all_reduce", "dp", rounds * (blocks + 1), reduced / fsdp)
+    add("reduce_scatter", SHARDED, rounds * (blocks + 1), reduced)
+    if shards > 1:
+        add("all_reduce", "dp", rounds * (blocks + 1), reduced / shards)
     else:
         gradients = numbers * training.gradient_bytes
         add("all_reduce", "dp", math.ceil(gradients / BUCKET_BYTES), gradients)
     sends = m * training.interleave * ((not last or training.interleave > 1) + (not first))
     add("send", "pp", sends, sends * activations / layout.tp)
     return found
+
+
+def _hops(cp, training) -> tuple[int, int]:
+    """How often a block's keys and values go on to the next rank: (forward, backward)."""
+    return (cp - 1) * (2 if training.recompute else 1), cp - 1
 
 
 def along(machine: Machine, layout: Layout, side: str) -> Machine:
@@ -310,8 +342,10 @@ def along(machine: Machine, layout: Layout, side: str) -> Machine:
     """
     need.kind("machine", machine, Machine)
     need.kind("layout", layout, Layout)
-    distance = layout.distance(side)
-    inside = max(1, min(getattr(layout, side), machine.devices // distance))
+    inside = 1
+    for of_side in ("fsdp", "cp") if side == SHARDED else (side,):
+        near = machine.devices // layout.distance(of_side)
+        inside *= max(1, min(layout.size(of_side), near))
     share = inside / machine.devices
     network = Link(machine.network.latency, machine.network.bandwidth * share)
     return replace(machine, devices=inside, network=network)
@@ -324,7 +358,7 @@ def seconds_of(exchange: Exchange, layout: Layout, machine: Machine) -> float:
     """
     need.kind("exchange", exchange, Exchange)
     near = along(machine, layout, exchange.side)
-    size, each = getattr(layout, exchange.side), exchange.num_bytes / exchange.calls
+    size, each = layout.size(exchange.side), exchange.num_bytes / exchange.calls
     if exchange.operation == "send":
         link = near.link
         if size > near.devices:  # the neighbour on another machine decides
@@ -341,8 +375,10 @@ def step(
 
     All products run at ``busy`` of the machine's peak in 16 bits; at 1 the step is the shortest
     that there can be. The sums of tensor parallelism and the sends between stages hide behind
-    nothing. What is gathered hides behind the forward pass, and gradients behind the backward pass,
-    block by block; across a pipeline behind one micro-batch of it.
+    nothing. Keys and values hide behind the attention of a round, of which the mask leaves half;
+    the last hop of their gradients, home, behind nothing. What is gathered hides behind the forward
+    pass, and gradients behind the backward pass, block by block; across a pipeline behind one
+    micro-batch of it.
     A pipeline of p stages with m micro-batches has p - 1 slots more than m, over ``interleave``.
     """
     need.kind("machine", machine, Machine)
@@ -354,7 +390,7 @@ def step(
         chosen = [one for one in found if one.side == side and one.operation in operations]
         return sum(seconds_of(one, layout, machine) for one in chosen)
 
-    tokens = training.micro_batch * sizes.tokens
+    tokens = training.micro_batch * sizes.tokens // layout.cp
     spent = tokens * sizes.operations(training.recompute)
     compute = spent / (layout.pp * layout.tp) / (machine.matrix_flops * busy)
     blocks = parameters(sizes, layout, training)[0]
@@ -362,21 +398,30 @@ def step(
     tensor = seconds("tp", "all_reduce", "all_gather", "reduce_scatter") / m * even
     of_sends = [seconds_of(one, layout, machine) / one.calls for one in found if one.side == "pp"]
     sends = sum(of_sends, 0.0) * 2 * training.interleave
-    slot = compute + tensor + sends
+    context = 0.0
+    for one in (one for one in found if one.side == "cp"):
+        hop = seconds_of(one, layout, machine) / one.calls
+        pairs = tokens * sizes.tokens // layout.cp  # of queries and keys that meet in a round
+        attention = 2 * pairs * sizes.width / layout.tp / (machine.matrix_flops * busy)
+        shown = max(0.0, hop - attention) if machine.overlap else hop
+        forward, backward = _hops(layout.cp, training)
+        # on the way back keys and their gradients, behind twice the operations
+        context = ((forward + 2 * backward) * shown + hop) * sizes.blocks / layout.pp
+    slot = compute + tensor + context + sends
     forward = slot / (4 if training.recompute else 3)
     rounds = 1 if layout.pp > 1 else m
 
     def exposed(exchange, behind, parts):
         return rounds * exposed_seconds(exchange / rounds, behind, parts, machine.overlap)
 
-    gathers = seconds("fsdp", "all_gather")
+    gathers = seconds(SHARDED, "all_gather")
     ahead = gathers if layout.pp > 1 else gathers * (blocks + 1) / (2 * blocks + 1)
-    behind = gathers - ahead + seconds("fsdp", "reduce_scatter")
+    behind = gathers - ahead + seconds(SHARDED, "reduce_scatter")
     backward = slot - forward
     of_shards = exposed(behind, backward, blocks + 1)
     sharding = exposed(ahead, forward, blocks + 1) + of_shards
     gradients = seconds("dp", "all_reduce")
-    if layout.fsdp > 1:
+    if layout.shards > 1:
         gradients = exposed(behind + gradients, backward, blocks + 1) - of_shards
     elif gradients:
         (calls,) = (one.calls for one in found if one.side == "dp")
@@ -384,6 +429,7 @@ def step(
     return Step(
         m * compute,
         m * tensor,
+        m * context,
         m * sends,
         (layout.pp - 1) / training.interleave * slot,
         sharding,
@@ -404,31 +450,157 @@ class Plan:
     step: Step
 
 
+CANNOT = "cannot be made"
+VERDICTS = (FITS, OPEN, DOES_NOT, CANNOT)  # of a layout, the best first
+
+
+@dataclass(frozen=True)
+class Considered:
+    """What the model says of a layout."""
+
+    layout: Layout
+    verdict: str  # one of `VERDICTS`
+    plan: Plan | None  # the quickest that fits, else the smallest; None where none can be made
+    reason: str = ""  # why none can be made
+
+
 def quickest(sizes: Sizes, layout: Layout, batch: int, machine: Machine, card: str) -> Plan | None:
     """The plan with the shortest modelled step that fits on a card; None if there is none.
 
+    What cannot be told to fit does not count. See `considered` for what is tried.
+    """
+    found = considered(sizes, layout, batch, machine, card)
+    return found.plan if found.verdict == FITS else None
+
+
+def considered(sizes: Sizes, layout: Layout, batch: int, machine: Machine, card: str) -> Considered:
+    """Whether a layout can train a network on cards, and the best way that the model knows.
+
     Tried are micro-batches of 1, 2, 4 and 8 sequences, with the blocks recomputed and without, and
-    1, 2 and 4 stages of the pipeline a device. What cannot be told to fit does not count.
+    1, 2 and 4 stages of the pipeline a device.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    layout : Layout
+    batch : int
+        Sequences of an update, over all devices.
+    machine : Machine
+    card : str
+        One of `d2lmgpu.memory.cards.CARDS`.
+
+    Returns
+    -------
+    Considered
+
+    Raises
+    ------
+    CostError
+        For a batch below 1, for an unknown card, and for other types.
     """
     need.kind("sizes", sizes, Sizes)
     need.kind("layout", layout, Layout)
     need.whole("batch", batch)
     need.kind("machine", machine, Machine)
     need.choice("card", card, CARDS)
-    if layout.pp > sizes.blocks or sizes.width % layout.tp:
-        return None
-    plans = []
-    for micro_batch, interleave in product((1, 2, 4, 8), (1, 2, 4)):
-        for recompute in (False, True):
-            training = Training(batch, micro_batch, recompute, interleave)
-            if batch % (layout.dp * layout.fsdp * micro_batch):
-                continue
-            if interleave > 1 and (layout.pp == 1 or sizes.blocks % (layout.pp * interleave)):
-                continue
-            held = memory(sizes, layout, training)
-            if held.on(card).verdict == FITS:
-                plans.append(Plan(layout, training, held, step(sizes, layout, training, machine)))
-    return min(plans, key=lambda plan: plan.step.seconds, default=None)
+    reason = _cannot(sizes, layout, batch)
+    if reason:
+        return Considered(layout, CANNOT, None, reason)
+    held = [
+        (training, memory(sizes, layout, training)) for training in _trainings(sizes, layout, batch)
+    ]
+    verdicts = [of.on(card).verdict for _, of in held]
+    verdict = min(verdicts, key=VERDICTS.index)
+    if verdict != FITS:
+        training, of = min(held, key=lambda both: both[1].total)
+        return Considered(layout, verdict, _plan(sizes, layout, training, of, machine))
+    best = None
+    for (training, of), found in zip(held, verdicts):
+        if found == FITS and not (best and _at_least(sizes, best, training) > best.step.seconds):
+            plan = _plan(sizes, layout, training, of, machine)
+            best = plan if best is None or plan.step.seconds < best.step.seconds else best
+    return Considered(layout, verdict, best)
+
+
+def _plan(sizes, layout, training, held, machine) -> Plan:
+    return Plan(layout, training, held, step(sizes, layout, training, machine))
+
+
+def _at_least(sizes, best, training) -> float:
+    """Seconds that another training of the same layout computes and waits in the pipeline."""
+    m, layout = micro_batches(best.layout, training), best.layout
+    once = best.step.compute / sizes.operations(best.training.recompute)
+    slots = 1 + (layout.pp - 1) / training.interleave / m
+    return once * sizes.operations(training.recompute) * slots * (1 - 1e-9)
+
+
+def _cannot(sizes, layout, batch) -> str:
+    copies = layout.dp * layout.fsdp
+    if batch % copies:
+        return f"{batch:,} sequences for {copies:,} groups"
+    if layout.pp > sizes.blocks:
+        return f"{sizes.blocks:,} blocks for {layout.pp:,} stages"
+    if layout.cp > 1 and sizes.tokens % (2 * layout.cp):
+        return f"{sizes.tokens:,} tokens for {2 * layout.cp:,} chunks"
+    if sizes.width % layout.tp:
+        return f"a width of {sizes.width:,} for {layout.tp:,} parts"
+    return ""
+
+
+def _trainings(sizes, layout, batch):
+    for micro_batch, interleave, recompute in product((1, 2, 4, 8), (1, 2, 4), (False, True)):
+        if batch % (layout.dp * layout.fsdp * micro_batch):
+            continue
+        if interleave > 1 and (layout.pp == 1 or sizes.blocks % (layout.pp * interleave)):
+            continue
+        yield Training(batch, micro_batch, recompute, interleave)
+
+
+def ranked(
+    sizes: Sizes,
+    devices: int,
+    batch: int,
+    machine: Machine,
+    card: str,
+    most_tp: int = 8,
+    most_cp: int = 16,
+) -> list[Considered]:
+    """All layouts of so many devices: those that fit, the quickest first, and then the others.
+
+    Those follow in the order of `VERDICTS`, the smallest first.
+
+    Parameters
+    ----------
+    sizes : Sizes
+    devices : int
+    batch : int
+        Sequences of an update, over all devices.
+    machine : Machine
+    card : str
+        One of `d2lmgpu.memory.cards.CARDS`.
+    most_tp, most_cp : int
+        As of `factorings`.
+
+    Returns
+    -------
+    list of Considered
+
+    Raises
+    ------
+    CostError
+        For what `factorings` and `considered` refuse.
+    """
+    every = factorings(devices, most_tp, most_cp)
+    found = [considered(sizes, layout, batch, machine, card) for layout in every]
+
+    def place(one):
+        if one.plan is None:
+            return VERDICTS.index(one.verdict), 0.0
+        fits = one.verdict == FITS
+        of_plan = one.plan.step.seconds if fits else one.plan.memory.total
+        return VERDICTS.index(one.verdict), of_plan
+
+    return sorted(found, key=place)
 
 
 def _check(sizes, layout, training):
@@ -439,6 +611,11 @@ def _check(sizes, layout, training):
         raise CostError(f"pp is {layout.pp}: give at most {sizes.blocks}, one block a stage.")
     if sizes.width % layout.tp:
         raise CostError(f"tp is {layout.tp}: give a divisor of the width, {sizes.width}.")
+    if layout.cp > 1 and sizes.tokens % (2 * layout.cp):
+        raise CostError(
+            f"cp is {layout.cp}: give a divisor of half of the tokens, {sizes.tokens}, since each "
+            "device has an early and a late part of a sequence."
+        )
 
 
 @dataclass(frozen=True)
@@ -454,6 +631,7 @@ class PublishedLayout:
     tflops: float  # of a GPU, as printed, in 10**12 operations a second
     counts: str  # "once", or "twice" if what is recomputed is in it
     card: str
+    used: bool = True  # for `BAND`; others were held out, or their source does not tell all
 
     def predicted(self, busy: float = 1.0) -> float:
         """The same number, modelled."""
@@ -465,6 +643,34 @@ class PublishedLayout:
     def memory(self) -> Memory:
         return memory(self.sizes, self.layout, self.training)
 
+    @property
+    def times(self) -> float:
+        """How many times as long as modelled at the peak a published step took."""
+        return self.predicted() / self.tflops
+
+
+def band(rows: list[PublishedLayout]) -> tuple[float, float]:
+    """The least and the most of `PublishedLayout.times` among rows.
+
+    Parameters
+    ----------
+    rows : list of PublishedLayout
+        At least one.
+
+    Returns
+    -------
+    tuple of float
+
+    Raises
+    ------
+    CostError
+        For other rows, and for none.
+    """
+    good = is_list(rows) and rows and all(isinstance(row, PublishedLayout) for row in rows)
+    need(good, "rows", rows, "a list of PublishedLayout, at least one")
+    times = [row.times for row in rows]
+    return min(times), max(times)
+
 
 def _read(path) -> list[PublishedLayout]:
     def made(kind, row, **more):
@@ -475,15 +681,17 @@ def _read(path) -> list[PublishedLayout]:
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             flags = {name: row.pop(name) == "yes" for name in ("recompute", "cut_tokens")}
+            used = row.pop("used") == "yes"
             sizes = made(Sizes, row, tied=row.pop("tied") == "yes")
             found.append(
                 PublishedLayout(
                     row["source"], row["name"], sizes, made(Layout, row),
                     made(Training, row, **flags), PRESETS[row["machine"]],
-                    float(row["tflops"]), row["counts"], row["card"],
+                    float(row["tflops"]), row["counts"], row["card"], used,
                 )
             )  # fmt: skip
     return found
 
 
 PUBLISHED = _read(Path(__file__).with_suffix(".csv"))
+BAND = band([row for row in PUBLISHED if row.used])  # of a step, in times of what is modelled

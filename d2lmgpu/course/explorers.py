@@ -1,9 +1,10 @@
 """The explorers of the chapters on scaling: what they offer, and what they answer."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import cache, partial
 
 from d2lmgpu.collectives.schedules import ALGORITHMS, plan
+from d2lmgpu.costmodel import layouts as of_layouts
 from d2lmgpu.costmodel.fit import GRADIENTS, MACHINES, SMALL, fit_small, predict_curve
 from d2lmgpu.costmodel.model import (
     PRESETS,
@@ -20,10 +21,12 @@ from d2lmgpu.figures import svg
 from d2lmgpu.figures.buckets import BucketTimeline, plan_buckets
 from d2lmgpu.figures.context import RingAttention
 from d2lmgpu.figures.explorer import Explorer
+from d2lmgpu.figures.layouts import LayoutExplorer
 from d2lmgpu.figures.moves import CollectiveExplorer
 from d2lmgpu.figures.race import Race
 from d2lmgpu.figures.sends import overlapping
 from d2lmgpu.figures.style import number
+from d2lmgpu.memory import cards
 
 COUNTS = [2**i for i in range(9)]  # 256 GPUs are the most of a published row
 LINK = Link(latency=10e-6, bandwidth=12.5e9)  # the one of chapters/scaling/allreduce
@@ -340,6 +343,98 @@ def buckets() -> BucketTimeline:
 def ring_attention(ranks: int = 4) -> RingAttention:
     """Keys and values on a ring of ranks, contiguous beside zigzag, round by round."""
     return RingAttention(ranks)
+
+
+# What `layouts` offers. Sizes as published: Touvron et al., 2023 (Llama 2, of which 7B and 13B have
+# keys and values for each head), Grattafiori et al., 2024 (Llama 3), Brown et al., 2020 (GPT-3).
+GPTS = {
+    "Llama 2 7B": of_layouts.Sizes(4_096, 32, 32_000, 4_096),
+    "Llama 2 13B": of_layouts.Sizes(5_120, 40, 32_000, 4_096),
+    "Llama 3 70B": of_layouts.Sizes(8_192, 80, 128_256, 8_192, grouped=8),
+    "GPT-3 175B": of_layouts.Sizes(12_288, 96, 50_257, 2_048, tied=True),
+    "Llama 3 405B": of_layouts.Sizes(16_384, 126, 128_256, 8_192, grouped=16),
+}
+CARD_OF = {"A100": "A100 80GB", "H100": "H100 80GB", "H200": "H200"}
+MOST_TP, MOST_CP = 8, 16
+LAYOUTS_START = {
+    "network": "Llama 3 70B",
+    "batch": "4,194,304",
+    "sequence": "32,768",
+    "machine": "H100",
+    "gpus": "64",
+}
+
+
+def layouts(**start) -> LayoutExplorer:
+    """Every (dp, fsdp, pp, cp, tp) of 64, 256 or 1,024 GPUs: its memory and its step.
+
+    All numbers are those of ``d2lmgpu.costmodel.layouts``, which the script beside the picture has
+    again. The band of a step's time is that of the published rows.
+
+    Parameters
+    ----------
+    **start : str
+        Of network, batch, sequence, machine and gpus the texts that are chosen at first.
+
+    Returns
+    -------
+    LayoutExplorer
+
+    Raises
+    ------
+    FigureError
+        For a start that is not offered.
+    """
+    machines = {}
+    for name, card in CARD_OF.items():
+        machine = PRESETS[name]
+        machines[name] = {
+            "devices": machine.devices,
+            "link": [machine.link.latency, machine.link.bandwidth],
+            "network": [machine.network.latency, machine.network.bandwidth],
+            "flops": machine.matrix_flops,
+            "card": cards.CARDS[card].total,
+            "cardName": card,
+        }
+
+    def powers(*exponents):
+        return {f"{2**n:,}": 2**n for n in exponents}
+
+    choices = {
+        "network": {text: asdict(sizes) for text, sizes in GPTS.items()},
+        "batch": powers(20, 22, 24),
+        "sequence": powers(11, 12, 13, 15, 17),
+        "machine": machines,
+        "gpus": powers(6, 8, 10),
+    }
+    low, high = of_layouts.BAND
+    given = {
+        "optimiser": of_layouts.OPTIMISER_BYTES,
+        "score": of_layouts.SCORE_BYTES,
+        "bucket": of_layouts.BUCKET_BYTES,
+        "kept": of_layouts.KEPT,
+        "context": cards.CONTEXT,
+        "miss": cards.MISS,
+        "band": [low, high],
+        "mostTp": MOST_TP,
+        "mostCp": MOST_CP,
+    }
+    used = [row for row in of_layouts.PUBLISHED if row.used]
+    held_out = [row for row in of_layouts.PUBLISHED if not row.used]
+    missed = [row for row in held_out if not low <= row.times <= high]
+    names = sorted({row.name for row in missed})
+    about = (
+        f"A step is modelled with all products at the peak. Its band is no fit of the model: "
+        f"{len(used)} published steps, of Megatron-LM on A100 and of MosaicML on H100, took "
+        f"{low:.2f} to {high:.2f} times as long as modelled. Of {len(held_out)} more that were "
+        f"held out, {len(held_out) - len(missed)} lie in the band; {len(missed)}, of "
+        f"{' and '.join(names)}, took less. At most {MOST_TP} GPUs share a matrix and "
+        f"{MOST_CP} a sequence. Memory is what the allocator needs, up to what it and CUDA may "
+        f"take besides; the dashed line is the card."
+    )
+    start = LAYOUTS_START | start
+    words = f"How to factor {start['gpus']} GPUs for {start['network']}, layout by layout."
+    return LayoutExplorer(choices, start, given, words, about)
 
 
 def _time(seconds: float) -> str:

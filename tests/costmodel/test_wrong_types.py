@@ -34,7 +34,8 @@ from d2lmgpu.costmodel.speedups import expected_speedup
 LINK, V100, WORK = Link(1e-6, 1e9), PRESETS["V100 PCIe"], Work(1e6, 1e-3)
 HERE = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
                    ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0)  # fmt: skip
-MESH, GPT, ROWS = layouts.Layout(2, 2, 1, 2), layouts.Sizes(64, 2, 64, 32), layouts.Training(8, 2)
+MESH, GPT = layouts.Layout(2, 2, 1, 1, 2), layouts.Sizes(64, 2, 64, 32)
+ROWS = layouts.Training(8, 2)
 SUMS = layouts.Exchange("all_reduce", "tp", 4, 1e6)
 MACHINE = {f.name: getattr(V100, f.name) for f in fields(Machine)}
 
@@ -62,10 +63,10 @@ CALLS = {  # a call that is right
     "fit_line": (fit_line, [1, 2, 4], [1.0, 2.0, 3.0]),
     "calibrate": (measure.calibrate, "torch", "threads"),
     "predict": (predict, HERE, WORK, 2, 64, 0.0),
-    "Layout": (layouts.Layout, 2, 2, 1, 2),
-    "Sizes": (layouts.Sizes, 64, 2, 64, 32, False),
+    "Layout": (layouts.Layout, 2, 2, 1, 2, 2),
+    "Sizes": (layouts.Sizes, 64, 2, 64, 32, False, 2),
     "Training": (layouts.Training, 8, 2, False, 1, True, True, 2, 4, 2),
-    "factorings": (layouts.factorings, 12, 8),
+    "factorings": (layouts.factorings, 12, 8, 2),
     "micro_batches": (layouts.micro_batches, MESH, ROWS),
     "parameters": (layouts.parameters, GPT, MESH, ROWS, 0),
     "memory": (layouts.memory, GPT, MESH, ROWS),
@@ -74,6 +75,9 @@ CALLS = {  # a call that is right
     "seconds_of": (layouts.seconds_of, SUMS, MESH, V100),
     "layouts.step": (layouts.step, GPT, MESH, ROWS, V100, 0.5),
     "quickest": (layouts.quickest, GPT, MESH, 8, V100, "T4"),
+    "considered": (layouts.considered, GPT, MESH, 8, V100, "T4"),
+    "ranked": (layouts.ranked, GPT, 8, 8, V100, "T4", 2, 2),
+    "band": (layouts.band, layouts.PUBLISHED[:2]),
     "rows": (published.rows, "MXNet 2019"),
     "fit_small": (fit.fit_small, "MXNet 2019"),
     "predict_small": (fit.predict_small, "MXNet 2019"),
