@@ -104,6 +104,55 @@ def slowest(waits):
     totals = np.sum(waits, axis=1)
     return int(np.argmin(totals))
 
+# %% [markdown] pages=["diagnosis/how-fast"]
+# ## How Fast Could It Be?
+
+# %% [markdown] exercise="convolution"
+# ### What a convolution costs
+#
+# A convolution has `inputs` and `outputs` channels and a filter of `kernel` by `kernel`. The images
+# have `side` by `side` pixels. Around them are `padding` zeros on each side, and the filter moves by
+# `stride` pixels. Write `operations(inputs, outputs, kernel, side, padding, stride)`: the
+# floating-point operations of one image, forward and backward, with the gradient of the layer's
+# input. A product and its sum are two operations.
+
+# %%
+def operations(inputs, outputs, kernel, side, padding, stride):
+    pixels = (side + 2 * padding - kernel) // stride + 1
+    return 3 * 2 * inputs * outputs * kernel**2 * pixels**2
+
+# %% [markdown] exercise="device-or-exchange" kind="predict"
+# ### Device or exchange?
+#
+# A transformer with `parameters` parameters, whose attention you may neglect, trains `alone` tokens a
+# second on one GPU, and `together` tokens a second on `k` of them. A GPU's peak is `peak` operations a
+# second. Write `utilisations(parameters, alone, together, k, peak)`: a list of two numbers, the MFU
+# with one GPU and the MFU with all `k`.
+
+# %%
+def utilisations(parameters, alone, together, k, peak):
+    operations = 6 * parameters
+    return [operations * alone / peak, operations * together / (k * peak)]
+
+# %% [markdown] exercise="too-busy"
+# ### Busier than it can be
+#
+# `k` GPUs take `seconds` for an update. Each of them has `sequences` sequences of `tokens` tokens and a
+# peak of `peak` operations a second, and the network has `parameters` parameters, whose attention you
+# may neglect. `mfu` says 280 % of a training with eight GPUs.
+
+# %% given="one-peak"
+def mfu(parameters, sequences, tokens, k, seconds, peak):
+    batch = sequences * k
+    rate = batch * tokens / seconds
+    return 6 * parameters * rate / peak
+
+# %%
+def mfu(parameters, sequences, tokens, k, seconds, peak):
+    batch = sequences * k
+    rate = batch * tokens / seconds
+    return 6 * parameters * rate / (k * peak)
+
 # %% [markdown] pages=["diagnosis/hangs"]
 # ## When It Hangs
 

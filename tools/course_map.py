@@ -44,6 +44,7 @@ IDEAS = {
     "beyond/all-at-once": "meshes: who is with whom, and which layout for a thousand GPUs",
     "diagnosis/this-machine": "ten minutes before anything",
     "diagnosis/profile": "traces of two ranks, and a mend for each",
+    "diagnosis/how-fast": "the share of a device's peak, and what raises it",
     "diagnosis/hangs": "every way to wait for ever",
     "diagnosis/your-own-script": "is it still the same training?",
     "scaling/unequal-devices": "a fast and a slow one, and still one result",

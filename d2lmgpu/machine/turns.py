@@ -13,7 +13,7 @@ class TurnsError(ValueError):
 need = Need(TurnsError)
 
 
-def in_turns(functions, rounds=5) -> dict[str, list[float]]:
+def in_turns(functions, rounds=5, clock=None) -> dict[str, list[float]]:
     """How long each of several functions takes, one after the other in each round.
 
     Parameters
@@ -22,6 +22,9 @@ def in_turns(functions, rounds=5) -> dict[str, list[float]]:
         ``{name: function without arguments}``. A function on GPUs has to wait for them itself.
     rounds : int
         How many rounds count. One more is made before them, to warm up.
+    clock : callable, optional
+        Returns seconds, as those of `time`. `time.thread_time` leaves out what this thread waits
+        for a core, and all that other threads and GPUs do. If left out, the wall clock.
 
     Returns
     -------
@@ -31,18 +34,20 @@ def in_turns(functions, rounds=5) -> dict[str, list[float]]:
     Raises
     ------
     TurnsError
-        Without a function, or without a round.
+        Without a function, without a round, or with a clock that cannot be called.
     """
     right = isinstance(functions, dict) and functions and all(map(callable, functions.values()))
     need(right, "functions", functions, "a dict of functions, at least one")
     need.whole("rounds", rounds)
+    need(clock is None or callable(clock), "clock", clock, "a function that returns seconds")
+    clock = clock or perf_counter
     seconds = {name: [] for name in functions}
     for number in range(rounds + 1):
         for name, function in functions.items():
-            start = perf_counter()
+            start = clock()
             function()
             if number:
-                seconds[name].append(perf_counter() - start)
+                seconds[name].append(clock() - start)
     return seconds
 
 

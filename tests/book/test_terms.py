@@ -13,7 +13,7 @@ NOT_PROSE = {  # the titles there are not ours; and that text is a notebook's, o
     GLOSSARY, "chapters/reference/bibliography", "chapters/reference/exercises",
     "chapters/reference/api",
 }  # fmt: skip
-ACRONYMS = {"ZeRO", "FSDP", "NCCL", "MFU"}  # that are words in small letters
+ACRONYMS = {"ZeRO", "FSDP", "NCCL", "MFU", "TF32"}  # that are words in small letters
 
 
 def terms():

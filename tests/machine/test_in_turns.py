@@ -30,6 +30,23 @@ def test_each_round_has_all_functions_and_the_first_does_not_count(clock, rounds
     assert found == {"a": [1] * rounds, "b": [2] * rounds, "c": [4] * rounds}
 
 
+def test_another_clock_is_read_where_one_is_given(clock):
+    """The wall clock goes on while a thread waits; another clock need not."""
+    own = [0.0]
+
+    def work():
+        clock[0] += 7
+        own[0] += 3
+
+    assert in_turns({"a": work}, 2, clock=lambda: own[0]) == {"a": [3, 3]}
+
+
+@pytest.mark.parametrize("clock", [1, "time", [print]])
+def test_what_is_no_clock_is_refused(clock):
+    with pytest.raises(TurnsError, match="clock"):
+        in_turns({"a": int}, 1, clock)
+
+
 @pytest.mark.parametrize("seconds, base, words", [
     ([1, 1, 1], [2, 2, 2], "2.00 times as fast (2.00 to 2.00)"),
     ([1, 10, 1], [1.5, 18, 2], "1.80 times as fast (1.50 to 2.00)"),

@@ -16,6 +16,7 @@ CHAPTERS = (
     "gluon",
     "gpt",
     "hangs",
+    "how_fast",
     "lab",
     "long_sequences",
     "many_machines",
