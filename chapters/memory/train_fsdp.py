@@ -3,12 +3,14 @@
     torchrun --standalone --nproc-per-node=4 train_fsdp.py --text book.txt --checkpoints gpt
 
 It needs PyTorch and nothing of the course: copy it. The page chapters/memory/sharding says why its
-steps have this order. To train something else, replace ``GPT`` and ``batch``.
+steps have this order. To train something else, replace ``GPT`` and ``batch``. Told by SIGUSR1
+that its time is nearly over, it saves after the step and ends with exit code 75: to be continued.
 """
 
 import argparse
 import os
 import shutil
+import signal
 from pathlib import Path
 
 import torch
@@ -16,22 +18,19 @@ from torch import distributed as dist
 from torch import nn
 from torch.distributed import checkpoint as dcp
 from torch.distributed.checkpoint import state_dict as states
-from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
-SIZES = {"width": 64, "blocks": 2, "heads": 4, "tokens": 64, "batch-size": 16, "steps": 200,
-         "save-every": 100, "seed": 0, "replicas": 1}  # fmt: skip
+NUMBERS = {"width": 64, "blocks": 2, "heads": 4, "tokens": 64, "batch-size": 16, "steps": 200,
+         "save-every": 100, "seed": 0, "replicas": 1, "lr": 3e-3}  # fmt: skip
 
 
 def parse_args(argv=None):
-    """``batch_size`` counts the sequences of all ranks; each of ``replicas`` groups of ranks
-    shares out a whole copy (HSDP)."""
+    """``batch_size`` is of all ranks; each of ``replicas`` groups shares out a copy (HSDP)."""
     parser = argparse.ArgumentParser()
-    for name, default in SIZES.items():
-        parser.add_argument(f"--{name}", type=int, default=default)
-    parser.add_argument("--lr", type=float, default=3e-3)
+    for name, default in NUMBERS.items():
+        parser.add_argument(f"--{name}", type=type(default), default=default)
     parser.add_argument("--text", required=True, help="a file that every rank can read")
     parser.add_argument("--checkpoints", help="a folder that all hosts see, to go on from")
     for name in "bf16", "recompute", "compile":
@@ -73,8 +72,7 @@ class GPT(nn.Module):
 
     def fill_positions(self):
         tokens, width = self.positions.shape
-        rates = 10_000.0 ** -torch.linspace(0, 1, width // 2)
-        angles = torch.outer(torch.arange(tokens), rates)
+        angles = torch.outer(torch.arange(tokens), 10_000.0 ** -torch.linspace(0, 1, width // 2))
         self.positions.copy_(torch.cat((angles.sin(), angles.cos()), dim=1))
 
     def forward(self, X):
@@ -84,7 +82,7 @@ class GPT(nn.Module):
 def sharded(args, device):
     """The network of which each rank holds a part, with the weights that rank 0 draws."""
     shape = args.replicas, dist.get_world_size() // args.replicas
-    mesh = init_device_mesh(device.type, shape, mesh_dim_names=("replicas", "shards"))
+    mesh = dist.init_device_mesh(device.type, shape, mesh_dim_names=("replicas", "shards"))
     types = (torch.bfloat16, torch.float32) if args.bf16 else ()  # gathered, and reduced
     options = {"mesh": mesh, "mp_policy": MixedPrecisionPolicy(*types)}
     with torch.device("meta"):  # shapes, no memory
@@ -143,8 +141,8 @@ def written(writing, folder):
             shutil.rmtree(old)
 
 
-def train(args, device):
-    """What a rank does among its peers: yields each step with the mean loss of its global batch."""
+def train(args, device, warned=()):
+    """Yields each step with the mean loss of its global batch, until a rank has been ``warned``."""
     text = torch.frombuffer(bytearray(Path(args.text).read_bytes()), dtype=torch.uint8)
     writers = dist.new_group(backend="gloo")  # checkpoints are written beside the next steps
     net, writing = sharded(args, device), None
@@ -156,19 +154,23 @@ def train(args, device):
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
-        total = loss.detach() / dist.get_world_size()
-        dist.all_reduce(total)
-        yield step, total.item()
-        if args.checkpoints and step % args.save_every == 0:
+        told = torch.stack((loss.detach() / dist.get_world_size(), loss.new_tensor(len(warned))))
+        dist.all_reduce(told)
+        total, stop = told.tolist()
+        yield step, total
+        if args.checkpoints and (stop or step % args.save_every == 0):
             written(writing, args.checkpoints)
             folder = Path(args.checkpoints, f"step-{step:08}")
             state = state_of(net, optimizer)
             writing = dcp.async_save(state, checkpoint_id=folder, process_group=writers)
+        if stop:
+            break
     written(writing, args.checkpoints)
 
 
 def main():
-    args, device = parse_args(), torch.device("cpu")
+    args, device, warned = parse_args(), torch.device("cpu"), []
+    signal.signal(signal.SIGUSR1, lambda *signal_and_frame: warned.append(True))
     ranks = int(os.environ["WORLD_SIZE"])
     if args.batch_size % ranks or ranks % args.replicas:
         raise SystemExit(f"Give a --batch-size that {ranks} ranks divide, and --replicas of them.")
@@ -176,10 +178,11 @@ def main():
         device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
         torch.cuda.set_device(device)
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    for step, loss in train(args, device):
+    for step, loss in train(args, device, warned):
         if dist.get_rank() == 0:
             print(f"step {step}: loss {loss:.6f}", flush=True)
     dist.destroy_process_group()
+    raise SystemExit(75 if warned else 0)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,7 @@ SCRIPT = [*SMALL, "--data", "data"]  # what stands alone has to be told where it
 @pytest.fixture
 def course(tmp_path, monkeypatch):
     """A folder with the job files and the script in it, where the output may go."""
-    for name in ("clusters", "chapters/concise", "chapters/clusters"):
+    for name in ("clusters", "chapters/concise", "chapters/clusters", "chapters/memory"):
         shutil.copytree(ROOT / name, tmp_path / name)
     fashion_mnist(242, 100).save(tmp_path / "data")
     monkeypatch.chdir(tmp_path)
@@ -168,4 +169,66 @@ def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):
                 break
         os.killpg(process.pid, signal.SIGINT)
         process.communicate(timeout=10)
+    assert slurm.left_at_last() == []
+
+
+FSDP = ["--text=clusters/jobs/limit.sbatch", "--width=16", "--tokens=12", "--batch-size=8",
+        "--steps=6", "--save-every=6"]  # fmt: skip
+# The first run is in its fourth step when the warning comes, however fast the machine is.
+WAITS = """
+def batch(text, args, step, batch=batch):
+    if step == 4 and "SLURM_RESTART_COUNT" not in os.environ:
+        from threading import Event
+
+        came, handler = Event(), signal.getsignal(signal.SIGUSR1)
+        signal.signal(signal.SIGUSR1, lambda *both: (came.set(), handler(*both)))
+        Path(f"waits-{dist.get_rank()}").touch()
+        while not came.wait(0.1):
+            pass
+    return batch(text, args, step)
+
+
+"""
+
+
+def steps(said):
+    return re.findall(r"^step (\d+): loss (\S+)$", said, flags=re.MULTILINE)
+
+
+def test_at_its_limit_a_job_saves_is_put_back_and_goes_on_as_if_undisturbed(slurm, course):
+    script = course / "chapters/memory/train_fsdp.py"
+    begins = 'if __name__ == "__main__":'
+    script.write_text(script.read_text().replace(begins, WAITS + begins))
+    words = ["--time=30", "--ntasks-per-node=1", "clusters/jobs/limit.sbatch", *FSDP]
+    number = submit(slurm, *words, "--checkpoints=saved")
+    one_too_many = submit(slurm, "--dependency=singleton", *words, "--checkpoints=saved")
+    file = course / f"limit-{number}.out"
+    undisturbed = subprocess.check_output(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
+         ROOT / "chapters/memory/train_fsdp.py", *FSDP],
+        text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    while len([*course.glob("waits-*")]) < 2:
+        assert number in running(slurm), file.read_text()
+        time.sleep(0.2)
+    # whoever looks into the running job sees its rank there
+    there = ["srun", f"--jobid={number}", "--overlap", "--nodes=1", "--ntasks=1", "--nodelist=n2"]
+    (rank,) = slurm.ask(*there, "pgrep", "-f", "^[^ ]*python[^ ]* chapters/memory").split()
+    assert int(rank) > 0
+    # the limit comes near: in less than the two minutes of --signal
+    minutes = slurm.ask("squeue", "--noheader", "--format=%M", "-j", number).split(":")[-2]
+    slurm.ask("scontrol", "update", f"JobId={number}", f"TimeLimit={int(minutes) + 2}")
+    while "Restarts=1" not in slurm.ask("scontrol", "show", "job", number):
+        assert number in running(slurm), file.read_text()
+        time.sleep(0.2)
+    slurm.ask("scontrol", "update", f"JobId={number}", "TimeLimit=30")
+    while number in running(slurm):
+        time.sleep(0.2)
+    said = file.read_text()
+    assert len(steps(undisturbed)) == 6 and steps(said) == steps(undisturbed), said
+    saved = sorted(path.name for path in (course / "saved").iterdir())
+    assert saved == ["step-00000004", "step-00000006"]
+    while one_too_many in running(slurm):
+        time.sleep(0.2)
+    assert steps((course / f"limit-{one_too_many}.out").read_text()) == []
     assert slurm.left_at_last() == []
