@@ -693,5 +693,10 @@ def _read(path) -> list[PublishedLayout]:
     return found
 
 
+# Megatron-LM: arXiv 2104.04473, table 1; micro-batches and interleaving from NVIDIA/Megatron-LM,
+# examples/sc21/run_table_1.sh at 79a3bb6. MosaicML: mosaicml/llm-foundry,
+# scripts/train/benchmarking/README.md at 8c8dd48, its MFU times 989.5, the peak that it takes.
+# Llama 3: arXiv 2407.21783, table 4; of the third row a print has dp 4, with which neither the
+# GPUs nor the tokens of a batch come out, and 8 here.
 PUBLISHED = _read(Path(__file__).with_suffix(".csv"))
 BAND = band([row for row in PUBLISHED if row.used])  # of a step, in times of what is modelled
