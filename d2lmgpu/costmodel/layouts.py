@@ -373,13 +373,11 @@ def step(
 ) -> Step:
     """How long an update takes.
 
-    All products run at ``busy`` of the machine's peak in 16 bits; at 1 the step is the shortest
-    that there can be. The sums of tensor parallelism and the sends between stages hide behind
-    nothing. Keys and values hide behind the attention of a round, of which the mask leaves half;
-    the last hop of their gradients, home, behind nothing. What is gathered hides behind the forward
-    pass, and gradients behind the backward pass, block by block; across a pipeline behind one
-    micro-batch of it.
-    A pipeline of p stages with m micro-batches has p - 1 slots more than m, over ``interleave``.
+    All products run at ``busy`` of the machine's peak in 16 bits. The sums of tensor parallelism
+    and the sends between stages hide behind nothing. Keys and values hide behind the attention of a
+    round, of which the mask leaves half; the last hop of their gradients, home, behind nothing.
+    What is gathered hides behind the forward pass, and gradients behind the backward pass, block by
+    block; across a pipeline behind one micro-batch of it.
     """
     need.kind("machine", machine, Machine)
     need.positive("busy", busy)
@@ -431,13 +429,21 @@ def step(
         m * tensor,
         m * context,
         m * sends,
-        (layout.pp - 1) / training.interleave * slot,
+        _empty_slots(m, layout.pp, training.interleave) * slot,
         sharding,
         gradients,
         layout.devices,
         training.batch * sizes.tokens,
         training.batch * sizes.tokens * sizes.operations(),
     )
+
+
+def _empty_slots(m, p, v) -> float:
+    """Of a pipeline: slots without work, beside m with it, where each of p devices has v stages.
+
+    Interleaved, micro-batches go around in groups of p; where there are fewer, places stay empty.
+    """
+    return max(m, p) - m + (min(m, p) - 1) / v
 
 
 @dataclass(frozen=True)

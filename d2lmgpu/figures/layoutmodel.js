@@ -214,7 +214,7 @@
     }
     const parts = {
       compute: m * compute, tensor: m * tensor, context: m * context, sends: m * sends,
-      bubble: ((pp - 1) / training.interleave) * slot, sharding, gradients,
+      bubble: emptySlots(m, pp, training.interleave) * slot, sharding, gradients,
     };
     const seconds = Object.values(parts).reduce((sum, part) => sum + part, 0);
     const counted = training.batch * sizes.tokens * operations(sizes, false);
@@ -245,6 +245,9 @@
     }
     return found;
   }
+
+  /** Of a pipeline: slots without work, where each of p devices has v stages. */
+  const emptySlots = (m, p, v) => Math.max(m, p) - m + (Math.min(m, p) - 1) / v;
 
   const least = (all, of) => all.reduce((one, other) => (of(other) < of(one) ? other : one));
 
