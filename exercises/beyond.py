@@ -119,6 +119,27 @@ def gain_gradient(device, X, dY):
     own = (X * dY).sum(axis=0)
     return device.all_gather(own).reshape(device.k, -1).sum(axis=0)
 
+# %% [markdown] exercise="target-score"
+# ### The score of the target
+#
+# This answer runs in four processes. Each has some columns of the scores of all tokens, `scores`, the
+# first symbols on rank 0, as many on each rank, and the targets of all tokens, `y`. Write
+# `of_target(scores, y)`, which returns on every rank each token's score of its target: a vector of the
+# length of `y`. One sum over the ranks of one number a token is enough. The function travels to the
+# processes alone, so it imports what it needs.
+
+# %%
+def of_target(scores, y):
+    import torch
+    from torch import distributed as dist
+
+    column = y - dist.get_rank() * scores.shape[1]
+    is_mine = (column >= 0) & (column < scores.shape[1])
+    found = torch.zeros(len(y), dtype=scores.dtype)
+    found[is_mine] = scores[is_mine, column[is_mine]]
+    dist.all_reduce(found)
+    return found
+
 # %% [markdown]
 # ### Predict first
 #

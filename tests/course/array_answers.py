@@ -289,6 +289,58 @@ def sums_the_hidden_gradients(device, X, A, B, dY):
     return Y, dX, dA, dB
 
 
+def looked_up(scores, y, column):
+    """Every rank adds what it finds there."""
+    from torch import distributed as dist
+
+    found = scores.gather(1, column[:, None])[:, 0]
+    dist.all_reduce(found)
+    return found
+
+
+def without_a_mask(scores, y):
+    from torch import distributed as dist
+
+    width = scores.shape[1]
+    return looked_up(scores, y, (y - dist.get_rank() * width).clamp(0, width - 1))
+
+
+def modulo_its_columns(scores, y):
+    return looked_up(scores, y, y % scores.shape[1])
+
+
+def negative_columns(scores, y):
+    """Too large a column is left out; one below 0 counts from the end."""
+    import torch
+    from torch import distributed as dist
+
+    width = scores.shape[1]
+    column = y - dist.get_rank() * width
+    is_there = (column >= -width) & (column < width)
+    found = torch.zeros(len(y), dtype=scores.dtype)
+    found[is_there] = scores[is_there, column[is_there]]
+    dist.all_reduce(found)
+    return found
+
+
+def its_own_symbols(scores, y):
+    import torch
+    from torch import distributed as dist
+
+    column = y - dist.get_rank() * scores.shape[1]
+    is_mine = (column >= 0) & (column < scores.shape[1])
+    return torch.where(is_mine, scores.gather(1, (column * is_mine)[:, None])[:, 0], 0)
+
+
+def gathers_all_scores(scores, y):
+    import torch
+    from torch import distributed as dist
+
+    parts = [torch.empty_like(scores) for _ in range(dist.get_world_size())]
+    dist.all_gather(parts, scores)
+    return torch.cat(parts, dim=1).gather(1, y[:, None])[:, 0]
+
+
 def rows_without_a_sum(device, X, W, b):
     return X @ W + b
 
@@ -535,6 +587,10 @@ WRONG_ARRAYS = {
     },
     "row-bias": {rows_without_a_sum: "sum", bias_of_a_part: "bias"},
     "norm-gain": {mean_of_the_gains: "mean", all_the_tokens_are_sent: "bytes"},
+    "target-score": {
+        without_a_mask: "mask", modulo_its_columns: "mask", its_own_symbols: "own",
+        gathers_all_scores: "messages", negative_columns: "value",
+    },
     "one-f-one-b": {
         all_forward_first: "kept", there_and_back: "late", one_too_far_ahead: "kept",
         backward_from_the_last: "sequence",

@@ -32,6 +32,7 @@ class Evidence:
         self.arrays = [{name: archive[name] for name in archive} for archive in archives]
         self.steps = min((len(rank["updates"]) for rank in self.ranks), default=0)
         self.sizes, self.names = self.ranks[0]["sizes"], self.ranks[0]["names"]
+        self.shapes = self.ranks[0].get("shapes")
         self.first = self.ranks[0]
         self.grouped = any(rank["distributed"] for rank in self.ranks)
 

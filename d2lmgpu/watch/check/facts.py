@@ -33,6 +33,7 @@ class Facts:
         self.reading = None  # which process a loader's rows are read in: "own", or "worker"
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
+        self.net_draws = False  # whether a forward pass that trains does
         self.part, self.own_part = None, None  # Subsets, as batches and epoch below
         self.batches, self.epoch = None, None  # of the loader that began last, and of what trains
         self.on_optimizer = []  # called with (optimizer, the line that made it)
@@ -51,7 +52,7 @@ class Facts:
 
     def new_optimizer(self, optimizer, params):
         if any(type(p).__name__ == "DTensor" for p in params):
-            self.watch.end("sharded")
+            self.watch.end("sharded")  # and another run sees its parts
         where = self.watch.where()
         self.lines.setdefault("optimizer", where)
         for function in self.on_optimizer:
@@ -271,8 +272,10 @@ class Facts:
 
     def _drew(self):
         """The net itself has drawn something: by an operator that is none of those above."""
-        if self.torch.is_grad_enabled() and not {"noise", "dropout"} & self.notes.keys():
-            self.notes["noise"] = True
+        if self.torch.is_grad_enabled():
+            self.net_draws = True
+            if not {"noise", "dropout"} & self.notes.keys():
+                self.notes["noise"] = True
 
     def _draw(self, kind, state=None, seed="seed"):
         """``state()``: letters for that of the generator, None without one; PyTorch's else."""
@@ -293,6 +296,7 @@ class Facts:
             "notes": self.notes,
             "samplers": samplers,
             "draws": self.draws,
+            "net_draws": self.net_draws,
             "evaluations": self.evaluations,
             "shared": self.shared,
             "aliased": self.aliased,

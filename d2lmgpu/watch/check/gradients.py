@@ -203,6 +203,7 @@ class Gradients:
         ]
         double = all(p.dtype == self.torch.float64 for p in self.params)
         return {"updates": plain, "double": double, "sizes": [self._size(p) for p in self.params],
+                "shapes": [[*p.shape] for p in self.params],
                 "names": [self.facts.names.get(id(p), f"parameter {i}")
                           for i, p in enumerate(self.params)]}  # fmt: skip
 

@@ -7,6 +7,7 @@ from d2lmgpu.watch.check.facts import Facts
 from d2lmgpu.watch.check.gradients import TAUGHT, Gradients
 from d2lmgpu.watch.check.learning import Learning
 from d2lmgpu.watch.check.norms import Norms
+from d2lmgpu.watch.check.parts import UPDATES, Parts
 from d2lmgpu.watch.check.rows import Rows
 from d2lmgpu.watch.check.schedules import Schedules
 from d2lmgpu.watch.check.single_process import SingleProcess
@@ -21,13 +22,25 @@ def observe(watch):
     if watch.options["double"]:
         torch.set_default_dtype(torch.float64)
     facts = Facts(watch)
+    if watch.options.get("parts"):
+        _report(watch, _of_parts(watch, facts))
+        return
     gradients = Gradients(watch, facts)
     parts = [facts, gradients, Batches(watch, facts, replay), Draws(watch, replay)]
     parts += [Learning(watch, facts), Norms(watch, facts, gradients), Rows(watch, facts, TAUGHT)]
     parts += [Schedules(watch, facts), Evaluations(watch, facts)]
     if replay:
         parts += [Teacher(watch, facts, gradients, replay), SingleProcess(watch)]
+    _report(watch, parts)
 
+
+def _of_parts(watch, facts):
+    """What sees a network that is cut over ranks."""
+    parts = [facts, Parts(watch, facts), Batches(watch, facts, None), Rows(watch, facts, UPDATES)]
+    return parts + ([SingleProcess(watch)] if watch.options["devices"] == 1 else [])
+
+
+def _report(watch, parts):
     def report():
         return {key: value for part in parts for key, value in part.report().items()}
 

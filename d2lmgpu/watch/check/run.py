@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from d2lmgpu.watch import MisuseError, WatchError
-from d2lmgpu.watch.check import by_facts, rules, words
+from d2lmgpu.watch.check import by_facts, by_parts, rules, words
 from d2lmgpu.watch.check.comparison import Comparison
 from d2lmgpu.watch.check.evidence import Evidence
 from d2lmgpu.watch.github import annotation
@@ -141,15 +141,24 @@ def check(
     if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):
         spawns = False  # not with these arguments
         many = _run_many(runs, devices, options)
+    alone = options | {"devices": 1}
+    if any(report["end"] == "sharded" for report in many.reports):
+        return _in_parts(runs, 1 if spawns else devices, options)
     _must_train(many, 1 if spawns else devices)
     evidence = Evidence(many)
+    if evidence.grouped and by_parts.same_rows([rank["inputs"] for rank in evidence.ranks]):
+        # All have the same rows: have they parts of the weights? One process has whole ones.
+        one = runs(1, alone | {"parts": True})
+        if not one.trouble and by_parts.is_cut(evidence.shapes, one.reports[0]["shapes"]):
+            return _in_parts(runs, 1 if spawns else devices, options, one)
+        if one.trouble and (evidence.parted or evidence.apart("before", 0).any()):
+            raise WatchError(words.ONE_FAILED.format(one.told))
     if evidence.parted:
         raise WatchError(words.PARTED)
     if not evidence.grouped:
         if any(report["joins"] for report in many.reports):
             raise WatchError(words.NO_GROUP)
         return _verdict(evidence, None, many, None)
-    alone = options | {"devices": 1}
 
     def run_single(replay):
         return runs(1, alone | {"replay": replay})
@@ -176,8 +185,6 @@ def _run_many(runs, processes, options):
 
 
 def _must_train(watched, processes):
-    if any(report["end"] == "sharded" for report in watched.reports):
-        raise WatchError(words.SHARDED)
     if len(watched.reports) < processes:
         silent = "Not all processes of the script told what they did."
         raise WatchError(watched.told if watched.trouble else silent)
@@ -190,6 +197,37 @@ def _must_train(watched, processes):
             )
         silent = f"Not all processes of the script have trained. Its last line: {watched.last_line}"
         raise WatchError(watched.told if watched.trouble else silent)
+
+
+def _in_parts(runs, processes, options, one=None):
+    """The ``Verdict`` on a network of which each rank holds parts, see ``by_parts``.
+
+    one: the run with one process, where there has been one.
+    """
+    options = options | {"parts": True}
+    many = _run_many(runs, processes, options)
+    _must_train(many, processes)
+    held = by_parts.Held(many)
+    if held.same_rows is False:
+        raise WatchError(words.SHARDED)
+    one = one or runs(1, options | {"devices": 1})
+    if one.trouble or not one.reports[0].get("updates"):
+        raise WatchError(words.ONE_FAILED.format(one.told if one.trouble else "no update"))
+    alone = by_parts.Held(one)
+    try:
+        found = by_parts.compare(held, alone)
+    except by_parts.NotComparedError as error:
+        raise WatchError(str(error)) from None
+    notes = [note for note in (many.note, many.trouble) if note]
+    drawn = by_parts.drawn(held, alone)
+    if not found.equal and (drawn or one.reports[0]["forced"]):
+        raise WatchError(drawn or words.SPAWNS)
+    lines = held.ranks[0]["lines"]
+    where = None if found.defect == "none" else lines.get("backward")
+    equal, difference, defect, detail = found.equal, found.difference, found.defect, found.detail
+    return Verdict(
+        equal, difference, defect, where, detail, notes, found.steps, len(held.ranks), held.double
+    )
 
 
 def _with_single(run_single, evidence, many):

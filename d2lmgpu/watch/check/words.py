@@ -41,6 +41,10 @@ MENDS = {
     "SyncBatchNorm has the same ones on all ranks.",
     "evaluation": "Sum hits and rows over all ranks with all_reduce, and divide those sums; or let "
     "every rank, or rank 0 alone, evaluate all rows. Print a number of one rank with its rank.",
+    "backward-sum": "Look at the input of what is cut by columns: its gradient is summed over the "
+    "ranks, once (Megatron's f). The sum behind cut rows hands its gradient on as it is (g).",
+    "forward-sum": "Look at what is cut by rows: its outputs are summed over the ranks, once, and "
+    "its bias is added after the sum.",
     "unknown": "Compare the script with a plain DDP script, part by part.",
 }
 PARTED = (
@@ -49,9 +53,39 @@ PARTED = (
     "them."
 )
 SHARDED = (
-    "The script shards its parameters, as FSDP and tensor parallelism do: check compares whole "
-    "ones only."
+    "The script shards its parameters and gives each rank rows of its own, as FSDP does: check "
+    "compares parts of parameters only where all ranks get the same rows."
 )
+OTHER_NAMES = (
+    "Each rank has parts of the parameters, and one process has parameters of other names. Make "
+    "the same net with every WORLD_SIZE, and cut its parameters in place."
+)
+NO_NAMES = (
+    "Each rank has parts of the parameters, and several have the same name. Call the whole net, as "
+    "an nn.Module that holds all of them."
+)
+ROWS_UNSEEN = (
+    "Each rank has parts of the parameters, and what goes into the net is not seen. Give it to an "
+    "nn.Module as a tensor."
+)
+OTHER_ROWS_OF_PARTS = (
+    "Each rank has parts of the parameters, and in update {number} one process takes other rows "
+    "than they do. Let the rows not depend on the number of processes, but on one seed."
+)
+MISSING_PARTS = (
+    "The parts of {name} that the ranks hold are not all of what one process has. Cut it so that "
+    "every entry is on a rank."
+)
+NO_GRADIENT = (
+    "Of {name} some have a gradient and some have none: on a rank, or on one device. Let every "
+    "parameter be used with every number of processes."
+)
+SEVERAL_OPTIMIZERS = (
+    "Each rank has parts of the parameters, and several optimizers update them: only the first is "
+    "seen. Give all parameters to one, in groups, for the check."
+)
+SCALED = "the gradients of the ranks are"
+NO_WAY = "No weight moves: the gradients are zero, or the rate is. Let it learn something."
 NO_GROUP = (
     "With these arguments the script joins no group: each of its processes trains by itself. Give "
     "it the arguments with which it trains on several devices."
@@ -96,6 +130,15 @@ def other_rows(comparison):
         f"{comparison.total} are the same), and they could not be replayed. Let the rows of an "
         "update not depend on the number of processes, as with a DataLoader and its "
         "DistributedSampler, or rows[rank::world_size]."
+    )
+
+
+def no_slice(name, rank, part, whole):
+    """Of a rank's part that is not found in what one process begins with; shapes."""
+    return (
+        f"Rank {rank} begins with {name} of shape {part}, and that is no slice of the one of shape "
+        f"{whole} that one process begins with. So nobody can tell what it is a part of. Make the "
+        "whole parameter on every rank with one seed, and cut it along one dimension."
     )
 
 

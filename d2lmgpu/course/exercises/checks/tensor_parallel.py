@@ -4,6 +4,7 @@ import numpy as np
 
 from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 NAMES = ("Y", "dX", "dA", "dB")
@@ -113,6 +114,50 @@ def of_all_tokens(gain_gradient, g):
             text = f"On {k} devices one sends {max(exchange.sent)} bytes: fewer are enough."
             raise Wrong("bytes", text)
     return "The gradient is that of all tokens, on every device."
+
+
+@exercise(
+    "target-score",
+    "Which columns does this rank have? In which of them is a target that is the rank's own, and "
+    "what does the rank add to the sum for all others?",
+    "Subtract the rank's first symbol from `y`. Where the result is from 0 to the number of columns, "
+    "look the score up; elsewhere it stays 0. Then one `dist.all_reduce`.",
+)
+def scores_of_the_targets(of_target, g):
+    """of_target(scores, y): on every rank, of each token the score of its target."""
+    k, symbols = 4, 20  # each symbol is a target once: the first and the last of each rank, too
+    scores, y = g.normal(size=(symbols, symbols)), g.permutation(symbols)
+    right = np.take_along_axis(scores, y[:, None], axis=1)[:, 0]
+    parts = [part.copy() for part in np.split(scores, k, axis=1)]
+    width = symbols // k
+    ranks = in_processes(of_target, [[part.copy(), y.copy()] for part in parts])
+    for rank, one in enumerate(ranks.results):
+        found = array(one, "The scores", right.shape)
+        off = distance(found, right)
+        if off > 1e-9:
+            text = f"On rank {rank} the scores are {off:.1%} off."
+            if distance(found, np.where(y // width == rank, right, 0)) < 1e-9:
+                raise Wrong("own", f"{text} They are those of its own symbols only.")
+            if any(distance(found, total) < 1e-9 for total in _without_mask(parts, y)):
+                text += " Every rank has added a score, whose ever the target is."
+                raise Wrong("mask", text)
+            raise Wrong("value", text)
+    if set(ranks.messages) != {1}:
+        text = f"The ranks sum or send {max(ranks.messages)} times; one sum is enough."
+        if not max(ranks.messages):
+            text = "No rank sums anything: a gather sends more than one number a token."
+        raise Wrong("messages", text)
+    return "Each of four processes knows the scores of all targets, after one sum."
+
+
+def _without_mask(parts, y):
+    """The sum if every rank adds the score of some column: of the nearest, or modulo its width."""
+    width = parts[0].shape[1]
+    for columns in (
+        lambda rank: np.clip(y - rank * width, 0, width - 1),
+        lambda rank: y % width,
+    ):
+        yield sum(part[np.arange(len(y)), columns(rank)] for rank, part in enumerate(parts))
 
 
 def ring_bytes(blocks, batch, tokens, width, k, sums=4):
