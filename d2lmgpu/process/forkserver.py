@@ -89,7 +89,7 @@ class ForkServer:
         return Forked(pid, *received)
 
     def close(self):
-        """Let it end; the guards that it has forked see that, and end what is below them."""
+        """Let it end, once what it has forked has."""
         self._socket.close()
 
 
@@ -105,11 +105,15 @@ class Forked:
         return 0 if self._descriptor is None or ready(0, self._descriptor) else None
 
     def wait(self):
-        """Return once it has ended, and its parent knows it."""
+        """Return once it has ended, and nothing of it is left.
+
+        That is when its parent has asked how: the fork server does so at once. If that was killed,
+        it may be an init that never asks.
+        """
         if self._descriptor is not None:
             ready(None, self._descriptor)
             with contextlib.suppress(ProcessLookupError):
-                while True:
+                for _ in range(1000):
                     signal.pidfd_send_signal(self._descriptor, 0)
                     time.sleep(0.001)
             os.close(self._descriptor)
@@ -131,16 +135,16 @@ def main(descriptor, idle, *modules):
     gc.freeze()  # nor need what it forks look through, and so copy, what they share
     gc.enable()
     os.chdir("/")  # the caller's folder may go, or be unmounted
-    woken, used = wake_at_an_end(), time.monotonic()
-    while os.getppid() == caller:
-        due = ready(LOOK, server.fileno(), woken)
+    woken, used, asked = wake_at_an_end(), time.monotonic(), True
+    while os.getppid() == caller:  # else the guards end what is below them, as this process ends
+        due = ready(LOOK, woken, *[server.fileno()] * asked)
         if woken in due:
             os.read(woken, 512)
-        if still_runs() or server.fileno() in due:
+        if server.fileno() in due:
+            asked = answered(server, woken)
+        if still_runs() or due:
             used = time.monotonic()
-        elif time.monotonic() > used + float(idle):
-            break
-        if server.fileno() in due and not answered(server, woken):
+        elif not asked or time.monotonic() > used + float(idle):
             break
 
 

@@ -174,6 +174,31 @@ def test_two_threads_launch_at_once(traces):
     traces.assert_none(seconds=0.1)
 
 
+def test_another_one_leaves_the_runs_of_the_first_alone(traces, monkeypatch, tmp_path):
+    ready, done = tmp_path / "ready", tmp_path / "done"
+    results = []
+
+    def worker():
+        import time
+
+        ready.touch()
+        while not done.exists():
+            time.sleep(0.01)
+        return "finished"
+
+    thread = threading.Thread(target=lambda: results.extend(launch(worker, num_processes=2)))
+    thread.start()
+    assert until(ready.exists)
+    (first,) = traces.processes("fork server")
+    monkeypatch.setenv("SETTING", "later")
+    (second,) = roots()
+    assert second != first.pid and first.is_running()
+    done.touch()
+    thread.join()
+    assert results == ["finished"] * 2
+    assert until(lambda: [p.pid for p in traces.processes("fork server")] == [second])
+
+
 def test_a_fork_of_the_caller_has_its_own(traces):
     program = """
         import os
