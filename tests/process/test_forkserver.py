@@ -204,14 +204,13 @@ def test_a_fork_of_the_caller_has_its_own(traces):
         import os
         from d2lmgpu.launch import launch
 
-        def root():
-            import os, psutil
+        def root(caller):
+            import psutil
             line = [p.pid for p in psutil.Process().parents()]
-            return line[line.index(int(os.environ["CALLER"])) - 1]
+            return line[line.index(caller) - 1]
 
         def launched():
-            os.environ["CALLER"] = str(os.getpid())
-            return launch(root, num_processes=1)[0]
+            return launch(root, os.getpid(), num_processes=1)[0]
 
         first = launched()
         reader, writer = os.pipe()
