@@ -23,6 +23,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 from d2lmgpu.process import ranks
 from d2lmgpu.process.settings import run_module
@@ -122,9 +123,11 @@ class Forked:
 
 def _circumstances(modules, environ):
     """All by which two processes that this one starts, now and later, could differ."""
-    with open("/proc/self/status", encoding="utf-8") as status, open("/proc/self/limits") as limits:
-        inherited = [line for line in status if line.partition(":")[0] in INHERITED]
-        return modules, environ, inherited, limits.read(), os.getpriority(os.PRIO_PROCESS, 0)
+    status, limits = (
+        Path("/proc/self", name).read_text(encoding="utf-8") for name in ("status", "limits")
+    )
+    inherited = [line for line in status.splitlines() if line.partition(":")[0] in INHERITED]
+    return modules, environ, inherited, limits, os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def main(descriptor, idle, *modules):

@@ -6,6 +6,7 @@ its process ends, or when a cell hangs: takes far longer than it does as it stan
 
 import contextlib
 import io
+import linecache
 import multiprocessing
 import os
 import re
@@ -31,8 +32,11 @@ class WrongOutput(AssertionError):
 
 def run(cell, source, namespace):
     """Run ``source`` in place of a cell's own; raises as it does, and WrongOutput."""
+    name = f"<{cell.id}>"
+    # As in a notebook: an error names its line, with the source.
+    linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(source, "cell", "exec"), namespace)
+        exec(compile(source, name, "exec"), namespace)
     if "nbval-check-output" in tags(cell):
         stored = "".join(output.text for output in cell.outputs)
         if sanitized(out.getvalue()) != sanitized(stored):

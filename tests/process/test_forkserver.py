@@ -202,6 +202,7 @@ def test_another_one_leaves_the_runs_of_the_first_alone(traces, monkeypatch, tmp
 def test_a_fork_of_the_caller_has_its_own(traces):
     program = """
         import os
+        import d2lmgpu.launch as launching
         from d2lmgpu.launch import launch
 
         def root(caller):
@@ -214,7 +215,9 @@ def test_a_fork_of_the_caller_has_its_own(traces):
 
         first = launched()
         reader, writer = os.pipe()
-        if not (child := os.fork()):
+        with launching._SUPERVISORS._lock:  # as another thread may
+            child = os.fork()
+        if not child:
             os.write(writer, str(launched()).encode())
             os._exit(0)
         theirs = int(os.read(reader, 20))
