@@ -232,3 +232,9 @@ def test_at_its_limit_a_job_saves_is_put_back_and_goes_on_as_if_undisturbed(slur
         time.sleep(0.2)
     assert steps((course / f"limit-{one_too_many}.out").read_text()) == []
     assert slurm.left_at_last() == []
+
+
+def test_srun_ends_with_128_more_than_the_signal_that_ended_its_task(slurm):
+    for number in (signal.SIGKILL, signal.SIGSEGV):
+        asked = f"srun --nodes=1 --ntasks=1 sh -c 'kill -{number:d} $$'; echo $?"
+        assert slurm.ask("sh", "-c", asked) == str(128 + number)
