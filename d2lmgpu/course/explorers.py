@@ -23,6 +23,7 @@ from d2lmgpu.figures.explorer import Explorer
 from d2lmgpu.figures.moves import CollectiveExplorer
 from d2lmgpu.figures.race import Race
 from d2lmgpu.figures.sends import overlapping
+from d2lmgpu.figures.split import SplitMLP
 from d2lmgpu.figures.style import number
 
 COUNTS = [2**i for i in range(9)]  # 256 GPUs are the most of a published row
@@ -340,6 +341,11 @@ def buckets() -> BucketTimeline:
 def ring_attention(ranks: int = 4) -> RingAttention:
     """Keys and values on a ring of ranks, contiguous beside zigzag, round by round."""
     return RingAttention(ranks)
+
+
+def split_mlp(ranks: int = 2) -> SplitMLP:
+    """An MLP over ranks, columns and then rows: who holds what before and after each step."""
+    return SplitMLP(ranks)
 
 
 def _time(seconds: float) -> str:
