@@ -25,6 +25,7 @@ from d2lmgpu.figures.layouts import LayoutExplorer
 from d2lmgpu.figures.moves import CollectiveExplorer
 from d2lmgpu.figures.race import Race
 from d2lmgpu.figures.sends import overlapping
+from d2lmgpu.figures.split import SplitMLP
 from d2lmgpu.figures.style import number
 from d2lmgpu.memory import cards
 
@@ -435,6 +436,11 @@ def layouts(**start) -> LayoutExplorer:
     start = LAYOUTS_START | start
     words = f"How to factor {start['gpus']} GPUs for {start['network']}, layout by layout."
     return LayoutExplorer(choices, start, given, words, about)
+
+
+def split_mlp(ranks: int = 2) -> SplitMLP:
+    """An MLP over ranks, columns and then rows: who holds what before and after each step."""
+    return SplitMLP(ranks)
 
 
 def _time(seconds: float) -> str:

@@ -242,7 +242,7 @@ def test_a_network_that_a_script_cuts(name):
     assert "backward()" in line[int(verdict.where.split(":")[1]) - 1]
     if verdict.defect == "backward-sum":
         assert "the loss is that of one device" in verdict.detail
-        last = {"backward-sum_2": "inp.bias"}.get(name, "1.bias")
+        last = {"backward-sum_2": "inp.bias", "backward-sum_3": "2.down"}.get(name, "1.bias")
         assert verdict.detail.endswith(f"the last is {last}")
 
 
