@@ -4,8 +4,7 @@
 
 It needs PyTorch and nothing of the course: copy it. The page chapters/memory/sharding says why its
 steps have this order. To train something else, replace ``GPT`` and ``batch``. Told by SIGUSR1
-that its time is nearly over, it saves after the step and ends with exit code 75: to be continued.
-"""
+that its time is nearly over, it saves after the step and ends with exit code 75: it goes on."""
 
 import argparse
 import os
@@ -120,9 +119,7 @@ def whole_ones(folder):
 
 def resume(args, net, optimizer):
     """Go on from the checkpoint that rank 0 finds; the number of steps that are done."""
-    found = [None]
-    if args.checkpoints and dist.get_rank() == 0:
-        found = whole_ones(args.checkpoints)[-1:] or [None]
+    found = [max(whole_ones(args.checkpoints), default=None) if args.checkpoints else None]
     dist.broadcast_object_list(found)  # a name: each rank reads its part itself
     if found[0] is None:
         return 0
@@ -154,16 +151,15 @@ def train(args, device, warned=()):
         loss.backward()
         nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
-        told = torch.stack((loss.detach() / dist.get_world_size(), loss.new_tensor(len(warned))))
-        dist.all_reduce(told)
-        total, stop = told.tolist()
-        yield step, total
-        if args.checkpoints and (stop or step % args.save_every == 0):
+        sums = torch.stack((loss.detach() / dist.get_world_size(), loss.new_tensor(len(warned))))
+        dist.all_reduce(sums)
+        yield step, sums[0].item()
+        if args.checkpoints and (sums[1] or step % args.save_every == 0):
             written(writing, args.checkpoints)
             folder = Path(args.checkpoints, f"step-{step:08}")
             state = state_of(net, optimizer)
             writing = dcp.async_save(state, checkpoint_id=folder, process_group=writers)
-        if stop:
+        if sums[1]:
             break
     written(writing, args.checkpoints)
 
