@@ -1,9 +1,9 @@
 """How long a step of a training's ``train`` takes, from short runs in silence."""
 
-import os
 from contextlib import contextmanager
 from statistics import median
 
+from d2lmgpu.machine.environ import variable
 from d2lmgpu.machine.profiles import CAP
 
 IMAGES, NUM_EPOCHS = 768, 4
@@ -25,16 +25,3 @@ def short_runs(num_images=IMAGES):
 
     with variable(CAP, str(num_images)), capture_output():
         yield
-
-
-@contextmanager
-def variable(name, value):
-    """Within it, the environment variable ``name`` is ``value``."""
-    before = os.environ.get(name)
-    os.environ[name] = value
-    try:
-        yield
-    finally:
-        del os.environ[name]
-        if before is not None:
-            os.environ[name] = before

@@ -15,10 +15,10 @@ from statistics import median
 import numpy as np
 
 from d2lmgpu.backend.arguments import LENET_SHAPES
-from d2lmgpu.costmodel.short_runs import variable
 from d2lmgpu.course.doctor import GPU_BUILD
 from d2lmgpu.launch import launch
 from d2lmgpu.machine.devices import VARIABLE
+from d2lmgpu.machine.environ import variable
 from d2lmgpu.machine.hardware import installed_gpus
 from d2lmgpu.machine.timing import Timer
 from d2lmgpu.process.settings import TITLES

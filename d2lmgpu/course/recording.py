@@ -8,10 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 
 from d2lmgpu.costmodel import forecast
-from d2lmgpu.costmodel.short_runs import variable
 from d2lmgpu.course import chapters, forecasting
 from d2lmgpu.data.datasets import fashion_mnist, mnist
 from d2lmgpu.machine.devices import VARIABLE, available
+from d2lmgpu.machine.environ import variable
 from d2lmgpu.machine.others import Others
 from d2lmgpu.records import compare, steady, store
 from d2lmgpu.records.run import Run

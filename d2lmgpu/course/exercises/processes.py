@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from d2lmgpu.costmodel.short_runs import variable
+from d2lmgpu.machine.environ import variable
 from d2lmgpu.course.exercises.registry import Wrong
 from d2lmgpu.launch import LaunchError, launch
 from d2lmgpu.machine.devices import VARIABLE

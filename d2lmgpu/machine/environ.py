@@ -1,0 +1,17 @@
+"""The environment of this process, changed for a while."""
+
+import os
+from contextlib import contextmanager
+
+
+@contextmanager
+def variable(name, value):
+    """Within it, the environment variable ``name`` is ``value``."""
+    before = os.environ.get(name)
+    os.environ[name] = value
+    try:
+        yield
+    finally:
+        del os.environ[name]
+        if before is not None:
+            os.environ[name] = before
