@@ -2,7 +2,6 @@
 
 import socket
 import subprocess
-from statistics import median
 from time import perf_counter
 
 import pytest
@@ -41,7 +40,7 @@ def by_sockets(size):
             connection.sendall(bytes(size))
             connection.recv(1)
             seconds.append(perf_counter() - start)
-    return size / median(seconds[1:])
+    return size / min(seconds)  # what other programs take of a core only makes it longer
 
 
 @pytest.mark.parametrize("rate", ["100mbit", "1gbit"])
