@@ -145,7 +145,7 @@ def main(descriptor, idle, *modules):
             os.read(woken, 512)
         if server.fileno() in due:
             asked = answered(server, woken)
-        if still_runs() or due:
+        if still_runs() or (asked and due):
             used = time.monotonic()
         elif not asked or time.monotonic() > used + float(idle):
             break

@@ -63,7 +63,7 @@ def test_what_is_prepared_serves_the_next_launch_in_the_settings_of_that(traces,
 
     assert launch(worker, num_processes=1) == [("later", prepared.pid)]
     (another,) = roots()
-    assert another != prepared.pid and not prepared.is_running()
+    assert another != prepared.pid and until(lambda: not prepared.is_running())
 
 
 def changed_variable(monkeypatch, folder):
