@@ -2,10 +2,10 @@
 
 from typing import NamedTuple
 
-from d2lmgpu.machine.environ import variable
 from d2lmgpu.course.exercises.registry import Wrong
 from d2lmgpu.launch import LaunchError, launch
 from d2lmgpu.machine.devices import VARIABLE
+from d2lmgpu.machine.environ import variable
 
 COUNTED = ("all_reduce", "reduce", "broadcast", "send", "isend")
 

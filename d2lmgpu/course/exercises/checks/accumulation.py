@@ -68,9 +68,7 @@ formula(
             "Nothing has been clipped.",
         ),
         "longer": (
-            lambda gradients, sizes, limit: (
-                limit * sum(gradients) / np.linalg.norm(sum(gradients))
-            ),
+            lambda gradients, sizes, limit: limit * sum(gradients) / np.linalg.norm(sum(gradients)),
             "A short gradient has become longer.",
         ),
     },

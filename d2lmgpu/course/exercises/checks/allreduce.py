@@ -106,9 +106,7 @@ formula(
     right=bisected,
     slips={
         "one-way": (
-            lambda k, t, b: (
-                t * b * (2 * (k - 1) - np.log2(k)) / (np.log2(k) - 2 * (k - 1) / k)
-            ),
+            lambda k, t, b: t * b * (2 * (k - 1) - np.log2(k)) / (np.log2(k) - 2 * (k - 1) / k),
             "The tree has to hand the sum out again.",
         ),
         "half-ring": (

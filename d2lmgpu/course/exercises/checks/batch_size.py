@@ -75,11 +75,13 @@ formula(
     right=noise_over_signal,
     slips={
         "signal": (
-            lambda s, l, b, c: (s - l) / (1 / b - 1 / c) / l,
+            lambda small, large, b, c: (small - large) / (1 / b - 1 / c) / large,
             "The longer batch still has noise in it.",
         ),
         "noise": (
-            lambda s, l, b, c: (s - l) / (l - (s - l) / (1 / b - 1 / c) / c),
+            lambda small, large, b, c: (
+                (small - large) / (large - (small - large) / (1 / b - 1 / c) / c)
+            ),
             "That is the noise of one of the batches, not of one image.",
         ),
     },

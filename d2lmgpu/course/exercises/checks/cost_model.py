@@ -72,9 +72,7 @@ formula(
     cases=lambda g: [
         (k, int(g.integers(10**6, 10**8)), float(g.uniform(0.01, 1))) for k in (2, 4, 64)
     ],
-    right=lambda k, num_bytes, seconds: (
-        sum(num_bytes / k for _ in range(2 * k - 2)) / seconds
-    ),
+    right=lambda k, num_bytes, seconds: sum(num_bytes / k for _ in range(2 * k - 2)) / seconds,
     slips={
         "count": (
             lambda k, num_bytes, seconds: num_bytes / seconds,

@@ -4,7 +4,6 @@ import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
 
-
 formula(
     "shard-loss",
     "DDP divides the sum of the ranks' gradients by the number of ranks. By what should it be "
@@ -36,8 +35,8 @@ formula(
 formula(
     "through-gpu-0",
     "Which of the four kinds of bytes does a step of DistributedDataParallel not have?",
-    "Parameters and gradients belong to the other k - 1 GPUs each, inputs and outputs to their shards "
-    "alone.",
+    "Parameters and gradients belong to the other k - 1 GPUs each, inputs and outputs to their "
+    "shards alone.",
     cases=lambda g: [(*(int(n) for n in g.integers(10**3, 10**9, 3)), k) for k in (1, 2, 4, 16)],
     right=lambda params, inputs, outputs, k: (
         2 * (k - 1) * params + (k - 1) / k * (inputs + 2 * outputs)

@@ -1,5 +1,7 @@
 """Experts"""
 
+from functools import partial
+
 import numpy as np
 
 from d2lmgpu.course.exercises.devices import together
@@ -23,13 +25,8 @@ def like_one_device(layer, g):
         chosen = [g.integers(0, k, size=n) for n in tokens]
         chosen[0][:] = k - 1  # to one rank all, to others nothing
 
-        def expert_of(rank):
-            return lambda rows: np.tanh(np.asarray(rows).reshape(-1, 3) @ weights[rank]) + rank
-
-        experts = [expert_of(rank) for rank in range(k)]
-        exchange = together(
-            layer, k, [x.copy() for x in X], [c.copy() for c in chosen], experts
-        )
+        experts = [partial(_expert, weights[rank], rank) for rank in range(k)]
+        exchange = together(layer, k, [x.copy() for x in X], [c.copy() for c in chosen], experts)
         for rank, one in enumerate(exchange.results):
             rows = zip(X[rank], chosen[rank])
             right = np.concatenate([experts[to](row[None]) for row, to in rows])
@@ -50,6 +47,10 @@ def like_one_device(layer, g):
                 text = f"On {k} devices device {rank} sends {sent} bytes; {allowed} are enough."
                 raise Wrong("bytes", text)
     return "The results are those of one device, and each token travelled to its expert only."
+
+
+def _expert(weights, number, rows):
+    return np.tanh(np.asarray(rows).reshape(-1, 3) @ weights) + number
 
 
 @exercise(

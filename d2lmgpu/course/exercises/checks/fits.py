@@ -2,7 +2,6 @@
 
 from d2lmgpu.course.exercises.formulas import formula
 
-
 STATES = {"sgd": 0, "momentum": 1, "adam": 2}
 
 formula(
@@ -66,8 +65,8 @@ formula(
             "Parameters need memory whatever the batch.",
         ),
         "fraction": (
-            lambda b1, peak1, b2, peak2, memory: (
-                max(0, (memory - peak1) * (b2 - b1) / (peak2 - peak1) + b1)
+            lambda b1, peak1, b2, peak2, memory: max(
+                0, (memory - peak1) * (b2 - b1) / (peak2 - peak1) + b1
             ),
             "A part of an image is none.",
         ),

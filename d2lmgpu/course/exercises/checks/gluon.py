@@ -26,8 +26,10 @@ formula(
             "Every device counts the same in it.",
         ),
         "largest": (
-            lambda predicted, labels: sum(map(np.sum, map(np.equal, predicted, labels)))
-            / (len(labels) * max(map(len, labels))),
+            lambda predicted, labels: (
+                sum(map(np.sum, map(np.equal, predicted, labels)))
+                / (len(labels) * max(map(len, labels)))
+            ),
             "Not every device has as many images as the first.",
         ),
     },
@@ -38,8 +40,8 @@ formula(
 formula(
     "waitall",
     "Draw two rows, host and device, for three steps: once with the wait, once without it.",
-    "Without the wait the longer one sets the pace. The first batch still has to be loaded, and the "
-    "last one computed.",
+    "Without the wait the longer one sets the pace. The first batch still has to be loaded, and "
+    "the last one computed.",
     cases=lambda g: [
         (int(g.integers(2, 20)), *g.integers(1, 9, 2).tolist(), waits)
         for waits in (True, False) for _ in range(4)
@@ -56,7 +58,8 @@ formula(
             lambda steps, load, compute, waits: (
                 steps * (load + compute if waits else max(load, compute))
             ),
-            "In the first step the device waits for the host, and in the last one nothing is loaded.",
+            "In the first step the device waits for the host, and in the last one nothing is "
+            "loaded.",
         ),
     },
     what="The time",

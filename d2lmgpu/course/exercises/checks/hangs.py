@@ -8,7 +8,6 @@ from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 
-
 NAMES = ["all_reduce", "all_gather", "broadcast", "barrier"]
 
 

@@ -1,16 +1,19 @@
 """How Fast Could It Be?"""
 
+from functools import partial
+
 from d2lmgpu.course.exercises.formulas import formula
-
-
-def convolution(inputs, outputs, kernel, pixels, passes=3, each=2):
-    """A product of each filter with what lies under it, at each pixel of the output."""
-    return passes * each * inputs * outputs * kernel**2 * pixels**2
 
 
 def positions(side, padding, stride, kernel):
     """Where a filter can stand, along one side: counted."""
     return len(range(0, side + 2 * padding - kernel + 1, stride))
+
+
+def convolution(inputs, outputs, kernel, side, padding, stride, passes=3, each=2):
+    """A product of each filter with what lies under it, at each pixel of the output."""
+    pixels = positions(side, padding, stride, kernel) ** 2
+    return passes * each * inputs * outputs * kernel**2 * pixels
 
 
 formula(
@@ -31,31 +34,18 @@ formula(
         for kernel, padding, stride in ((3, 1, 1), (5, 0, 1), (3, 1, 2), (7, 3, 2))
     ],
     right=lambda inputs, outputs, kernel, side, padding, stride: convolution(
-        inputs, outputs, kernel, positions(side, padding, stride, kernel)
+        inputs, outputs, kernel, side, padding, stride
     ),
     slips={
-        "forward": (
-            lambda inputs, outputs, kernel, side, padding, stride: convolution(
-                inputs, outputs, kernel, positions(side, padding, stride, kernel), passes=1
-            ),
-            "The backward pass is missing.",
-        ),
-        "pairs": (
-            lambda inputs, outputs, kernel, side, padding, stride: convolution(
-                inputs, outputs, kernel, positions(side, padding, stride, kernel), each=1
-            ),
-            "A product and its sum are two operations.",
-        ),
+        "forward": (partial(convolution, passes=1), "The backward pass is missing."),
+        "pairs": (partial(convolution, each=1), "A product and its sum are two operations."),
         "input": (
-            lambda inputs, outputs, kernel, side, padding, stride: convolution(
-                inputs, outputs, kernel, side
-            ),
+            lambda inputs, outputs, kernel, side, *_: 6 * inputs * outputs * (kernel * side) ** 2,
             "The output has other pixels than the images.",
         ),
         "square": (
-            lambda inputs, outputs, kernel, side, padding, stride: (
-                convolution(inputs, outputs, kernel, positions(side, padding, stride, kernel))
-                // kernel
+            lambda inputs, outputs, kernel, *rest: (
+                convolution(inputs, outputs, kernel, *rest) // kernel
             ),
             "A filter has two sides.",
         ),
@@ -135,20 +125,19 @@ formula(
     ),
     slips={
         "one-peak": (
-            lambda parameters, sequences, tokens, k, seconds, peak: k
-            * used(parameters, sequences, tokens, k, seconds, peak),
+            lambda parameters, sequences, tokens, k, *rest: (
+                k * used(parameters, sequences, tokens, k, *rest)
+            ),
             "The tokens of all GPUs are held against the peak of one.",
         ),
         "twice-divided": (
-            lambda parameters, sequences, tokens, k, seconds, peak: (
-                used(parameters, sequences, tokens, k, seconds, peak) / k
+            lambda parameters, sequences, tokens, k, *rest: (
+                used(parameters, sequences, tokens, k, *rest) / k
             ),
             "The tokens of one GPU are held against the peak of all.",
         ),
         "forward": (
-            lambda parameters, sequences, tokens, k, seconds, peak: used(
-                parameters, sequences, tokens, k, seconds, peak, passes=1
-            ),
+            partial(used, passes=1),
             "The backward pass is missing.",
         ),
     },

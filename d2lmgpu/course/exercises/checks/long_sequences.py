@@ -85,9 +85,7 @@ def busiest(n, zigzag):
     """By going through the rounds and through all pairs."""
     held = [(r, 2 * n - 1 - r) if zigzag else (2 * r, 2 * r + 1) for r in range(n)]
     return sum(
-        max(
-            sum(j <= i for i in held[rank] for j in held[(rank - step) % n]) for rank in range(n)
-        )
+        max(sum(j <= i for i in held[rank] for j in held[(rank - step) % n]) for rank in range(n))
         for step in range(n)
     )
 

@@ -29,8 +29,8 @@ formula(
 formula(
     "slow-link",
     "In a ring of k members, what does each send? Which members have their neighbour elsewhere?",
-    "On each host one member of the flat ring sends to another host, and it sends what every member "
-    "of that ring sends. How many members has each ring?",
+    "On each host one member of the flat ring sends to another host, and it sends what every "
+    "member of that ring sends. How many members has each ring?",
     cases=lambda g: [
         (hosts, per_host, int(g.integers(10**6, 10**8)), hierarchical)
         for hosts, per_host in ((1, 4), (2, 2), (2, 8), (16, 8)) for hierarchical in (False, True)
@@ -64,7 +64,8 @@ formula(
 formula(
     "servers",
     "What passes over a worker's link in one direction, and what over a server's?",
-    "A server takes a part from every worker. With many servers its link is not the busiest any more.",
+    "A server takes a part from every worker. With many servers its link is not the busiest any "
+    "more.",
     cases=lambda g: [
         (workers, servers, int(g.integers(10**6, 10**8)))
         for workers, servers in ((1, 1), (2, 1), (8, 1), (8, 3), (4, 4), (2, 8))

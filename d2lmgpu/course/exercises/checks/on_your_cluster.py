@@ -31,7 +31,8 @@ formula(
             lambda task, lrs, batch_sizes: [
                 lrs[task % len(lrs)], batch_sizes[task % len(batch_sizes)]
             ],
-            "Both change with every task. With two rates and four sizes some pairs then come twice.",
+            "Both change with every task. With two rates and four sizes some pairs then "
+            "come twice.",
         ),
     },
     what="The pair",
@@ -46,7 +47,9 @@ formula(
     cases=lambda g: [
         (node * per_node + local, local, nodes * per_node, nodes)
         for nodes, per_node in ((1, 2), (2, 1), (2, 4), (5, 8))
-        for node, local in zip(g.integers(0, nodes, 6).tolist(), g.integers(0, per_node, 6).tolist())
+        for node, local in zip(
+            g.integers(0, nodes, 6).tolist(), g.integers(0, per_node, 6).tolist()
+        )
     ],
     right=lambda procid, localid, ntasks, nnodes: (procid, localid, ntasks),
     slips={

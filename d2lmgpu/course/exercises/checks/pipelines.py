@@ -30,8 +30,8 @@ def greedy(rank, p, m):
 def the_order_of_a_rank(order, g):
     """order(rank, p, m): the rank's operations, [("F", i), ("B", i), …]."""
     cases = [(rank, p, m) for p in (1, 2, 4) for m in (1, 3, 8) for rank in range(p)]
-    p, m = (int(n) for n in g.integers(5, 9, 2))
-    for rank, p, m in [*cases, (int(g.integers(p)), p, m)]:
+    more, many = (int(n) for n in g.integers(5, 9, 2))
+    for rank, p, m in [*cases, (int(g.integers(more)), more, many)]:
         where = f"rank = {rank}, p = {p}, m = {m}"
         found = _operations(order(rank, p, m), where)
         for kind in "FB":
@@ -133,8 +133,10 @@ def waiting_share(p, passes):
 
 formula(
     "bubble",
-    "How long does a step take, in micro-batches on one stage? How many of them does a rank compute?",
-    "A rank computes m micro-batches on each of its v stages, and waits for p − 1 passes of one stage.",
+    "How long does a step take, in micro-batches on one stage? How many of them does a rank "
+    "compute?",
+    "A rank computes m micro-batches on each of its v stages, and waits for p − 1 passes of one "
+    "stage.",
     cases=lambda g: [
         (
             p := int(g.integers(2, 17)),

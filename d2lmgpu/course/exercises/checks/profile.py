@@ -76,8 +76,9 @@ formula(
     ),
     slips={
         "twice": (
-            lambda compute, exchange: sum(covered(compute, exchange))
-            / sum(b - a for a, b in exchange),
+            lambda compute, exchange: (
+                sum(covered(compute, exchange)) / sum(b - a for a, b in exchange)
+            ),
             "A second with two computations beside it is hidden once.",
         ),
         "shown": (

@@ -42,8 +42,8 @@ formula(
 formula(
     "idle-ranks",
     "How many images has the last batch? How many ranks get one of them?",
-    "A last batch of `n % batch_size` images, or a whole one if nothing is left, gives an image to as many ranks "
-    "at most.",
+    "A last batch of `n % batch_size` images, or a whole one if nothing is left, gives an image to "
+    "as many ranks at most.",
     cases=lambda g: (
         [(int(g.integers(1, 200)), batch_size, k) for k in (2, 5, 8) for batch_size in (8, 25)]
         + [(64, 8, 16), (65, 8, 4), (1, 8, 4)]

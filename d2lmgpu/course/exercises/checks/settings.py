@@ -9,8 +9,8 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 @exercise(
     "bfloat16",
     "bf16 is a float32 whose lower 16 bits are dropped. Which of the two neighbours is nearer?",
-    "`x.view(np.uint32)` shows the bits. Add half of the last bit that stays, 0x7FFF, and one more if that "
-    "bit is set, before the lower 16 are cleared.",
+    "`x.view(np.uint32)` shows the bits. Add half of the last bit that stays, 0x7FFF, and one more "
+    "if that bit is set, before the lower 16 are cleared.",
 )
 def like_the_hardware(round_to_bf16, g):
     """round_to_bf16(x): float32 values as the nearest bf16, ties to the even one, as float32."""
@@ -25,7 +25,8 @@ def like_the_hardware(round_to_bf16, g):
     if not np.array_equal(found, expected):
         i = int(np.flatnonzero(found != expected)[0])
         cut = (bits & np.uint32(0xFFFF0000)).view(np.float32)
-        text = f"{np.count_nonzero(found != expected)} of {len(x)} values differ, the first is {x[i]:.6g}."
+        wrong = np.count_nonzero(found != expected)
+        text = f"{wrong} of {len(x)} values differ, the first is {x[i]:.6g}."
         if np.array_equal(found, cut):
             raise Wrong("cut", f"{text} The lower bits are cut off, and not rounded.")
         if np.array_equal(found, x):
@@ -39,8 +40,8 @@ def like_the_hardware(round_to_bf16, g):
 formula(
     "pays-after",
     "How much time does each step save? How many of these are as long as compiling?",
-    "A step takes `step / factor` afterwards. Compiling pays from the first whole step on at which the sum is "
-    "smaller or equal.",
+    "A step takes `step / factor` afterwards. Compiling pays from the first whole step on at which "
+    "the sum is smaller or equal.",
     cases=lambda g: [
         (float(g.uniform(5, 60)), float(g.uniform(0.01, 0.5)), factor) for factor in (1.1, 1.5, 3.0)
     ],

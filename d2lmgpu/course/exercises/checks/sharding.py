@@ -82,7 +82,7 @@ formula(
     "The squares of the lengths can be added. One number from each device is enough.",
 )
 def one_length(clip, g):
-    """clip(device, part, limit): this device's part of the gradient, clipped by its whole length."""
+    """clip(device, part, limit): the device's part of the gradient, clipped by its whole length."""
     for k in (1, 2, 4):
         for limit in (0.5, 1000.0):
             parts = [g.normal(size=5) * (rank + 1) for rank in range(k)]

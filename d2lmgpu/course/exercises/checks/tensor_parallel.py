@@ -120,8 +120,8 @@ def of_all_tokens(gain_gradient, g):
     "target-score",
     "Which columns does this rank have? In which of them is a target that is the rank's own, and "
     "what does the rank add to the sum for all others?",
-    "Subtract the rank's first symbol from `y`. Where the result is from 0 to the number of columns, "
-    "look the score up; elsewhere it stays 0. Then one `dist.all_reduce`.",
+    "Subtract the rank's first symbol from `y`. Where the result is from 0 to the number of "
+    "columns, look the score up; elsewhere it stays 0. Then one `dist.all_reduce`.",
 )
 def scores_of_the_targets(of_target, g):
     """of_target(scores, y): on every rank, of each token the score of its target."""

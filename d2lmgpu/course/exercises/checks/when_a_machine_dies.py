@@ -88,7 +88,8 @@ formula(
         ),
         "two": (
             lambda cost, update, hosts, days: sqrt(cost * days * 86400 / hosts) / update,
-            "Half an interval is lost with a failure, not a whole one: there is a 2 under the root.",
+            "Half an interval is lost with a failure, not a whole one: there is a 2 under "
+            "the root.",
         ),
     },
     what="The number of updates",

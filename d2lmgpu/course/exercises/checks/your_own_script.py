@@ -159,13 +159,14 @@ class Timed:
     def report(self):
         """What an Observer would say."""
         seconds = MEET * self._calls
+        call = ["mean", "device.mean", self._calls, 0, seconds, seconds]
         lines = [[part, f"your train, device {self.rank}", 1] for part in ("forward", "loading")]
         return NOTHING | {
             "rank": self.rank, "steps_told": self._steps, "measured": len(self._steps),
             "rows": sum(map(len, self.trained)), "backwards_told": len(self._steps), "ddp": True,
             "data_parallel": None, "distributed": True, "threads": 1, "cores": None, "others": [],
             "prints": [hash(tuple(rows)) for rows in self.trained], "loaders": [], "lines": lines,
-            "calls": [["mean", "device.mean", self._calls, 0, seconds, seconds]] * bool(self._calls),
+            "calls": [call] * bool(self._calls),
         }  # fmt: skip
 
 
