@@ -1,12 +1,10 @@
 // Keys and values on a ring, contiguous beside zigzag: see context.py for the data, the plan.
 (() => {
   "use strict";
-  const { COLORS, SAME, element, drawn, select, Player, begin } = motion;
+  const { COLORS, element, drawn, RankSteps, begin } = motion;
   const WIDTH = 340, BOX = 5, CHIP = 22, SIDE = 26; // pixels
   const [TOP, QUERIES, KEYS, COUNT, SQUARE] = [18, 26, 56, 96, 134]; // what begins where
   const ROUND = 2400; // milliseconds
-
-  const first = (words) => words[0].toUpperCase() + words.slice(1);
 
   /** One way to deal out a sequence: its ranks, and the square of its pairs. */
   class Panel {
@@ -114,63 +112,30 @@
     }
   }
 
-  class Context {
+  class Context extends RankSteps {
     constructor(root) {
-      this.data = JSON.parse(root.querySelector("script").textContent);
-      const address = settingsInAddress(root);
-      const sent = address.read();
-      const about = root.querySelector("p:last-of-type");
-      const { plans } = this.data;
-      const ranks = sent?.get("ranks") in plans ? sent.get("ranks") : String(this.data.ranks);
-      this.several = select("Ranks", Object.keys(plans), ranks);
-      this.player = new Player({
-        show: (at) => this.#show(at),
-        stops: () => [...Array(this.rounds + 1).keys()].map((round) => round / this.rounds),
-        length: () => ROUND * this.rounds,
-        address,
-        settings: () => [["ranks", this.several.value]],
-      });
-      this.place = element("div", { className: "context-panels" });
-      this.said = element("div", { className: "context-said" });
-      this.said.setAttribute("role", "status");
-      const controls = { className: "explore-controls" };
-      root.replaceChildren(
-        element("div", controls, this.several.parentElement), this.player.controls,
-        this.place, this.said, about,
-      );
-      this.several.addEventListener("input", () => this.#choose(1));
-      this.#choose(Player.sentIn(sent), false);
-      this.player.endOnPaper();
-      if (sent) root.scrollIntoView();
+      super(root, "context", ROUND);
+      this.place.className = "context-panels";
+      this.start();
     }
 
-    #choose(at, isTold = true) {
-      this.player.stop();
-      const plans = this.data.plans[this.several.value];
+    chosen(plans) {
       this.panels = Object.entries(plans).map(([name, plan]) => new Panel(name, plan));
-      this.rounds = this.panels[0].ranks;
       this.place.replaceChildren(...this.panels.map(({ box }) => box));
-      this.shown = null;
-      this.player.move(at, isTold);
+      return this.panels[0].ranks;
     }
 
-    #when(done, isMoving) {
-      if (isMoving) return `in round ${done + 1} of ${this.rounds}`;
-      return done ? `after round ${done} of ${this.rounds}` : "before";
+    when(done, isMoving) {
+      if (isMoving) return `in round ${done + 1} of ${this.number}`;
+      return done ? `after round ${done} of ${this.number}` : "before";
     }
 
-    #show(at) {
-      const done = Math.floor((at + SAME) * this.rounds);
-      const part = Math.max(at * this.rounds - done, 0);
-      const isMoving = part > SAME * this.rounds;
-      const when = this.#when(done, isMoving);
-      for (const panel of this.panels) panel.draw(done, isMoving ? part : 0, when);
-      const words = this.panels.map(({ name, plan }) => `${name}: ${plan.said[done]}`);
-      this.player.say(first(when), words.join(" "));
-      const told = `${this.several.value} ${done}`;
-      if (this.shown === told) return; // said aloud only when a round is over
-      this.shown = told;
-      this.said.replaceChildren(...words.map((textContent) => element("p", { textContent })));
+    draw(done, part, when) {
+      for (const panel of this.panels) panel.draw(done, part, when);
+    }
+
+    words(done) {
+      return this.panels.map(({ name, plan }) => `${name}: ${plan.said[done]}`);
     }
   }
 

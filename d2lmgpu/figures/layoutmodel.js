@@ -255,7 +255,7 @@
   function atLeast(sizes, best, training) {
     const once = best.step.compute / operations(sizes, best.training.recompute);
     const m = microBatches(best.layout, training);
-    const slots = 1 + (best.layout.pp - 1) / training.interleave / m;
+    const slots = 1 + emptySlots(m, best.layout.pp, training.interleave) / m;
     return once * operations(sizes, training.recompute) * slots * (1 - 1e-9);
   }
 

@@ -19,6 +19,8 @@
   const time = (seconds) => inUnits(seconds, [["s", 1], ["ms", 1e-3], ["µs", 1e-6]]);
   const size = (bytes) => inUnits(bytes, [["MB", 1e6], ["kB", 1e3], ["bytes", 1]]);
 
+  const first = (words) => words[0].toUpperCase() + words.slice(1);
+
   function element(tag, properties = {}, ...children) {
     const made = Object.assign(document.createElement(tag), properties);
     made.append(...children);
@@ -168,6 +170,71 @@
     }
   }
 
+  // Steps that ranks take together, for as many ranks as are chosen. A kind draws them: `chosen` is
+  // given the plan of so many ranks and returns how many steps it has, `draw(done, part, when)`
+  // draws a moment, `when(done, isMoving)` and `words(done)` say it; `strip()`, where there is one,
+  // is what stands on paper.
+  class RankSteps {
+    constructor(root, name, milliseconds) {
+      this.root = root;
+      this.data = JSON.parse(root.querySelector("script").textContent);
+      this.about = root.querySelector("p:last-of-type");
+      const address = settingsInAddress(root);
+      this.sent = address.read();
+      const { plans } = this.data;
+      const asked = this.sent?.get("ranks");
+      const ranks = asked in plans ? asked : String(this.data.ranks);
+      this.several = select("Ranks", Object.keys(plans), ranks);
+      this.player = new Player({
+        show: (at) => this.#show(at),
+        stops: () => [...Array(this.number + 1).keys()].map((step) => step / this.number),
+        length: () => milliseconds * this.number,
+        address,
+        settings: () => [["ranks", this.several.value]],
+      });
+      this.place = element("div");
+      this.said = element("div", { className: `${name}-said` });
+      this.said.setAttribute("role", "status");
+    }
+
+    /** Show it, with these elements below. */
+    start(...below) {
+      this.root.replaceChildren(
+        element("div", { className: "explore-controls" }, this.several.parentElement),
+        this.player.controls, this.place, this.said, ...below, this.about,
+      );
+      this.several.addEventListener("input", () => this.#choose(1));
+      this.#choose(Player.sentIn(this.sent), false);
+      this.player.endOnPaper();
+      if (this.sent) this.root.scrollIntoView();
+    }
+
+    #choose(at, isTold = true) {
+      this.player.stop();
+      this.number = this.chosen(this.data.plans[this.several.value]);
+      this.shown = null;
+      this.player.move(at, isTold);
+    }
+
+    #show(at) {
+      if (this.player.isPrinted && this.strip) {
+        this.place.replaceChildren(this.strip());
+        return;
+      }
+      const done = Math.floor((at + SAME) * this.number);
+      const part = Math.max(at * this.number - done, 0);
+      const isMoving = part > SAME * this.number;
+      const when = this.when(done, isMoving);
+      this.draw(done, isMoving ? part : 0, when);
+      const words = this.words(done);
+      this.player.say(first(when), words.join(" "));
+      const told = `${this.several.value} ${done}`;
+      if (this.shown === told) return; // said aloud only when a step is over
+      this.shown = told;
+      this.said.replaceChildren(...words.map((textContent) => element("p", { textContent })));
+    }
+  }
+
   /** Make a `Kind` of each element with that class, now and once the page is read. */
   function begin(name, Kind) {
     const startAll = () => {
@@ -183,6 +250,6 @@
   }
 
   globalThis.motion = {
-    COLORS, SAME, time, size, element, drawn, span, select, offer, Player, begin,
+    COLORS, SAME, time, size, first, element, drawn, span, select, offer, Player, RankSteps, begin,
   };
 })();

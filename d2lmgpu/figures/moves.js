@@ -1,12 +1,10 @@
 // A collective before, between and after: see moves.py for the data, which are the plan's states.
 (() => {
   "use strict";
-  const { COLORS, SAME, element, drawn, select, offer, Player, begin } = motion;
+  const { COLORS, SAME, first, element, drawn, select, offer, Player, begin } = motion;
   const WIDTH = 340, TOP = 26, DOWN = 38, TALL = 30, BOX = 5;
   const ROUND = 1800; // milliseconds
   const [LEAVES, COMES] = [0.12, 0.78]; // when of a round what is sent begins to move, and is there
-
-  const first = (words) => words[0].toUpperCase() + words.slice(1);
 
   /** One moment of a plan: `done` rounds are over, and of the next one `part`. */
   class Picture {

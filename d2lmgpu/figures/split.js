@@ -1,13 +1,11 @@
 // An MLP over ranks, columns and then rows: see split.py for the data, the plan.
 (() => {
   "use strict";
-  const { COLORS, SAME, element, drawn, select, Player, begin } = motion;
+  const { COLORS, first, element, drawn, RankSteps, begin } = motion;
   const WIDTH = 340, BOX = 3, GAP = 5, LABEL = 14, TOP = 16, MOST = 5; // pixels
   // A row of the picture for each matrix, with its gradient beside it.
   const ROWS = [["X", "dX"], ["A", "dA"], ["H", "dH"], ["Z"], ["B", "dB"], ["Y", "dY"]];
   const STEP = 1500; // milliseconds
-
-  const first = (words) => words[0].toUpperCase() + words.slice(1);
 
   /** All ranks at one moment: what they hold, and what the step that runs makes. */
   class Ranks {
@@ -120,77 +118,40 @@
     }
   }
 
-  class Split {
+  class Split extends RankSteps {
     constructor(root) {
-      this.data = JSON.parse(root.querySelector("script").textContent);
-      const address = settingsInAddress(root);
-      const sent = address.read();
-      const about = root.querySelector("p:last-of-type");
-      const { plans } = this.data;
-      const ranks = sent?.get("ranks") in plans ? sent.get("ranks") : String(this.data.ranks);
-      this.several = select("Ranks", Object.keys(plans), ranks);
-      this.player = new Player({
-        show: (at) => this.#show(at),
-        stops: () => [...Array(this.number + 1).keys()].map((step) => step / this.number),
-        length: () => STEP * this.number,
-        address,
-        settings: () => [["ranks", this.several.value]],
-      });
-      this.place = element("div");
-      this.said = element("div", { className: "split-said" });
-      this.said.setAttribute("role", "status");
+      super(root, "split", STEP);
       this.cost = element("p");
-      const controls = { className: "explore-controls" };
-      root.replaceChildren(
-        element("div", controls, this.several.parentElement), this.player.controls,
-        this.place, this.said, this.cost, about,
-      );
-      this.several.addEventListener("input", () => this.#choose(1));
-      this.#choose(Player.sentIn(sent), false);
-      this.player.endOnPaper();
-      if (sent) root.scrollIntoView();
+      this.start(this.cost);
     }
 
-    #choose(at, isTold = true) {
-      this.player.stop();
+    chosen(plan) {
       this.ranks = new Ranks(this.data, this.several.value);
-      this.number = this.ranks.plan.steps.length;
-      this.cost.textContent = this.ranks.plan.cost;
-      this.shown = null;
-      this.player.move(at, isTold);
+      this.cost.textContent = plan.cost;
+      return plan.steps.length;
     }
 
-    #when(done, isMoving) {
+    when(done, isMoving) {
       if (isMoving) return this.ranks.plan.steps[done].title;
       return done ? `after ${done} of ${this.number} steps` : "before";
     }
 
-    #show(at) {
-      if (this.player.isPrinted) {
-        this.place.replaceChildren(this.#strip());
-        return;
-      }
-      const done = Math.floor((at + SAME) * this.number);
-      const part = Math.max(at * this.number - done, 0);
-      const isMoving = part > SAME * this.number;
-      const when = this.#when(done, isMoving);
-      this.place.replaceChildren(this.ranks.drawn(done, isMoving ? part : 0, when));
+    draw(done, part, when) {
+      this.place.replaceChildren(this.ranks.drawn(done, part, when));
+    }
+
+    words(done) {
       const { steps, said } = this.ranks.plan;
-      const words = done ? `${steps[done - 1].title}. ${said[done]}` : said[0];
-      this.player.say(first(when), words);
-      const told = `${this.several.value} ${done}`;
-      if (this.shown === told) return; // said aloud only when a step is over
-      this.shown = told;
-      this.said.replaceChildren(element("p", { textContent: words }));
+      return [done ? `${steps[done - 1].title}. ${said[done]}` : said[0]];
     }
 
     /** On paper a picture for each moment. */
-    #strip() {
+    strip() {
       const { steps } = this.ranks.plan;
       const all = [...Array(this.number + 1).keys()].map((done) => {
         const title = done ? `${done}. ${steps[done - 1].title}` : "Before";
         const caption = element("figcaption", { textContent: title });
-        return element("figure", {}, this.ranks.drawn(done, 0, this.#when(done, false)), caption);
+        return element("figure", {}, this.ranks.drawn(done, 0, this.when(done, false)), caption);
       });
       return element("div", { className: "split-strip" }, ...all);
     }

@@ -4,6 +4,7 @@ import re
 
 import pytest
 from contrast import FAINT
+from moving import text_without_scripts
 
 from d2lmgpu.course import explorers
 
@@ -159,8 +160,4 @@ def test_on_paper_both_are_whole(buckets):
 
 
 def test_without_scripts_the_words_are_there(browser, timeline):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.set_content(timeline._repr_html_())
-    assert repr(timeline) in page.inner_text("body")
-    context.close()
+    assert repr(timeline) in text_without_scripts(browser, timeline._repr_html_())

@@ -2,6 +2,8 @@
 
 import pytest
 from contrast import FAINT
+from moving import choose_ranks as choose
+from moving import clock, press, text_without_scripts, words
 
 from d2lmgpu.collectives.ring_attention import contiguous, pairs, zigzag
 from d2lmgpu.course import explorers
@@ -19,22 +21,6 @@ def html():
 @pytest.fixture
 def context(show_offline, html):
     return show_offline(html)
-
-
-def choose(page, ranks):
-    page.get_by_role("combobox", name="Ranks").select_option(str(ranks))
-
-
-def press(page, name):
-    page.get_by_role("button", name=name).click()
-
-
-def clock(page):
-    return page.get_by_role("slider")
-
-
-def words(page):
-    return " ".join(page.get_by_role("status").inner_text().split())
 
 
 def shown(page, panel, kind):
@@ -177,8 +163,4 @@ def test_on_paper_all_rounds_are_there(context):
 
 
 def test_without_scripts_the_words_are_there(browser, html):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.set_content(html)
-    assert repr(explorers.ring_attention()) in page.inner_text("article")
-    context.close()
+    assert repr(explorers.ring_attention()) in text_without_scripts(browser, html)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from contrast import FAINT
+from moving import press, text_without_scripts, words
 from numpy_collectives import expected
 
 from d2lmgpu.collectives.operations import WAYS, collective
@@ -28,15 +29,6 @@ def choose(page, name, k=4, way=None):
     page.get_by_role("combobox", name="Ranks").select_option(str(k))
     if len(WAYS[name]) > 1:
         page.get_by_role("combobox", name="Way").select_option(way or next(iter(WAYS[name])))
-
-
-def press(page, name):
-    page.get_by_role("button", name=name).click()
-
-
-def words(page):
-    """What the page says of the moment, in one line."""
-    return " ".join(page.get_by_role("status").inner_text().split())
 
 
 def pictures(page, k, place, result=False):
@@ -232,8 +224,4 @@ def test_what_it_says_can_be_read_on_what_lies_below(moves):
 
 
 def test_without_scripts_the_words_are_there(browser, html):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.set_content(html)
-    assert repr(explorers.collectives()) in page.inner_text("article")
-    context.close()
+    assert repr(explorers.collectives()) in text_without_scripts(browser, html)

@@ -2,6 +2,7 @@
 
 import pytest
 from contrast import FAINT
+from moving import text_without_scripts
 from pipelines import SCHEDULES
 
 from d2lmgpu.figures.pipeline import PipelineTimeline
@@ -167,8 +168,4 @@ def test_on_paper_all_of_it_is_there(pipeline):
 
 
 def test_without_scripts_the_words_are_there(browser, picture):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.set_content(picture._repr_html_())
-    assert repr(picture) in page.inner_text("body")
-    context.close()
+    assert repr(picture) in text_without_scripts(browser, picture._repr_html_())

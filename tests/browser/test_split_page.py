@@ -2,6 +2,8 @@
 
 import pytest
 from contrast import FAINT
+from moving import choose_ranks as choose
+from moving import clock, press, text_without_scripts, words
 
 from d2lmgpu.course import explorers
 from d2lmgpu.figures.split import RANKS, as_data
@@ -18,22 +20,6 @@ def html():
 @pytest.fixture
 def split(show_offline, html):
     return show_offline(html)
-
-
-def choose(page, ranks):
-    page.get_by_role("combobox", name="Ranks").select_option(str(ranks))
-
-
-def press(page, name):
-    page.get_by_role("button", name=name).click()
-
-
-def clock(page):
-    return page.get_by_role("slider")
-
-
-def words(page):
-    return " ".join(page.get_by_role("status").inner_text().split())
 
 
 def shown(page):
@@ -177,8 +163,4 @@ def test_on_paper_there_is_a_picture_of_each_moment(split):
 
 
 def test_without_scripts_the_words_are_there(browser, html):
-    context = browser.new_context(java_script_enabled=False)
-    page = context.new_page()
-    page.set_content(html)
-    assert repr(explorers.split_mlp()) in page.inner_text("article")
-    context.close()
+    assert repr(explorers.split_mlp()) in text_without_scripts(browser, html)
