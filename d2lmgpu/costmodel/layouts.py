@@ -388,17 +388,19 @@ def step(
         chosen = [one for one in found if one.side == side and one.operation in operations]
         return sum(seconds_of(one, layout, machine) for one in chosen)
 
+    def of_a_call(side):
+        return sum((seconds_of(e, layout, machine) / e.calls for e in found if e.side == side), 0.0)
+
     tokens = training.micro_batch * sizes.tokens // layout.cp
     spent = tokens * sizes.operations(training.recompute)
     compute = spent / (layout.pp * layout.tp) / (machine.matrix_flops * busy)
     blocks = parameters(sizes, layout, training)[0]
     even = sizes.blocks / layout.pp / blocks
     tensor = seconds("tp", "all_reduce", "all_gather", "reduce_scatter") / m * even
-    of_sends = [seconds_of(one, layout, machine) / one.calls for one in found if one.side == "pp"]
-    sends = sum(of_sends, 0.0) * 2 * training.interleave
+    sends = of_a_call("pp") * 2 * training.interleave
     context = 0.0
-    for one in (one for one in found if one.side == "cp"):
-        hop = seconds_of(one, layout, machine) / one.calls
+    if layout.cp > 1:
+        hop = of_a_call("cp")
         pairs = tokens * sizes.tokens // layout.cp  # of queries and keys that meet in a round
         attention = 2 * pairs * sizes.width / layout.tp / (machine.matrix_flops * busy)
         shown = max(0.0, hop - attention) if machine.overlap else hop
@@ -536,7 +538,7 @@ def _at_least(sizes, best, training) -> float:
     """Seconds that another training of the same layout computes and waits in the pipeline."""
     m, layout = micro_batches(best.layout, training), best.layout
     once = best.step.compute / sizes.operations(best.training.recompute)
-    slots = 1 + (layout.pp - 1) / training.interleave / m
+    slots = 1 + _empty_slots(m, layout.pp, training.interleave) / m
     return once * sizes.operations(training.recompute) * slots * (1 - 1e-9)
 
 
@@ -544,13 +546,12 @@ def _cannot(sizes, layout, batch) -> str:
     copies = layout.dp * layout.fsdp
     if batch % copies:
         return f"{batch:,} sequences for {copies:,} groups"
-    if layout.pp > sizes.blocks:
-        return f"{sizes.blocks:,} blocks for {layout.pp:,} stages"
-    if layout.cp > 1 and sizes.tokens % (2 * layout.cp):
-        return f"{sizes.tokens:,} tokens for {2 * layout.cp:,} chunks"
-    if sizes.width % layout.tp:
-        return f"a width of {sizes.width:,} for {layout.tp:,} parts"
-    return ""
+    return {
+        "pp": f"{sizes.blocks:,} blocks for {layout.pp:,} stages",
+        "cp": f"{sizes.tokens:,} tokens for {2 * layout.cp:,} chunks",
+        "tp": f"a width of {sizes.width:,} for {layout.tp:,} parts",
+        None: "",
+    }[_misfit(sizes, layout)]
 
 
 def _trainings(sizes, layout, batch):
@@ -609,19 +610,27 @@ def ranked(
     return sorted(found, key=place)
 
 
+def _misfit(sizes, layout) -> str | None:
+    """The first side along which a network cannot be cut so; None if there is none."""
+    if layout.pp > sizes.blocks:
+        return "pp"
+    if layout.cp > 1 and sizes.tokens % (2 * layout.cp):
+        return "cp"  # each device has an early and a late part of a sequence
+    return "tp" if sizes.width % layout.tp else None
+
+
 def _check(sizes, layout, training):
     need.kind("sizes", sizes, Sizes)
     need.kind("layout", layout, Layout)
     need.kind("training", training, Training)
-    if layout.pp > sizes.blocks:
-        raise CostError(f"pp is {layout.pp}: give at most {sizes.blocks}, one block a stage.")
-    if sizes.width % layout.tp:
-        raise CostError(f"tp is {layout.tp}: give a divisor of the width, {sizes.width}.")
-    if layout.cp > 1 and sizes.tokens % (2 * layout.cp):
-        raise CostError(
-            f"cp is {layout.cp}: give a divisor of half of the tokens, {sizes.tokens}, since each "
-            "device has an early and a late part of a sequence."
-        )
+    if side := _misfit(sizes, layout):
+        words = {
+            "pp": f"at most {sizes.blocks}, one block a stage",
+            "cp": f"a divisor of half of the tokens, {sizes.tokens}, since each device has an "
+            "early and a late part of a sequence",
+            "tp": f"a divisor of the width, {sizes.width}",
+        }[side]
+        raise CostError(f"{side} is {layout.size(side)}: give {words}.")
 
 
 @dataclass(frozen=True)

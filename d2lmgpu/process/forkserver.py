@@ -13,8 +13,6 @@ a descriptor of that process (which only Linux has), or why there is none.
 """
 
 import contextlib
-import gc
-import importlib
 import json
 import os
 import signal
@@ -132,11 +130,7 @@ def _circumstances(modules, environ):
 
 def main(descriptor, idle, *modules):
     server, caller = socket.socket(fileno=int(descriptor)), os.getppid()
-    gc.disable()  # an import leaves little garbage, and looking for it takes a tenth of its time
-    for name in modules:
-        importlib.import_module(name)
-    gc.freeze()  # nor need what it forks look through, and so copy, what they share
-    gc.enable()
+    ranks.import_once(modules)
     os.chdir("/")  # the caller's folder may go, or be unmounted
     woken, used, asked = wake_at_an_end(), time.monotonic(), True
     while os.getppid() == caller:  # else the guards end what is below them, as this process ends

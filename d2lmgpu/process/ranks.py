@@ -50,11 +50,7 @@ def main(job, events, folder, *modules):
     guarded, events, folder = start_guard(int(events), folder), int(events), Path(folder)
     shown = os.dup(2)
     write_to(folder / "log", 2)
-    gc.disable()  # an import leaves little garbage, and looking for it takes a tenth of its time
-    for name in modules:
-        importlib.import_module(name)
-    gc.freeze()  # nor need the workers look through, and so copy, what they share
-    gc.enable()
+    import_once(modules)
     wait_for(int(job), guarded, folder)
     with open(int(job), "rb") as pipe:
         job = pickle.loads(pipe.read())
@@ -81,6 +77,15 @@ def main(job, events, folder, *modules):
         pids.append(pid)
     workers, servers = pids[: job["num_processes"]], pids[job["num_processes"] :]
     see_to_the_end(workers, guarded, events, folder, servers)
+
+
+def import_once(modules):
+    """Import them in a process that will fork."""
+    gc.disable()  # an import leaves little garbage, and looking for it takes a tenth of its time
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()  # nor need what it forks look through, and so copy, what they share
+    gc.enable()
 
 
 def start(name, part, job, own):

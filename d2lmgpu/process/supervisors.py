@@ -35,10 +35,6 @@ def _environ(interface=LOOPBACK_INTERFACE):
     return environ
 
 
-def _whole_environ():
-    return os.environ | _environ()
-
-
 class Supervisors:
     """Supervisors on this host with their imports done, as far as they were done before.
 
@@ -58,14 +54,15 @@ class Supervisors:
     def prepare(self, *modules):
         """Have a fork server import ``modules`` now; the next supervisor is forked by it."""
         with self._lock:
-            self._renew(modules)
+            self._renew(modules, os.environ | _environ())
             self._prepared = True
 
     def start(self, *modules):
         """A supervisor that imports ``modules``: see ``start_ranks``."""
         with self._lock:
-            if not self._fits(modules):
-                self._renew(modules)
+            environ = os.environ | _environ()
+            if not self._fits(modules, environ):
+                self._renew(modules, environ)
             self._prepared = False
             if server := self._server:
                 try:
@@ -75,16 +72,16 @@ class Supervisors:
                     self._failed = None if server.has_forked else server
         return start_ranks(*modules)
 
-    def _fits(self, modules):
+    def _fits(self, modules, environ):
         server = self._server
         if not (server and server.serves):
             return False
-        return self._prepared or server.fits(modules, _whole_environ())
+        return self._prepared or server.fits(modules, environ)
 
-    def _renew(self, modules):
+    def _renew(self, modules, environ):
         if self._server:
             self._server.close()
-        self._server, environ = None, _whole_environ()
+        self._server = None
         if can_fork() and not (self._failed and self._failed.fits(modules, environ)):
             with suppress(OSError):  # a start of the supervisor itself will say why
                 self._server = ForkServer(modules, environ)

@@ -15,9 +15,9 @@ from functools import cached_property
 import numpy as np
 
 from d2lmgpu.watch.check import words
+from d2lmgpu.watch.check.comparison import SAME
 
 EPS = {True: 1e-7, False: 1e-2}  # double or not: gradients that differ by less are the same
-SAME = {True: 1e-6, False: 1e-2}  # the same of updates, relative to their way
 SMALL = 1e-4  # of the whole gradient: a parameter's that is smaller is measured beside this
 
 

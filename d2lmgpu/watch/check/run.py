@@ -141,16 +141,17 @@ def check(
     if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):
         spawns = False  # not with these arguments
         many = _run_many(runs, devices, options)
+    processes = 1 if spawns else devices
     alone = options | {"devices": 1}
     if any(report["end"] == "sharded" for report in many.reports):
-        return _in_parts(runs, 1 if spawns else devices, options)
-    _must_train(many, 1 if spawns else devices)
+        return _in_parts(runs, processes, options)
+    _must_train(many, processes)
     evidence = Evidence(many)
     if evidence.grouped and by_parts.same_rows([rank["inputs"] for rank in evidence.ranks]):
         # All have the same rows: have they parts of the weights? One process has whole ones.
         one = runs(1, alone | {"parts": True})
         if not one.trouble and by_parts.is_cut(evidence.shapes, one.reports[0]["shapes"]):
-            return _in_parts(runs, 1 if spawns else devices, options, one)
+            return _in_parts(runs, processes, options, one)
         if one.trouble and (evidence.parted or evidence.apart("before", 0).any()):
             raise WatchError(words.ONE_FAILED.format(one.told))
     if evidence.parted:
