@@ -65,6 +65,16 @@ def test_minutes_come_from_words_code_things_to_try_and_seconds(monkeypatch, tmp
     assert page(0, 0, more="TrainingLab(train)\nExplorer(a)") == 10
 
 
+def test_a_book_without_some_of_its_pages_is_not_recorded(monkeypatch, tmp_path):
+    minutes = program("page_minutes")
+    record = tmp_path / "pages.json"
+    record.write_text("as before")
+    monkeypatch.setattr(minutes, "RECORD", record)
+    with pytest.raises(SystemExit, match="chapters/beyond/pipelines.*make book"):
+        minutes.record(tmp_path / "cache")
+    assert record.read_text() == "as before"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [360, 1440])
 def test_the_cover_can_be_read(browser, built, scheme, width):
