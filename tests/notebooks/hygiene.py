@@ -9,6 +9,7 @@ from programs import program
 
 CHECK, IGNORE, KEEP = "nbval-check-output", "nbval-ignore-output", "keep_output"
 CLOSING = ["Summary", "Exercises"]
+LONGEST = 92  # characters of code that a page of the book shows without cutting them
 citations = program("citations")
 MARKUP = re.compile(r"(?<!`)\{[\w:-]+\}`[^`]*`|^\(.+\)=$|^:::+.*|^```+\{.*|<span data-.*", re.M)
 
@@ -56,6 +57,12 @@ def count_faults(notebook):
     counts = [cell.execution_count for cell in code_cells(notebook)]
     expected = list(range(1, len(counts) + 1))
     return [] if counts == expected else [f"not run top to bottom: execution counts {counts}"]
+
+
+def width_faults(notebook):
+    """No line of code is longer than a page is wide."""
+    lines = [line for cell in code_cells(notebook) for line in cell.source.splitlines()]
+    return [f"{len(line)} characters: {line}" for line in lines if len(line) > LONGEST]
 
 
 def checked_faults(notebook):

@@ -7,6 +7,7 @@ RULES = [
     hygiene.tag_faults,
     hygiene.output_faults,
     hygiene.count_faults,
+    hygiene.width_faults,
     hygiene.checked_faults,
     hygiene.section_faults,
     hygiene.text_faults,
