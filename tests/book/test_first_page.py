@@ -70,7 +70,7 @@ def test_a_book_without_some_of_its_pages_is_not_recorded(monkeypatch, tmp_path)
     record = tmp_path / "pages.json"
     record.write_text("as before")
     monkeypatch.setattr(minutes, "RECORD", record)
-    with pytest.raises(SystemExit, match="chapters/beyond/pipelines.*make book"):
+    with pytest.raises(SystemExit, match=r"chapters/beyond/pipelines.*make book"):
         minutes.record(tmp_path / "cache")
     assert record.read_text() == "as before"
 

@@ -75,7 +75,8 @@ def test_wrong_counts(counts):
 def test_line_of_code_that_the_page_would_cut():
     fits, long = "x = 1  # " + 83 * "-", "x = 1  # " + 84 * "-"
     assert hygiene.width_faults(notebook("# A", code(fits))) == []
-    assert hygiene.width_faults(notebook("# A", code("y = 2\n" + long))) == [f"93 characters: {long}"]
+    faults = hygiene.width_faults(notebook("# A", code("y = 2\n" + long)))
+    assert faults == [f"93 characters: {long}"]
 
 
 def test_chapter_without_a_checked_cell():
