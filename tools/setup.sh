@@ -62,13 +62,15 @@ uv_python() {
 }
 
 environment() {
-    if ! is_python311 .venv/bin/python || ! .venv/bin/python -c "import pip" 2>/dev/null; then
-        local python
-        python=$(find_python) || fail "no Python 3.11 found (looked for python3.11, python3, pyenv, uv):" \
-            "install it, for instance with 'pyenv install 3.11' or 'uv python install 3.11', and run make again"
-        say "making .venv with $("$python" --version)"
-        "$python" -m venv --clear .venv
-    fi
+    if is_python311 .venv/bin/python && .venv/bin/python -c "import pip" 2>/dev/null; then return; fi
+    local python
+    python=$(find_python) || fail "no Python 3.11 found (looked for python3.11, python3, pyenv, uv):" \
+        "install it, for instance with 'pyenv install 3.11' or 'uv python install 3.11', and run make again"
+    say "making .venv with $("$python" --version)"
+    "$python" -m venv --clear .venv
+}
+
+packages() {
     say "installing the Python packages (the first time takes a few minutes)"
     .venv/bin/python -m pip install -q -r requirements.txt ||
         fail "pip could not install requirements.txt: check the network connection and run make again"
@@ -197,6 +199,7 @@ trap interrupted INT
 mkdir -p .cache
 alone
 room
+environment  # without a Python nothing else is begun
 set -m  # the other half in groups of its own, which Ctrl+C does not reach
 (system) &  # one core for pip, one for the rest
 system=$!
@@ -205,7 +208,7 @@ if command -v npm >/dev/null; then
     node=$!
 fi
 set +m
-environment
+packages
 wait "$system" || true
 system=''
 [ -z "$node" ] || wait "$node" || true

@@ -165,9 +165,10 @@ def test_no_python_is_one_line_that_says_what_to_do(machine, uv):
     machine.has("python3", OTHER_PYTHON)
     if uv:
         machine.has("uv", OTHER_PYTHON)
-    status, (line,), _ = machine.set_up()
+    status, (line,), called = machine.set_up()
     assert status != 0 and not machine.ready
     assert "no Python 3.11 found" in line and "pyenv install 3.11" in line
+    assert "npm" not in called, "the refusal waits for the packages of the pages"
 
 
 @pytest.mark.parametrize("failing, cause", [("PIP_STATUS", "pip"), ("NPM_STATUS", "npm")])
