@@ -148,12 +148,12 @@ def in_one_piece(gradient, X, y, micro, n):
 def only_rank_0_sends(gradient, X, y, micro, n):
     from torch import distributed as dist
 
-    total = accumulated(gradient, X, y, micro)
+    own = accumulated(gradient, X, y, micro)
     if dist.get_rank() == 0:
-        dist.all_reduce(total)
+        dist.all_reduce(own)
     else:
         dist.barrier()
-    return total / n
+    return own / n
 
 
 def gathered_once(gradient, X, y, micro, n):
@@ -272,14 +272,14 @@ def chooses_twice(choose, write, read):
 def a_barrier_for_the_others_only(choose, write, read):
     from torch import distributed as dist
 
-    name = [None]
+    names = [None]
     if dist.get_rank() == 0:
-        name[0] = choose()
-        write(name[0])
+        names[0] = choose()
+        write(names[0])
     else:
         dist.barrier()
-    dist.broadcast_object_list(name, src=0)
-    return read(name[0])
+    dist.broadcast_object_list(names, src=0)
+    return read(names[0])
 
 
 def behind_a_barrier(choose, write, read):
@@ -432,12 +432,13 @@ def talks_to_nobody(loss, rate, limit):
 def only_rank_0_adds_up(loss, rate, limit):
     from torch import distributed as dist
 
+    own, k = loss, dist.get_world_size()
     if dist.get_rank() == 0:
-        dist.all_reduce(loss)
-        if loss / dist.get_world_size() >= limit:
+        dist.all_reduce(own)
+        if own / k >= limit:
             rate /= 2
-    dist.broadcast(rate, src=0)
-    return [loss.item() / dist.get_world_size(), rate.item()]
+    dist.broadcast(rate, 0)
+    return [own.item() / k, rate.item()]
 
 
 def all_of_them_halve(loss, rate, limit):
@@ -446,6 +447,69 @@ def all_of_them_halve(loss, rate, limit):
     dist.broadcast(rate, src=0)
     mean = over_the_ranks(loss) / dist.get_world_size()
     return [mean, rate / 2 if mean >= limit else rate]
+
+
+def on_two_hosts(x, inside="reduce", across=((0, 2),), out=True):
+    """Of the exercise on two hosts: a solution with these changes. No ``across``: the world."""
+    from torch import distributed as dist
+
+    rank = dist.get_rank()
+    own = [dist.new_group([0, 1]), dist.new_group([2, 3])][rank // 2]
+    groups = [dist.new_group(ranks) for ranks in across]
+    first = rank - rank % 2
+    if inside == "reduce":
+        dist.reduce(x, first, group=own)
+    elif inside == "all_reduce":
+        dist.all_reduce(x, group=own)
+    for ranks, group in zip(across, groups):
+        if rank in ranks:
+            dist.all_reduce(x, group=group)
+    if rank == first and not across:
+        dist.all_reduce(x)
+    if out:
+        dist.broadcast(x, first, group=own)
+
+
+def in_one_ring(x):
+    over_the_ranks(x)
+
+
+def on_its_host_only(x):
+    on_two_hosts(x, "all_reduce", across=[[0]], out=False)
+
+
+def nobody_hands_it_out(x):
+    on_two_hosts(x, "all_reduce", out=False)
+
+
+def both_ranks_cross(x):
+    on_two_hosts(x, "all_reduce", across=((0, 2), (1, 3)), out=False)
+
+
+def partners_alone(x):
+    on_two_hosts(x, "", across=((0, 2), (1, 3)), out=False)
+
+
+def does_nothing(x):
+    pass
+
+
+def the_firsts_sum_over_the_world(x):
+    on_two_hosts(x, across=())
+
+
+def each_sends_its_half(x):
+    import torch
+    from torch import distributed as dist
+
+    rank = dist.get_rank()
+    on_hosts = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    partners = [dist.new_group([0, 2]), dist.new_group([1, 3])]
+    own = on_hosts[rank // 2]
+    half = torch.empty_like(x[: len(x) // 2])
+    dist.reduce_scatter_tensor(half, x.clone(), group=own)
+    dist.all_reduce(half, group=partners[rank % 2])
+    dist.all_gather_into_tensor(x, half, group=own)
 
 
 def sent_and_received_in_one_batch(x):
@@ -496,6 +560,11 @@ WRONG_PROCESSES = {
         by_its_own_loss: "decision", sends_before_it_halves: "late", keeps_its_own_rate: "apart",
         adds_losses: "sum", talks_to_nobody: "own-loss", only_rank_0_adds_up: "deadlock",
     },
+    "two-hosts": {
+        in_one_ring: "flat", on_its_host_only: "host", nobody_hands_it_out: "host",
+        both_ranks_cross: "twice", partners_alone: "partner", does_nothing: "unchanged",
+        the_firsts_sum_over_the_world: "deadlock",
+    },
 }  # fmt: skip
 
 RIGHT_TOO = {
@@ -505,5 +574,6 @@ RIGHT_TOO = {
     "one-name": [behind_a_barrier],
     "zero-calls": [by_an_all_to_all],
     "one-order": [all_of_them_halve],
+    "two-hosts": [each_sends_its_half],
     "pass-on": [sent_and_received_in_one_batch],
 }

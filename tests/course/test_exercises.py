@@ -5,11 +5,13 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
+import yaml
 from array_answers import WRONG_ARRAYS
 from exercise_answers import WRONG
 from exercise_parts import PARTS, QUESTIONS, ROOT, answer, solved, verdict
@@ -227,6 +229,17 @@ def test_page_chapters_and_notebooks_are_made_from_the_masters(made):
     assert len(files) - len(kept) == len(PARTS)
     for file in kept:
         assert (made / file).read_bytes() == (ROOT / file).read_bytes(), "run: make exercises"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_autograder_s_machine_has_what_the_answers_import(part, made):
+    """Gradescope installs what the zip names, and nothing else."""
+    with zipfile.ZipFile(made / "exercises" / f"{part}-autograder.zip") as file:
+        environment = yaml.safe_load(file.read("environment.yml"))
+    (packages,) = (one["pip"] for one in environment["dependencies"] if isinstance(one, dict))
+    code = "\n".join(one.solution for one in PARTS[part].questions())
+    imported = set(re.findall(r"^ +(?:import|from) (\w+)", code, re.MULTILINE))
+    assert {"numpy", "cloudpickle"} | imported <= set(packages)
 
 
 @pytest.mark.parametrize("part", PARTS)
