@@ -34,6 +34,28 @@ def slow_bytes(hosts, per_host, num_bytes, hierarchical):
     ring = hosts if hierarchical else hosts * per_host
     return 2 * (ring - 1) / ring * num_bytes if hosts > 1 else 0
 
+# %% [markdown] exercise="two-hosts"
+# ### Once over the slow link
+#
+# This answer runs in four processes. Think of ranks 0 and 1 as on one host, and of 2 and 3 as on
+# another one. `x` is a tensor. Write `hierarchical(x)`: afterwards `x` holds on each rank the sum
+# over all four. Add up on each host first; then the host sends its sum to the other one, once. No
+# collective may have both ranks of a host and ranks of the other host in it. The function imports
+# what it needs.
+
+# %%
+def hierarchical(x):
+    from torch import distributed as dist
+
+    rank = dist.get_rank()
+    first = rank - rank % 2
+    on_hosts = [dist.new_group([0, 1]), dist.new_group([2, 3])]
+    firsts = dist.new_group([0, 2])
+    dist.reduce(x, first, group=on_hosts[rank // 2])
+    if rank == first:
+        dist.all_reduce(x, group=firsts)
+    dist.broadcast(x, first, group=on_hosts[rank // 2])
+
 # %% [markdown] exercise="servers" kind="predict"
 # ### How many servers?
 #

@@ -75,6 +75,40 @@ def bucket_of(sizes, most):
         held += sizes[i]
     return numbers
 
+# %% [markdown] exercise="leave-when-full"
+# ### Buckets that leave
+#
+# This answer runs in two processes, too. `grads` is a generator: it computes the gradients of this rank
+# one after the other, in the order of the backward pass, tensors of any shapes with 64-bit numbers. A
+# bucket has room for `limit` numbers; a gradient that has more gets a bucket of its own. Write
+# `average(grads, limit)`: afterwards each gradient holds the mean over the ranks. There is one allreduce
+# for each bucket. If a gradient does not fit into the bucket any more, start the allreduce of the
+# bucket, before you ask for the next gradient, and wait for none of them until all gradients are there.
+
+# %%
+def average(grads, limit):
+    import torch
+    from torch import distributed as dist
+
+    bucket, held, sent = [], 0, []
+
+    def leave():
+        flat = torch.cat([grad.flatten() for grad in bucket])
+        sent.append((bucket, flat, dist.all_reduce(flat, async_op=True)))
+
+    for grad in grads:
+        if bucket and held + grad.numel() > limit:
+            leave()
+            bucket, held = [], 0
+        bucket.append(grad)
+        held += grad.numel()
+    leave()
+    for members, flat, work in sent:
+        work.wait()
+        flat /= dist.get_world_size()
+        for grad, mean in zip(members, flat.split([grad.numel() for grad in members])):
+            grad.copy_(mean.view_as(grad))
+
 # %% [markdown] pages=["concise/pytorch"]
 # ## Multi-GPU Training in PyTorch
 
@@ -89,6 +123,26 @@ def bucket_of(sizes, most):
 # %%
 def shard_loss(losses, world_size, global_batch):
     return sum(losses) * world_size / global_batch
+
+# %% [markdown] exercise="each-once"
+# ### Copies that do not count
+#
+# This answer runs in three processes. A sampler deals `n` test images in their order: rank $r$ of $k$ gets the
+# places $r$, $r+k$, $r+2k$, and so on. After the last image it goes on with the first ones, until
+# all ranks have equally many. `predicted` and `labels` are whole numbers, one for each image of this
+# rank, copies included. Write `accuracy(predicted, labels, n)`, which returns on every rank the share of
+# the `n` images for which both are equal, each image counted once. One sum over the ranks, of one or
+# two numbers, is enough. The function imports what it needs.
+
+# %%
+def accuracy(predicted, labels, n):
+    import torch
+    from torch import distributed as dist
+
+    places = dist.get_rank() + dist.get_world_size() * torch.arange(len(labels))
+    right = ((predicted == labels) & (places < n)).sum()
+    dist.all_reduce(right)
+    return right.item() / n
 
 # %% [markdown] exercise="through-gpu-0"
 # ### Through GPU 0
@@ -262,6 +316,26 @@ def sampler(n, k, rank, epoch, seed):
     order = np.random.default_rng([seed, epoch]).permutation(n)
     return order[rank::k]
 
+# %% [markdown] exercise="one-name"
+# ### One name for all
+#
+# A run gets a name, and a file of that name with its settings. `choose()` returns a name, another one at
+# each call and on each rank; `write(name)` writes the file; `read(name)` returns what is in it. Write
+# `begin(choose, write, read)`, which runs in three processes: rank 0 alone chooses and writes, once, and
+# every rank, rank 0 included, reads that file itself and returns what it has read. No rank may read
+# before the file is there.
+
+# %%
+def begin(choose, write, read):
+    from torch import distributed as dist
+
+    name = [None]
+    if dist.get_rank() == 0:
+        name[0] = choose()
+        write(name[0])
+    dist.broadcast_object_list(name, src=0)
+    return read(name[0])
+
 # %% [markdown] exercise="lost" kind="predict"
 # ### What a kill costs
 #
@@ -292,6 +366,25 @@ def accumulate(gradient, X, y, micro):
         part = slice(i, i + micro)
         total += len(X[part]) * gradient(X[part], y[part])
     return total / len(X)
+
+# %% [markdown] exercise="send-once"
+# ### Send once
+#
+# This answer runs in two processes. A rank has some rows of the batch, `X` and `y`, not as many as the
+# other one, and `n` is how many both have together. `gradient(X, y)` gives the *sum* of the gradients of
+# the rows that it is given, a tensor, and there is room for at most `micro` rows. Write
+# `accumulate(gradient, X, y, micro, n)`: the mean gradient over all `n` rows, on both ranks. Each rank
+# starts one message. The function imports what it needs.
+
+# %%
+def accumulate(gradient, X, y, micro, n):
+    from torch import distributed as dist
+
+    total = 0
+    for i in range(0, len(X), micro):
+        total = total + gradient(X[i : i + micro], y[i : i + micro])
+    dist.all_reduce(total)
+    return total / n
 
 # %% [markdown] exercise="clip"
 # ### Clipped too early

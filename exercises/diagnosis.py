@@ -195,6 +195,39 @@ def train(device, losses, limit):
         if mean < limit:
             return step
 
+# %% [markdown] exercise="one-order"
+# ### One order for all
+#
+# This runs in three processes at the end of an epoch. `loss` is this rank's loss, and `rate` its
+# learning rate, of which only that of rank 0 counts: tensors of one number, which you may change.
+# If the mean of the losses is `limit` or more, the rate is halved. All ranks should return a list of
+# two numbers, the mean loss and the new rate. The version below never returns. Mend it.
+
+# %% given="deadlock"
+def end_of_epoch(loss, rate, limit):
+    from torch import distributed as dist
+
+    if dist.get_rank() == 0:
+        dist.all_reduce(loss)
+        if loss / dist.get_world_size() >= limit:
+            rate /= 2
+        dist.broadcast(rate, src=0)
+    else:
+        dist.broadcast(rate, src=0)
+        dist.all_reduce(loss)
+    return [loss.item() / dist.get_world_size(), rate.item()]
+
+# %%
+def end_of_epoch(loss, rate, limit):
+    from torch import distributed as dist
+
+    dist.all_reduce(loss)
+    mean = loss.item() / dist.get_world_size()
+    if dist.get_rank() == 0 and mean >= limit:
+        rate /= 2
+    dist.broadcast(rate, src=0)
+    return [mean, rate.item()]
+
 # %% [markdown] exercise="root-cause"
 # ### With whom did it begin?
 #

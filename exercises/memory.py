@@ -73,6 +73,31 @@ def step(device, w, momentum, gradient, lr):
     part = np.split(w, device.k)[device.rank] - lr * momentum
     return device.all_gather(part), momentum
 
+# %% [markdown] exercise="zero-calls"
+# ### Where k does not divide
+#
+# The same update with PyTorch's calls, in three processes. `w` and `gradient` are tensors of one
+# length, which 3 need not divide. `velocity` has the length of a part, the same on each rank: one in
+# $k$ of the numbers, rounded up, so that the last rank has some numbers too many. Write `step(w,
+# gradient, velocity, lr)`, which changes `w` and `velocity` in place. Call `torch.distributed` twice,
+# and send no more than you have to. The function imports what it needs.
+
+# %%
+def step(w, gradient, velocity, lr):
+    import torch
+    from torch import distributed as dist
+    from torch.nn.functional import pad
+
+    rank, k = dist.get_rank(), dist.get_world_size()
+    missing = k * len(velocity) - len(w)
+    mine = torch.empty_like(velocity)
+    dist.reduce_scatter_tensor(mine, pad(gradient, (0, missing)))
+    velocity.mul_(0.9).add_(mine / k)
+    part = pad(w, (0, missing)).chunk(k)[rank] - lr * velocity
+    whole = torch.empty(k * len(velocity), dtype=w.dtype)
+    dist.all_gather_into_tensor(whole, part)
+    w.copy_(whole[: len(w)])
+
 # %% [markdown] exercise="norm"
 # ### Clipped by whose length?
 #

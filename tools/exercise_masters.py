@@ -26,19 +26,23 @@ PARTS = (
 ASSIGNMENT = {
     "init_cell": False, "export_cell": False, "solutions_pdf": False, "template_pdf": False,
     "generate": {"show_hidden": False},
-    # Gradescope's machine: this Python, what a checker imports, and the course's package itself.
-    "python_version": "3.11", "requirements": ["numpy", "cloudpickle"],
-    "autograder_files": ["d2lmgpu"],
+    # Gradescope's machine: this Python and the course's package itself; see also NEEDED.
+    "python_version": "3.11", "autograder_files": ["d2lmgpu"],
     "plugins": ["course_grading.Graded"],
 }  # fmt: skip
+NEEDED = ["numpy", "cloudpickle"]  # what a checker imports
+# The newest PyTorch for CPUs alone: "+cpu" counts as newer than the one with gigabytes of CUDA.
+PYTORCH = ["--extra-index-url https://download.pytorch.org/whl/cpu", "torch"]
 HIDDEN_SEEDS = "range(100, 106)"
 INTRODUCTION = """# Exercises: {title}
 
 Write each function, or mend it, and run the cell below: it tries your function on many cases, in a
 process of its own, and says what is right, what is wrong and by how much. NumPy is all that you
-need. Run the next cell first. Stuck? `exercises.hint("{name}")` gives a hint, and a second one; so
-it does with the other names. The solutions are on the course's page *Exercises That Check
+need{but}.
+Run the next cell first. Stuck? `exercises.hint("{name}")` gives a hint, and a second one; so it
+does with the other names. The solutions are on the course's page *Exercises That Check
 Themselves*."""
+BUT = ", and PyTorch where a question says that your function runs in processes"
 IMPORTS = "import numpy as np\n\nfrom d2lmgpu.course import exercises"
 HAND_IN = """## Hand In
 
@@ -113,12 +117,19 @@ class Part:
         for chapter in self.chapters:
             yield from chapter.questions
 
+    def runs_processes(self) -> bool:
+        """Whether an answer runs in processes of PyTorch's."""
+        return any("from torch import distributed" in one.solution for one in self.questions())
+
     def for_otter(self) -> NotebookNode:
         """The notebook from which otter-grader makes the learner's and the autograder."""
         first = next(self.questions()).name
+        processes = self.runs_processes()
+        requirements = NEEDED + PYTORCH * processes
+        about = INTRODUCTION.format(title=self.title, name=first, but=BUT * processes)
         cells = [
-            raw("ASSIGNMENT CONFIG", **ASSIGNMENT),
-            v4.new_markdown_cell(INTRODUCTION.format(title=self.title, name=first)),
+            raw("ASSIGNMENT CONFIG", **ASSIGNMENT, requirements=requirements),
+            v4.new_markdown_cell(about),
             v4.new_code_cell(IMPORTS),
         ]
         for chapter in self.chapters:

@@ -31,7 +31,8 @@ INTRODUCTION = """# Exercises That Check Themselves
 {number} short functions: to write yourself, with a bug to find, or with a number to predict. Each
 part has a notebook. Below each question there is a cell that tries your function on many cases, in
 a process of its own, and says what is right, what is wrong and by how much. NumPy is all that you
-need, whichever framework you came by.
+need, whichever framework you came by, and PyTorch where a question says that your function runs in
+processes.
 
 In a copy of the course, `make lab` opens JupyterLab, and the notebooks are in `exercises/`. Here
 the same questions stand with two hints and a solution each. Whoever teaches finds

@@ -1,6 +1,6 @@
 """Do the checkers refuse a solution with one mistake in it?
 
-    python tests/course/exercise_mutants.py [--sample N]
+    python tests/course/exercise_mutants.py [--sample N] [EXERCISE...]
 
 The mistakes are those of ``tests/notebooks/operators.py``. A mutant that does not end is refused.
 Prints those that are taken for right; exits with 1 if fewer than 95 % are refused.
@@ -42,11 +42,13 @@ def is_refused(name, code):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--sample", type=int)
-    size = parser.parse_args().sample
+    parser.add_argument("exercises", nargs="*", default=QUESTIONS)
+    asked = parser.parse_args()
     signal.signal(signal.SIGALRM, stop)
-    made = [(name, one) for name, q in QUESTIONS.items() for one in mutants(q.solution)]
-    if size:
-        made = random.Random(0).sample(made, size)
+    names = asked.exercises
+    made = [(name, one) for name in names for one in mutants(QUESTIONS[name].solution)]
+    if asked.sample:
+        made = random.Random(0).sample(made, asked.sample)
     alive = [f"{name}: {one.change}" for name, one in made if not is_refused(name, one.source)]
     print("\n".join([*alive, f"{len(made) - len(alive)} of {len(made)} mutants are refused"]))
     return int(len(alive) > (1 - REFUSED) * len(made))

@@ -5,14 +5,17 @@ import os
 import re
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import nbformat
 import numpy as np
 import pytest
+import yaml
 from array_answers import WRONG_ARRAYS
 from exercise_answers import WRONG
 from exercise_parts import PARTS, QUESTIONS, ROOT, answer, solved, verdict
+from process_answers import RIGHT_TOO, WRONG_PROCESSES
 from soaking import sample
 
 from d2lmgpu.course import exercises
@@ -25,7 +28,7 @@ HERE = Path(__file__).parent
 def planted():
     """(exercise, reason, function): answers, common slips, and the code with a bug."""
     for name, question in QUESTIONS.items():
-        for function, reason in (WRONG | WRONG_ARRAYS).get(name, {}).items():
+        for function, reason in (WRONG | WRONG_ARRAYS | WRONG_PROCESSES).get(name, {}).items():
             yield name, reason, function
         for reason, function in EXERCISES[name].slips.items():
             yield name, reason, function
@@ -63,8 +66,23 @@ def test_the_solution_is_right(name):
     assert verdict(name, solution, seeds=(0, 1, 2, 7, *range(100, 106))) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "way"), [(name, way) for name in RIGHT_TOO for way in RIGHT_TOO[name]]
+)
+def test_another_right_way_is_right(name, way):
+    assert verdict(name, way) is None
+
+
+def test_who_hangs_is_ended_and_told_which_ranks_call_what():
+    question = QUESTIONS["one-order"]
+    verdict = exercises.check("one-order", answer(question.given, "one-order"))
+    assert verdict.reason == "deadlock"
+    said = "number 1 is all_reduce [] on rank 0 (line 5 of end_of_epoch)"
+    assert said in str(verdict) and "broadcast [] on ranks 1 and 2" in str(verdict)
+
+
 def test_the_page_s_own_function_answers_its_exercise():
-    """Overlap defines `total` as exercise 26 asks for it, with the same `ahead`."""
+    """Overlap defines `total` as the exercise `look-ahead` asks for it, with the same `ahead`."""
     cells = nbformat.read(ROOT / "chapters/scaling/overlap.ipynb", as_version=4).cells
     (cell,) = (cell.source for cell in cells if "def total(" in cell.source)
     scope = {}
@@ -211,6 +229,17 @@ def test_page_chapters_and_notebooks_are_made_from_the_masters(made):
     assert len(files) - len(kept) == len(PARTS)
     for file in kept:
         assert (made / file).read_bytes() == (ROOT / file).read_bytes(), "run: make exercises"
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_an_autograder_s_machine_has_what_the_answers_import(part, made):
+    """Gradescope installs what the zip names, and nothing else."""
+    with zipfile.ZipFile(made / "exercises" / f"{part}-autograder.zip") as file:
+        environment = yaml.safe_load(file.read("environment.yml"))
+    (packages,) = (one["pip"] for one in environment["dependencies"] if isinstance(one, dict))
+    code = "\n".join(one.solution for one in PARTS[part].questions())
+    imported = set(re.findall(r"^ +(?:import|from) (\w+)", code, re.MULTILINE))
+    assert {"numpy", "cloudpickle"} | imported <= set(packages)
 
 
 @pytest.mark.parametrize("part", PARTS)

@@ -1,21 +1,49 @@
 """Real processes, one a rank, with ``torch.distributed`` between them."""
 
+import inspect
+import threading
+from functools import wraps
 from typing import NamedTuple
 
 from d2lmgpu.course.exercises.registry import Wrong
 from d2lmgpu.launch import LaunchError, launch
 from d2lmgpu.machine.devices import VARIABLE
 from d2lmgpu.machine.environ import variable
+from d2lmgpu.process.hangs.calls import NAMES
 
-COUNTED = ("all_reduce", "reduce", "broadcast", "send", "isend")
+RECEIVES = ("recv", "irecv")
+PUT_IN = ("input_list", "input_tensor_list", "scatter_list", "input_tensor", "input", "tensor")
+_calls = []  # of this process, if it is a rank
+
+
+class Call(NamedTuple):
+    """A call of torch.distributed, a ``wait`` for one, or what a checker has noted of a rank.
+
+    ``numbers`` is how many are in the tensors that are sent, ``ranks`` are those of the group.
+    """
+
+    name: str
+    numbers: int = 0
+    ranks: tuple = ()
 
 
 class Ranks(NamedTuple):
-    """What each rank returned, what its arrays hold afterwards, and its messages and waits."""
+    """What each rank returned, what its arrays hold afterwards, and its Calls in their order."""
 
     results: list
     arrays: list
-    messages: list
+    calls: list
+
+    @property
+    def sent(self):
+        """Of each rank the Calls of torch.distributed in which it sends something, or meets."""
+        sends = set(NAMES) - set(RECEIVES)
+        return [[call for call in calls if call.name in sends] for calls in self.calls]
+
+    @property
+    def messages(self):
+        """How many these are."""
+        return [len(calls) for calls in self.sent]
 
 
 def in_processes(function, arrays):
@@ -33,24 +61,63 @@ def in_processes(function, arrays):
     return Ranks(*(list(part) for part in zip(*ends)))
 
 
+def note(name, numbers=0):
+    """Put a mark among the calls of this process, which is a rank: a checker's, not an answer's."""
+    _calls.append(Call(name, numbers))
+
+
 def _of_rank(function, arrays):
     import torch
     from torch import distributed as dist
 
-    messages = 0
-
-    def counted(real):
-        def call(*args, **options):
-            nonlocal messages
-            messages += 1
-            return real(*args, **options)
-
-        return call
-
-    for name in COUNTED:
-        setattr(dist, name, counted(getattr(dist, name)))
+    _note_calls(dist)
     tensors = [torch.from_numpy(array) for array in arrays[dist.get_rank()]]
-    result = function(*tensors)
-    if isinstance(result, torch.Tensor):
-        result = result.numpy()
-    return result, [tensor.numpy() for tensor in tensors], messages
+    result = _without_tensors(function(*tensors))
+    return result, [tensor.numpy() for tensor in tensors], _calls
+
+
+def _without_tensors(value):
+    """With arrays in place of tensors, also in lists: the checker has no PyTorch."""
+    if isinstance(value, (list, tuple)):
+        return [_without_tensors(one) for one in value]
+    return value.numpy() if hasattr(value, "numpy") else value
+
+
+def _note_calls(dist):
+    """From now on note what this process calls of torch.distributed, and what it waits for."""
+    inside = threading.local()
+    for name in NAMES:
+        if (real := getattr(dist, name, None)) is not None:
+            noted = _noted(dist, name, real, inside)
+            for module in (dist, dist.distributed_c10d):  # so that `P2POp` takes `isend`
+                setattr(module, name, noted)
+    really_wait = dist.Work.wait
+
+    def wait(*args, **options):
+        note("wait")
+        return really_wait(*args, **options)
+
+    dist.Work.wait = wait
+
+
+def _noted(dist, name, real, inside):
+    """``real``, called ``name``, which is noted unless it is called ``inside`` of another one."""
+    parameters = [*inspect.signature(real).parameters]
+
+    @wraps(real)
+    def noted(*args, **options):
+        given = dict(zip(parameters, args)) | options
+        group = given.get("group")
+        if getattr(inside, "name", None) or group is dist.GroupMember.NON_GROUP_MEMBER:
+            return real(*args, **options)
+        put_in = next((given[role] for role in PUT_IN if given.get(role) is not None), [])
+        tensors = put_in if isinstance(put_in, (list, tuple)) else [put_in]
+        numbers = sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
+        _calls.append(Call(name, numbers, tuple(dist.get_process_group_ranks(group))))
+        inside.name = name
+        try:
+            return real(*args, **options)
+        finally:
+            inside.name = None
+
+    return noted

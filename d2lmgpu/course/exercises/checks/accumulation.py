@@ -1,8 +1,11 @@
 """Accumulate and Save Messages"""
 
+from functools import partial
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes, note
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
@@ -108,3 +111,80 @@ formula(
     what="The pair (number, last)",
     says="All images are computed, in as few micro-batches as there is room for.",
 )
+
+
+MICRO = 3  # rows for which there is room
+
+
+@exercise(
+    "send-once",
+    "Which sum does a rank know by itself, without any message? What is then left to add up?",
+    "Add up the gradients of all micro-batches of this rank first. One `dist.all_reduce` of that "
+    "sum after the loop, and divide by `n`.",
+)
+def one_exchange(accumulate, g):
+    """accumulate(gradient, X, y, micro, n): the mean gradient over the n rows of both ranks."""
+    w, sizes = g.normal(size=4), g.permutation([8, 7]).tolist()  # three micro-batches each
+    n = sum(sizes)
+    data = [[g.normal(size=(rows, 4)), g.normal(size=rows)] for rows in sizes]
+    sums = [
+        [_gradient(w, X[i : i + MICRO], y[i : i + MICRO]) for i in range(0, len(X), MICRO)]
+        for X, y in data
+    ]
+    given = [[array.copy() for array in of_rank] for of_rank in data]
+    ranks = in_processes(partial(_of_its_rows, accumulate, w, n), given)
+    right = np.sum([sum(of_rank) for of_rank in sums], axis=0) / n
+    for rank, found in enumerate(ranks.results):
+        found = array(found, f"What rank {rank} returns", right.shape)
+        off = distance(found, right)
+        if off > 1e-9:
+            text = f"On rank {rank} the gradient is {off:.1%} off."
+            for reason, (wrong, words) in _slips(sums, sizes, rank).items():
+                if distance(found, wrong) < 1e-9:
+                    raise Wrong(reason, f"{text} {words}")
+            raise Wrong("value", text)
+    largest = max(call.numbers for call in ranks.calls[0] if call.name == "gradient")
+    if largest > MICRO:
+        raise Wrong("room", f"`gradient` got {largest} rows at once; there is room for {MICRO}.")
+    if max(ranks.messages) > 1:
+        text = f"The gradient is right, and a rank starts {max(ranks.messages)} messages for it."
+        raise Wrong("messages", f"{text} One is enough.")
+    return "Both processes have the gradient of all rows, after one message."
+
+
+def _gradient(w, X, y):
+    """The sum over the rows of the gradients of their squared errors."""
+    return 2 * X.T @ (X @ w - y)
+
+
+def _of_its_rows(accumulate, w, n, X, y):
+    """In a rank: the answer gets a gradient that notes how many rows it is given."""
+
+    def gradient(X, y):
+        note("gradient", len(X))
+        return _gradient(X.new_tensor(w), X, y)
+
+    return accumulate(gradient, X, y, MICRO, n)
+
+
+def _slips(sums, sizes, rank):
+    """{reason: (what such a mistake gives on this rank, words)}"""
+    n, own, both = sum(sizes), sum(sums[rank]), np.sum([sum(one) for one in sums], axis=0)
+    again = 0
+    for together in zip(*sums):
+        again = sum(again + one for one in together)
+    means = [np.mean([s / size for s, size in zip(one, _rows(of))], axis=0)
+             for one, of in zip(sums, sizes)]  # fmt: skip
+    return {
+        "sum": (both, "It is not divided by the number of rows."),
+        "twice": (both / n / 2, "It is divided by the number of ranks, too."),
+        "own": (own / n, "It is made of the rows of this rank alone."),
+        "last": (sum(one[-1] for one in sums) / n, "Only the last micro-batches are in it."),
+        "again": (again / n, "What was added up over the ranks is added up over them again."),
+        "means": (np.mean(means, axis=0), "Rows of a small micro-batch count more than others."),
+    }
+
+
+def _rows(size):
+    """How many rows the micro-batches of a rank have."""
+    return [min(MICRO, size - start) for start in range(0, size, MICRO)]

@@ -1,8 +1,12 @@
 """DistributedDataParallel"""
 
+from functools import partial
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes
+from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 
 formula(
     "shard-loss",
@@ -98,3 +102,89 @@ formula(
     what="The time of an epoch",
     says="The time is right on one, two and sixteen devices.",
 )  # fmt: skip
+
+
+TEST_SETS = (13, 2)  # images; of two images the third rank has a copy alone
+
+
+@exercise(
+    "each-once",
+    "At which place of the order is the first image of this rank, at which the second? Which "
+    "places are copies?",
+    "The i-th image of rank r is at place r + i·k, and is a copy from place n on. Add up over the "
+    "ranks how many real ones were right, and divide by `n`.",
+)
+def one_accuracy(accuracy, g):
+    """accuracy(predicted, labels, n): on every rank the share of n images that was right."""
+    k, dealt, given = 3, [], [[] for _ in range(3)]
+    for n in TEST_SETS:
+        right = g.integers(0, 2, n)
+        right[:2], right[-1] = 1, 0  # those that come twice are right, the last one is not
+        labels = g.integers(0, 10, n)
+        order = np.arange(k * -(-n // k)) % n
+        dealt.append((right[order].reshape(-1, k).T, (np.arange(len(order)) < n).reshape(-1, k).T))
+        for rank, of_rank in enumerate(given):
+            places = order[rank::k]
+            of_rank += [(labels + 1 - right)[places] % 10, labels[places]]
+    ranks = in_processes(partial(_tested, accuracy), given)
+    found = [
+        [float(array(one, f"{n} images: the accuracy on rank {rank}", ()))
+         for n, one in zip(TEST_SETS, results)]
+        for rank, results in enumerate(ranks.results)
+    ]  # fmt: skip
+
+    def found_by(mistake):
+        theirs = [[mistake(*hits_and_real, rank) for hits_and_real in dealt] for rank in range(k)]
+        return np.allclose(found, theirs, rtol=1e-6)
+
+    if not found_by(lambda hits, real, rank: (hits * real).sum() / real.sum()):
+        sizes = " and ".join(map(str, TEST_SETS))
+        text = f"With {sizes} images on {k} ranks, the accuracy is not right."
+        for reason, (mistakes, words) in MISTAKES.items():
+            if any(map(found_by, mistakes)):
+                raise Wrong(reason, f"{text} {words}")
+        raise Wrong("value", text)
+    most = max((call.numbers for sent in ranks.sent for call in sent), default=0)
+    if most > 2:
+        text = f"The accuracy is right, and a rank sends {most} numbers for it; one is enough."
+        raise Wrong("bytes", text)
+    return "Each image counts once, also where a rank has a copy alone, and all ranks know it."
+
+
+def _tested(accuracy, *tensors):
+    """In a rank: the accuracy on both sets."""
+    sets = zip(tensors[::2], tensors[1::2], TEST_SETS)
+    return [accuracy(predicted, labels, n) for predicted, labels, n in sets]
+
+
+def _own(hits, real):
+    """Each rank's accuracy on its own images, 0 without any."""
+    return (hits * real).sum(axis=1) / np.maximum(real.sum(axis=1), 1)
+
+
+# What a mistake gives on a rank, from (hits, are they real?, rank).
+MISTAKES = {
+    "copies": (
+        [lambda hits, real, rank: hits.mean(), lambda hits, real, rank: hits.sum() / real.sum()],
+        "Copies count in it.",
+    ),
+    "count": (
+        [lambda hits, real, rank: (hits * real).sum(), lambda hits, real, rank: hits.sum()],
+        "It is a number of images, and no share of them.",
+    ),
+    "mean-of-means": (
+        [
+            lambda hits, real, rank: _own(hits, real).mean(),
+            lambda hits, real, rank: _own(hits, real)[real.any(axis=1)].mean(),
+        ],
+        "It is a mean of the ranks' accuracies, and one rank has more images than another.",
+    ),
+    "own": (
+        [
+            lambda hits, real, rank: hits[rank].mean(),
+            lambda hits, real, rank: _own(hits, real)[rank],
+            lambda hits, real, rank: (hits * real)[rank].sum() / real.sum(),
+        ],
+        "Each rank knows of its own images alone.",
+    ),
+}

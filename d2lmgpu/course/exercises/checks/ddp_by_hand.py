@@ -1,9 +1,11 @@
 """DDP by Hand"""
 
+from functools import partial
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
-from d2lmgpu.course.exercises.processes import in_processes
+from d2lmgpu.course.exercises.processes import in_processes, note
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 SHAPES = ((3, 4), (4,), (2, 2, 2), (1,))
@@ -100,3 +102,72 @@ formula(
     says="Buckets are filled from the end of the network, and none is too full.",
     sized=False,
 )
+
+
+ROOM = 20  # numbers in a bucket
+GRADIENTS = ((3, 4), (8,), (2, 2, 2), (25,), (1,), (5, 3), (5,))
+
+
+@exercise(
+    "leave-when-full",
+    "Take the gradients one by one. When do you know that a bucket is full? What has to happen "
+    "before you ask for the next gradient?",
+    "Keep a list of (gradients, flat buffer, handle), one entry for each bucket that has left. The "
+    "last bucket leaves after the loop. Then go through the list: wait, divide, copy back.",
+)
+def buckets_leave_early(average, g):
+    """average(grads, limit): each gradient becomes the mean, in place; full buckets leave early."""
+    shapes = [GRADIENTS[i] for i in g.permutation(len(GRADIENTS))]
+    grads = [[g.normal(size=shape) for shape in shapes] for _ in range(2)]
+    mean = [np.mean(of_ranks, axis=0) for of_ranks in zip(*grads)]
+    sizes = [one.size for one in mean]
+    buckets = from_the_start(sizes, ROOM)
+    right = np.bincount(buckets, sizes).astype(int).tolist()
+    ranks = in_processes(partial(_one_by_one, average, ROOM), grads)
+    for rank, (after, calls) in enumerate(zip(ranks.arrays, ranks.calls)):
+        for number, (found, expected) in enumerate(zip(after, mean)):
+            off = distance(found, expected)
+            if off > 1e-9:
+                text = f"On rank {rank} gradient {number} of {len(mean)} is {off:.1%} off."
+                if distance(found, 2 * expected) < 1e-9:
+                    raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
+                if np.array_equal(found, grads[rank][number]):
+                    raise Wrong("unchanged", f"{text} It is what it was before.")
+                raise Wrong("value", text)
+        sent = [call.numbers for call in ranks.sent[rank]]
+        if sent != right:
+            text = f"The gradients have {sizes} numbers, the messages of rank {rank} {sent}."
+            if sent == sizes:
+                raise Wrong("each", f"{text} Each gradient has left by itself.")
+            if any(numbers > ROOM and numbers not in sizes for numbers in sent):
+                raise Wrong("over", f"{text} A bucket has room for {ROOM}.")
+            raise Wrong("messages", f"{text} The buckets should be {len(right)} others.")
+        _in_time(calls, buckets)
+    return "Both processes hold the means, and each bucket left as soon as it was full."
+
+
+def _one_by_one(average, limit, *grads):
+    """In a rank: a generator hands the gradients out, and notes when it is asked for each."""
+
+    def one_by_one():
+        for grad in grads:
+            note("gradient")
+            yield grad
+
+    average(one_by_one(), limit)
+
+
+def _in_time(calls, buckets):
+    """Wrong unless all buckets before a gradient's have left before the next one is asked for."""
+    left = asked = 0
+    for call in calls:
+        if call.name == "gradient":
+            if asked and left < buckets[asked - 1]:
+                text = f"When it asked for gradient {asked}, {left} buckets had left, and not"
+                raise Wrong("late", f"{text} {buckets[asked - 1]}.")
+            asked += 1
+        elif call.name != "wait":
+            left += 1
+        elif asked < len(buckets):
+            text = f"After {asked} of {len(buckets)} gradients it already waits for a message."
+            raise Wrong("waits", f"{text} Meanwhile no gradient is computed.")

@@ -1,11 +1,13 @@
 """When It Hangs"""
 
 from collections import Counter
+from functools import partial
 
 import numpy as np
 
 from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes
 from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 
 NAMES = ["all_reduce", "all_gather", "broadcast", "barrier"]
@@ -117,3 +119,56 @@ formula(
     says="That is the rank with which it began.",
     sized=False,
 )
+
+
+@exercise(
+    "one-order",
+    "Write the collectives of rank 0 in one column, those of rank 1 in another one. In which line "
+    "do they differ?",
+    "Every rank adds up first, and every rank takes part in the broadcast afterwards. Only what "
+    "changes the rate stands under `if`.",
+)
+def all_in_one_order(end_of_epoch, g):
+    """end_of_epoch(loss, rate, limit): on every rank [mean loss, rank 0's rate, perhaps halved]."""
+    k, epochs = 3, 3
+    losses, rates = g.uniform(1, 2, (k, epochs)), g.uniform(0.1, 1, (k, epochs))
+    losses[0] += [-1, 1, 1]  # of rank 0: below the mean, above it, above it
+    means = losses.mean(axis=0)
+    limits = means + np.array([-0.1, 0.1, -0.1])  # so that it halves, does not, and halves
+    given = [[losses[rank].copy(), rates[rank].copy()] for rank in range(k)]
+    ranks = in_processes(partial(_epochs, end_of_epoch, limits.tolist()), given)
+    for epoch in range(epochs):
+        pairs = [
+            array(results[epoch], f"What rank {rank} returns", (2,))
+            for rank, results in enumerate(ranks.results)
+        ]
+        for rank, (mean, _) in enumerate(pairs):
+            if abs(mean - means[epoch]) > 1e-9:
+                text = f"The mean loss on rank {rank} is not right."
+                if abs(mean - losses[rank, epoch]) < 1e-9:
+                    raise Wrong("own-loss", f"{text} It is its own loss.")
+                if abs(mean - losses[:, epoch].sum()) < 1e-9:
+                    raise Wrong("sum", f"{text} The losses are added, and not averaged.")
+                raise Wrong("value", text)
+        found = [rate for _, rate in pairs]
+        for rank, rate in enumerate(found[1:], 1):
+            if abs(rate - found[0]) > 1e-9:
+                text = f"Rank {rank} has another rate than rank 0."
+                if abs(rate - rates[0, epoch]) < 1e-9:
+                    raise Wrong("late", f"{text} It got that of before it was halved.")
+                raise Wrong("apart", text)
+        limit, old = limits[epoch], rates[0, epoch]
+        if abs(found[0] - (old / 2 if means[epoch] >= limit else old)) > 1e-9:
+            text = "All ranks have one rate, and it is not the right one."
+            if abs(found[0] - (old / 2 if losses[0, epoch] >= limit else old)) < 1e-9:
+                raise Wrong("decision", f"{text} It is halved by the loss of rank 0, not the mean.")
+            raise Wrong("value", text)
+    return "Three ranks end three epochs, with one mean loss and the rate of rank 0."
+
+
+def _epochs(end_of_epoch, limits, losses, rates):
+    """In a rank: the ends of some epochs, one after the other."""
+    return [
+        end_of_epoch(loss.clone(), rate.clone(), limit)
+        for loss, rate, limit in zip(losses, rates, limits)
+    ]

@@ -1,6 +1,10 @@
 """Many Machines."""
 
+import numpy as np
+
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes
+from d2lmgpu.course.exercises.registry import Wrong, distance, exercise
 
 formula(
     "local-rank",
@@ -90,3 +94,42 @@ formula(
     what="What the busiest link carries",
     says="The busiest link is found with few servers and with many.",
 )  # fmt: skip
+
+
+@exercise(
+    "two-hosts",
+    "Which ranks are on one host, and which are the first of their hosts? Each of these is a "
+    "group, and `dist.new_group` is a call of all ranks, also of those that are not in the group.",
+    "`dist.reduce` to the first rank of the host, `dist.all_reduce` among the first ranks, "
+    "`dist.broadcast` from the first rank of the host. Source and destination are ranks among all "
+    "four.",
+)
+def once_over_the_link(hierarchical, g):
+    """hierarchical(x): x becomes the sum over the four ranks; ranks 0 and 1 share a host."""
+    hosts = (0, 1), (2, 3)
+    x = g.normal(size=(4, 6))
+    ranks = in_processes(hierarchical, [[row.copy()] for row in x])
+    for rank, (found,) in enumerate(ranks.arrays):
+        off = distance(found, x.sum(axis=0))
+        if off > 1e-9:
+            text = f"On rank {rank} the sum is {off:.1%} off."
+            here, there = (x[list(host)] for host in (hosts[rank // 2], hosts[1 - rank // 2]))
+            if np.array_equal(found, x[rank]):
+                raise Wrong("unchanged", f"{text} It is what it was before.")
+            if distance(found, here.sum(axis=0)) < 1e-9:
+                raise Wrong("host", f"{text} It is that of its own host.")
+            if any(distance(found, x[rank] + other) < 1e-9 for other in there):
+                raise Wrong("partner", f"{text} The other rank of its host is not in it.")
+            raise Wrong("value", text)
+    for number, host in enumerate(hosts):
+        crosses = [
+            call for rank in host for call in ranks.sent[rank] if not set(call.ranks) <= set(host)
+        ]
+        if any(set(host) < set(call.ranks) for call in crosses):
+            text = "The sum is right, and a collective has two ranks of one host and others in it."
+            raise Wrong("flat", f"{text} It does not know which of its links is slow.")
+        if sum(call.numbers for call in crosses) > x.shape[1]:
+            text = f"The sum is right, and the ranks of host {number} hand"
+            text += f" {sum(call.numbers for call in crosses)} numbers to collectives with the"
+            raise Wrong("twice", f"{text} other host. {x.shape[1]} are enough.")
+    return "All four ranks have the sum, and each host sent its own once."

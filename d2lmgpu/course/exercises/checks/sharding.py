@@ -1,9 +1,12 @@
 """ZeRO and FSDP: Shard What Everybody Copies"""
 
+from functools import partial
+
 import numpy as np
 
 from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
@@ -101,3 +104,68 @@ def one_length(clip, g):
                 text = f"On {k} devices one sends {max(exchange.sent)} bytes: fewer are enough."
                 raise Wrong("bytes", text)
     return "The whole gradient is clipped once, and one number a device was sent."
+
+
+@exercise(
+    "zero-calls",
+    "How many numbers have the parts of all ranks together, and how many has `w`? Lengthen the "
+    "gradient by zeros first.",
+    "`dist.reduce_scatter_tensor(mine, lengthened)` takes a tensor k times as long as `mine`. "
+    "Update the velocity and this rank's part of `w`, then `dist.all_gather_into_tensor`. The "
+    "first `len(w)` numbers of that are the new `w`.",
+)
+def like_one_process(step, g):
+    """step(w, gradient, velocity, lr): w and this part of the velocity change in place."""
+    k, size, updates = 3, 3, 2
+    n = int(g.integers(7, 9))  # of the last part one number or two are none
+    w, lr = g.normal(size=n), float(g.uniform(0.1, 1))
+    gradients = g.normal(size=(k, updates, n))
+    given = [[w.copy(), np.zeros(size), *gradients[rank].copy()] for rank in range(k)]
+    ranks = in_processes(partial(_updates, step, lr), given)
+    alone, velocity = w, np.zeros(n)
+    for update in range(updates):
+        before, mean = alone, gradients[:, update].mean(axis=0)
+        velocity = 0.9 * velocity + mean
+        alone = before - lr * velocity
+        after = "the first update" if update == 0 else f"{update + 1} updates"
+        for rank in range(k):
+            found, kept = ranks.results[rank][update]
+            part = slice(rank * size, (rank + 1) * size)
+            off = distance(found, alone)
+            if off > 1e-9:
+                text = f"On rank {rank} the weights are {off:.1%} off after {after}."
+                own = np.concatenate([gradients[i, update, i * size :][:size] for i in range(k)])
+                if np.array_equal(found, before):
+                    raise Wrong("unchanged", f"{text} They are what they were before.")
+                if distance(found, before - lr * k * mean) < 1e-9:
+                    raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
+                if distance(found, before - lr * own) < 1e-9:
+                    raise Wrong("own", f"{text} Each part goes by its owner's gradient alone.")
+                if distance(found[part], alone[part]) < 1e-9:
+                    raise Wrong("not-gathered", f"{text} Its own part is right.")
+                if distance(found, before - lr * mean) < 1e-9:
+                    raise Wrong("momentum", f"{text} The velocity of before is not in them.")
+                raise Wrong("value", text)
+            if distance(kept[: len(velocity[part])], velocity[part]) > 1e-9:
+                text = f"The weights are right, and the velocity on rank {rank} is not."
+                raise Wrong("velocity", text)
+    sent = ranks.sent[0]
+    calls = f"In {updates} updates a rank calls {', '.join(call.name for call in sent)}."
+    if any(call.name.startswith("all_reduce") for call in sent):
+        text = f"The weights are right. {calls} An allreduce gives a rank all sums; it needs those "
+        raise Wrong("allreduce", f"{text}of its part, which are half the bytes.")
+    if len(sent) > 2 * updates:
+        raise Wrong("messages", f"The weights are right. {calls} Two calls an update are enough.")
+    if any(call.name.startswith("all_gather") and call.numbers > size for call in sent):
+        text = "The weights are right, and a rank hands more to the all-gather than its part."
+        raise Wrong("whole", text)
+    return "Three processes make the updates of one, with two calls each."
+
+
+def _updates(step, lr, w, velocity, *gradients):
+    """In a rank: weights and velocity after each update."""
+    held = []
+    for gradient in gradients:
+        step(w, gradient, velocity, lr)
+        held.append((w.clone(), velocity.clone()))
+    return held

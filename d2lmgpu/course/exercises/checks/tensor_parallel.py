@@ -142,10 +142,11 @@ def scores_of_the_targets(of_target, g):
                 text += " Every rank has added a score, whose ever the target is."
                 raise Wrong("mask", text)
             raise Wrong("value", text)
-    if set(ranks.messages) != {1}:
+    most = max((call.numbers for sent in ranks.sent for call in sent), default=0)
+    if set(ranks.messages) != {1} or most > len(y):
         text = f"The ranks sum or send {max(ranks.messages)} times; one sum is enough."
-        if not max(ranks.messages):
-            text = "No rank sums anything: a gather sends more than one number a token."
+        if most > len(y):
+            text = f"A rank sends {most} numbers: more than one a token."
         raise Wrong("messages", text)
     return "Each of four processes knows the scores of all targets, after one sum."
 

@@ -1,8 +1,13 @@
 """A Script for torchrun"""
 
+import tempfile
+from functools import partial
+from pathlib import Path
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
+from d2lmgpu.course.exercises.processes import in_processes, note
 from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 
 
@@ -96,3 +101,71 @@ formula(
     what="The number of updates",
     says="That many updates are computed in all.",
 )  # fmt: skip
+
+
+@exercise(
+    "one-name",
+    "What does rank 0 know that the others do not? And how does another rank know that the file is "
+    "there?",
+    "`dist.broadcast_object_list` sends a list with the name. A rank has it only when rank 0 has "
+    "come to that call: what should rank 0 have done before?",
+)
+def one_name_for_all(begin, g):
+    """begin(choose, write, read): on every rank what it has read, from the file of rank 0."""
+    k, number = 3, int(g.integers(1000))
+    with tempfile.TemporaryDirectory() as folder:
+        ranks = in_processes(partial(_begin, begin, folder, number), [[] for _ in range(k)])
+        (text,) = [path.read_text() for path in Path(folder).glob("run-0-*")] or [""]
+    names = [[call.name for call in calls] for calls in ranks.calls]
+    for what, reason, words in (
+        ("choose", "own-name", "chooses a name, and no other rank knows that one"),
+        ("write", "all-write", "writes a file; one writer is enough"),
+    ):
+        for rank in range(1, k):
+            if what in names[rank]:
+                raise Wrong(reason, f"Rank {rank} {words}.")
+        if names[0].count(what) != 1:
+            text = f"Rank 0 calls `{what}` {names[0].count(what)} times; it should do so once."
+            raise Wrong("once", text)
+    for rank in range(k):
+        if "read" not in names[rank]:
+            text = f"Rank {rank} has not read the file: what is in it need not be sent."
+            raise Wrong("not-read", text)
+        if rank and _meetings(names[rank], "read") <= _meetings(names[0], "write"):
+            text = (
+                f"Nothing tells rank {rank} that the file is there: it may read before rank 0 has"
+            )
+            raise Wrong("early", f"{text} written.")
+    for rank, found in enumerate(ranks.results):
+        if not text or found != text:
+            raise Wrong("value", f"Rank {rank} does not return what is in the file of rank 0.")
+    return "Rank 0 has chosen and written, once, and all ranks have read the same file after that."
+
+
+def _begin(begin, folder, number):
+    """In a rank: the functions that it gets note that they are called."""
+    from torch import distributed as dist
+
+    rank, names = dist.get_rank(), []
+
+    def choose():
+        note("choose")
+        names.append(f"run-{rank}-{number}-{len(names)}")
+        return names[-1]
+
+    def write(name):
+        note("write")
+        Path(folder, name).write_text(f"settings of {name}", encoding="utf-8")
+
+    def read(name):
+        note("read")
+        path = Path(folder, str(name))
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+    return begin(choose, write, read)
+
+
+def _meetings(names, until):
+    """In how many collectives a rank has been when it does something for the first time."""
+    own = ("choose", "write", "read", "wait")
+    return sum(name not in own for name in names[: names.index(until)])
