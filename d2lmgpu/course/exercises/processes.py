@@ -120,7 +120,8 @@ def _noted(dist, name, real, inside):
         put_in = next((given[role] for role in PUT_IN if given.get(role) is not None), [])
         tensors = put_in if isinstance(put_in, (list, tuple)) else [put_in]
         numbers = sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
-        _calls.append(Call(name, numbers, tuple(dist.get_process_group_ranks(group))))
+        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+        _calls.append(Call(name, numbers, tuple(ranks)))
         inside.name = name
         try:
             return real(*args, **options)

@@ -105,7 +105,8 @@ formula(
 
 
 ROOM = 20  # numbers in a bucket
-GRADIENTS = ((3, 4), (8,), (2, 2, 2), (25,), (1,), (5, 3), (5,))
+SOME = (3, 4), (8,), (2, 3), (1,), (5, 3), (5,)
+LAST = (25,), (3, 4), (2, 2, 2)  # too large for a bucket, and two that fill one to the last number
 
 
 @exercise(
@@ -117,7 +118,7 @@ GRADIENTS = ((3, 4), (8,), (2, 2, 2), (25,), (1,), (5, 3), (5,))
 )
 def buckets_leave_early(average, g):
     """average(grads, limit): each gradient becomes the mean, in place; full buckets leave early."""
-    shapes = [GRADIENTS[i] for i in g.permutation(len(GRADIENTS))]
+    shapes = [*(SOME[i] for i in g.permutation(len(SOME))), *LAST]
     grads = [[g.normal(size=shape) for shape in shapes] for _ in range(2)]
     mean = [np.mean(of_ranks, axis=0) for of_ranks in zip(*grads)]
     sizes = [one.size for one in mean]

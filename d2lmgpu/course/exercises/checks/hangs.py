@@ -131,10 +131,11 @@ formula(
 def all_in_one_order(end_of_epoch, g):
     """end_of_epoch(loss, rate, limit): on every rank [mean loss, rank 0's rate, perhaps halved]."""
     k, epochs = 3, 3
-    losses, rates = g.uniform(1, 2, (k, epochs)), g.uniform(0.1, 1, (k, epochs))
-    losses[0] += [-1, 1, 1]  # of rank 0: below the mean, above it, above it
+    rates = g.uniform(0.1, 1, (k, epochs))
+    losses = 3 * g.integers(40, 60, (k, epochs)) / 256  # whose mean is exact, in whatever order
+    losses[0] = np.array([30, 270, 270]) / 256  # below the mean, above it, above it
     means = losses.mean(axis=0)
-    limits = means + np.array([-0.1, 0.1, -0.1])  # so that it halves, does not, and halves
+    limits = means + np.array([-0.01, 0.01, 0])  # so that the rate is halved, is not, and is
     given = [[losses[rank].copy(), rates[rank].copy()] for rank in range(k)]
     ranks = in_processes(partial(_epochs, end_of_epoch, limits.tolist()), given)
     for epoch in range(epochs):
