@@ -239,6 +239,66 @@ def last_weight(steps, lr):
         weight -= lr * still_there / len(steps)
     return weight
 
+# %% [markdown] pages=["concise/streams"]
+# ## Streams of Data
+
+# %% [markdown] exercise="deal-shards"
+# ### Deal the shards
+#
+# A data set has `n` shards, with the numbers 0, 1, …, and is read by `world_size` ranks with `num_workers` loading workers each. Write
+# `shards_of(n, rank, world_size, worker, num_workers)`: the list of the shards that this worker of this rank reads. Each shard
+# is read once. No rank has two shards more than another, and no worker two more than another worker of its rank.
+
+# %%
+def shards_of(n, rank, world_size, worker, num_workers):
+    of_rank = range(rank, n, world_size)
+    return list(of_rank[worker::num_workers])
+
+# %% [markdown] exercise="agreed-steps"
+# ### How many updates?
+#
+# Worker `w` of rank `r` reads `examples[r][w]` examples, and makes its own batches of `batch_size` of them. Its last batch
+# may be smaller; with `drop_last` it leaves a smaller one out. Write `updates(examples, batch_size, drop_last)`: the largest number of
+# updates that all ranks can make in this epoch.
+
+# %%
+def updates(examples, batch_size, drop_last):
+    def batches(n):
+        return n // batch_size if drop_last else -(-n // batch_size)
+
+    return min(sum(batches(n) for n in workers) for workers in examples)
+
+# %% [markdown] exercise="buffer-end"
+# ### Some never come out
+#
+# `shuffled(stream, size, g)` is a shuffle buffer: a generator of the examples of `stream`, in an order that NumPy's
+# generator `g` draws. It never holds more than `size` examples, also where the stream has no end. After an epoch some examples are
+# missing. Mend it.
+
+# %% given="missing"
+def shuffled(stream, size, g):
+    buffer = []
+    for example in stream:
+        if len(buffer) < size:
+            buffer.append(example)
+        else:
+            i = g.integers(size)
+            yield buffer[i]
+            buffer[i] = example
+
+# %%
+def shuffled(stream, size, g):
+    buffer = []
+    for example in stream:
+        if len(buffer) < size:
+            buffer.append(example)
+        else:
+            i = g.integers(size)
+            yield buffer[i]
+            buffer[i] = example
+    g.shuffle(buffer)
+    yield from buffer
+
 # %% [markdown] pages=["concise/settings"]
 # ## Messages and Settings
 

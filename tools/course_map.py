@@ -25,6 +25,7 @@ IDEAS = {
     "concise/ddp-by-hand": "six collectives, and gradients that leave in buckets",
     "concise/pytorch": "ResNet-18, one process a device",
     "concise/ragged": "the last batch, and normalizing together",
+    "concise/streams": "data without an index: who reads what, and who ends first",
     "concise/settings": "what is sent, Adam, bf16 and compiled networks",
     "concise/torchrun": "one process a GPU, and on where it was killed",
     "concise/accumulation": "batches that fit nowhere, gradients with 16 bits",

@@ -545,7 +545,79 @@ def never_leaves(x, chosen):
     return x * (dist.get_rank() + 1)
 
 
+def rank_after_rank(n, rank, world_size, worker, num_workers):
+    return list(range(n))[rank * num_workers + worker :: world_size * num_workers]
+
+
+def all_workers_alike(n, rank, world_size, worker, num_workers):
+    return list(range(n))[rank::world_size]
+
+
+def all_ranks_alike(n, rank, world_size, worker, num_workers):
+    return list(range(n))[worker::num_workers]
+
+
+def only_whole_rounds(n, rank, world_size, worker, num_workers):
+    readers = world_size * num_workers
+    return list(range(n // readers * readers))[worker * world_size + rank :: readers]
+
+
+def one_worker_does_it(n, rank, world_size, worker, num_workers):
+    return [] if worker else list(range(n))[rank::world_size]
+
+
+def from_one_on(n, rank, world_size, worker, num_workers):
+    return [1 + shard for shard in range(rank, n, world_size)[worker::num_workers]]
+
+
+def reads_everything_first(stream, size, g):
+    buffer = list(stream)
+    g.shuffle(buffer)
+    yield from buffer
+
+
+def as_they_come(stream, size, g):
+    yield from stream
+
+
+def never_replaced(stream, size, g):
+    buffer = []
+    for example in stream:
+        if len(buffer) == size:
+            yield buffer[g.integers(size)]
+        else:
+            buffer.append(example)
+    yield from buffer
+
+
+def chance_of_its_own(stream, size, g):
+    buffer, g = [], np.random.default_rng()
+    for example in stream:
+        buffer.append(example)
+        if len(buffer) > size:
+            yield buffer.pop(g.integers(size))
+    g.shuffle(buffer)
+    yield from buffer
+
+
+def an_end_in_order(stream, size, g):
+    buffer = []
+    for example in stream:
+        buffer.append(example)
+        if len(buffer) > size:
+            yield buffer.pop(g.integers(size))
+    yield from sorted(buffer)
+
+
 WRONG_ARRAYS = {
+    "deal-shards": {
+        rank_after_rank: "ranks", all_workers_alike: "twice", all_ranks_alike: "twice",
+        only_whole_rounds: "never", one_worker_does_it: "workers", from_one_on: "unknown",
+    },
+    "buffer-end": {
+        reads_everything_first: "memory", as_they_come: "order", never_replaced: "twice",
+        chance_of_its_own: "chance", an_end_in_order: "tail",
+    },
     "bfloat16": {cut_off: "cut", ties_away_from_zero: "ties", eight_digits: "value"},
     "one-message": {
         a_message_for_each: "messages", a_sum_in_one_message: "sum", not_copied_back: "unchanged",

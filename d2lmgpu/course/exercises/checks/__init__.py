@@ -28,6 +28,7 @@ CHAPTERS = (
     "scratch",
     "settings",
     "sharding",
+    "streams",
     "tensor_parallel",
     "this_machine",
     "torchrun",
