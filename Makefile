@@ -264,6 +264,7 @@ exercises: setup  ## the learners' notebooks, the page and the autograders from 
 	@$(PYTHON) tools/exercises.py
 
 gpu-check: setup  ## every GPU of this machine in both frameworks, checked and written to records/
+	@$(PYTHON) -m d2lmgpu gpu-check --unrun chapters
 	@$(PYTHON) -m d2lmgpu gpu-check
 
 test-gpu-requirements: setup  ## install requirements-gpu.txt into a fresh environment and use it without a GPU

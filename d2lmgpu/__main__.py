@@ -93,6 +93,10 @@ def reset(options):
 
 
 def gpu_check(options):
+    if options.unrun:
+        from d2lmgpu.course import unrun
+
+        return unrun.main(options.unrun)
     from d2lmgpu.course import gpu_check
 
     return gpu_check.main({"torch": options.torch, "mxnet": options.mxnet})
@@ -272,6 +276,8 @@ def parser() -> argparse.ArgumentParser:
     add = command(gpu_check, "check and record every GPU in both frameworks")
     for name, python in {"torch": sys.executable, "mxnet": ".venv-mxnet-gpu/bin/python"}.items():
         add(f"--{name}", metavar="PYTHON", default=python, help=f"default: {python}")
+    text = "instead: list what the pages in a folder of chapters say was not run on a GPU"
+    add("--unrun", metavar="CHAPTERS", help=text)
 
     text = "is the training of your script on k devices that on one?"
     add = command(check, text, epilog=f"{EXIT_CODES_OF_CHECK} {YOUR_FILES}", asks=True)

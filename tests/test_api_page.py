@@ -21,8 +21,9 @@ MODULES = [
     "d2lmgpu.collectives.operations", "d2lmgpu.collectives.ring", "d2lmgpu.costmodel.model",
     "d2lmgpu.costmodel.presets", "d2lmgpu.costmodel.forecast", "d2lmgpu.costmodel.measure",
     "d2lmgpu.costmodel.speedups", "d2lmgpu.torch.memory", "d2lmgpu.memory.fit",
-    "d2lmgpu.memory.cards", "d2lmgpu.torch.gpt", "d2lmgpu.torch.counted",
-    "d2lmgpu.torch.parity",
+    "d2lmgpu.memory.cards", "d2lmgpu.memory.refusal", "d2lmgpu.memory.snapshot",
+    "d2lmgpu.torch.gpt", "d2lmgpu.torch.counted",
+    "d2lmgpu.torch.parity", "d2lmgpu.torch.streams",
     "d2lmgpu.process.checkpoints", "d2lmgpu.watch.explain",
 ]  # fmt: skip
 # What these modules have for the package itself.

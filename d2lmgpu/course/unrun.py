@@ -1,0 +1,75 @@
+"""What the chapters say was not run on a GPU: each mark, with its page and its section.
+
+The list is made of the marks themselves, in the notebooks' text: "not yet run by us", "not run
+here", "not been run on this page", and the like.
+"""
+
+import json
+import re
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = re.compile(
+    r"\b[Nn]ot\s+(?:yet\s+)?(?:been\s+)?run\s+(?:on\s+any\s+)?(?:by\s+us|here|on\s+this\s+page)\b"
+)
+BLOCK = re.compile(r"\n\n+|\n(?=[-|] )")  # paragraphs, rows of a table, entries of a list
+SENTENCE = re.compile(r"(?<=[.:!?])[)*]*\s+(?=[*(`[]*[A-Z`])")
+BEFORE = re.compile(r"[*(]*(?:It|That|They|These|This|Such|Not)\b")  # what it is of is said before
+
+
+@dataclass(frozen=True)
+class Unrun:
+    """A statement, and where it stands."""
+
+    page: str  # its path in the folder of chapters
+    section: str  # its nearest heading
+    statement: str  # as plain text; of a row of a table, what its first column says
+
+
+def unrun(folder) -> list[Unrun]:
+    """All marks in the notebooks of a folder of chapters, in the order of pages and texts."""
+    folder, found = Path(folder), []
+    for path in sorted(folder.rglob("*.ipynb")):
+        if ".ipynb_checkpoints" in path.parts:
+            continue
+        section, page = "", path.relative_to(folder).as_posix()
+        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+            if cell["cell_type"] != "markdown":
+                continue
+            for part in re.split(r"(?m)^(?=#{1,3} )", "".join(cell["source"])):
+                heading = re.match(r"#{1,3} (.*)\n*", part)
+                section = heading[1] if heading else section
+                text = part[heading.end() :] if heading else part
+                found += [Unrun(page, section, plain(words)) for words in marked(text)]
+    return found
+
+
+def marked(text):
+    """The statements with a mark, one for each mark; of a row of a table its first column."""
+    for block in BLOCK.split(text):
+        if block.startswith("|"):
+            yield from (block.split("|")[1] for _ in MARK.findall(block))
+            continue
+        before = ""
+        for sentence in SENTENCE.split(block):
+            whole = f"{before} {sentence}" if BEFORE.match(sentence) else sentence
+            yield from (whole for _ in MARK.findall(sentence))
+            before = sentence
+
+
+def plain(statement):
+    """Without links, emphasis and code marks."""
+    statement = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", statement)
+    return " ".join(re.sub(r"^- |[*`]|<!--.*?-->", "", statement).split())
+
+
+def main(folder) -> int:
+    """Print the list."""
+    found = unrun(folder)
+    print(f"The chapters mark {len(found)} things as not run on a GPU:")
+    for one in found:
+        print(
+            textwrap.fill(f"{one.page}, {one.section}: {one.statement}", 88, subsequent_indent="  ")
+        )
+    return 0
