@@ -272,8 +272,8 @@ def chooses_twice(choose, write, read):
 def a_barrier_for_the_others_only(choose, write, read):
     from torch import distributed as dist
 
-    names = [None]
-    if dist.get_rank() == 0:
+    rank, names = dist.get_rank(), [None]
+    if rank == 0:
         names[0] = choose()
         write(names[0])
     else:
