@@ -1,7 +1,7 @@
 """What the chapters say was not run on a GPU: each mark, with its page and its section.
 
 The list is made of the marks themselves, in the notebooks' text: "not yet run by us", "not run
-here", "not been run on this page", and the like.
+here", "not been run on this page", "nothing of this has run here", and the like.
 """
 
 import json
@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 MARK = re.compile(
-    r"\b[Nn]ot\s+(?:yet\s+)?(?:been\s+)?run\s+(?:on\s+any\s+)?(?:by\s+us|here|on\s+this\s+page)\b"
+    r"\b(?:[Nn]ot\s+(?:yet\s+)?(?:been\s+)?run\s+(?:on\s+any\s+)?"
+    r"|[Nn]othing\s+of\s+this\s+(?:page\s+)?has\s+run\s+)"
+    r"(?:by\s+us|here|on\s+this\s+page|on\s+a\s+GPU)\b"
 )
 BLOCK = re.compile(r"\n\n+|\n(?=[-|] )")  # paragraphs, rows of a table, entries of a list
 SENTENCE = re.compile(r"(?<=[.:!?])[)*]*\s+(?=[*(`[]*[A-Z`])")

@@ -15,6 +15,7 @@ CHAPTERS = ROOT / "chapters"
 # "Not run" in other words: up to two more between them.
 ANY = re.compile(
     r"(?<!does )(?<!do )(?<!may )(?<!will )(?<!can)\b(?:not|never)\b(?:\s+[\w`]+){0,2}\s+run\b|"
+    r"\b(?:nothing|none|nobody)\b(?:\s+[\w`]+){0,4}\s+(?:has|have)\s+run\b|"
     r"\bunrun\b|\buntested\b",
     re.IGNORECASE,
 )
@@ -73,6 +74,8 @@ def test_code_for_gpus_that_no_cell_runs_stands_in_a_section_with_a_mark():
         ("| `a --b` | does c | *not yet run by us* |\n| d | e | f |", "Title", "a --b"),
         ("- First.\n- Second does that. It was not run here.", "Title",
          "Second does that. It was not run here."),
+        ("### C\n\n*Nothing of this has run here.* NCCL waits.", "C",
+         "Nothing of this has run here."),
         ("## A\n\nThe host waits. (Not run here.)", "A", "The host waits. (Not run here.)"),
         ("See [it](x.md), which has not been run on this page, as it takes a GPU:\n\n```\nx\n```",
          "Title", "See it, which has not been run on this page, as it takes a GPU:"),
