@@ -66,6 +66,13 @@ def note(name, numbers=0):
     _calls.append(Call(name, numbers))
 
 
+def own_rank():
+    """The rank that this process is."""
+    from torch import distributed as dist
+
+    return dist.get_rank()
+
+
 def _of_rank(function, arrays):
     import torch
     from torch import distributed as dist
