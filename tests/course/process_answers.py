@@ -269,6 +269,18 @@ def chooses_twice(choose, write, read):
     return read(name[0])
 
 
+def writes_two_files(choose, write, read):
+    from torch import distributed as dist
+
+    name = [None]
+    if dist.get_rank() == 0:
+        for _ in range(2):
+            name[0] = choose()
+            write(name[0])
+    dist.broadcast_object_list(name, src=0)
+    return read(name[0])
+
+
 def a_barrier_for_the_others_only(choose, write, read):
     from torch import distributed as dist
 
@@ -548,6 +560,7 @@ WRONG_PROCESSES = {
     "one-name": {
         all_choose: "own-name", all_write: "all-write", reads_too_early: "early",
         sends_the_text: "not-read", chooses_twice: "once",
+        writes_two_files: "once",
         a_barrier_for_the_others_only: "deadlock",
     },
     "zero-calls": {
