@@ -17,8 +17,8 @@ def line_of(frames):
     Returns
     -------
     str
-        "file:number"; "no line of yours" where no frame is in a file of Python outside of installed
-        packages, "not recorded" where there are no frames.
+        As "train.py:7"; "no line of yours" where no frame is in a file of Python outside of
+        installed packages, "not recorded" where there are no frames.
     """
     for frame in frames:
         file = frame["filename"]
