@@ -124,6 +124,18 @@ def test_a_worker_that_replaces_what_everything_needs_shows_its_error(traces, na
     traces.assert_none()
 
 
+def test_the_thread_that_looks_for_hangs_says_nothing_of_what_a_worker_has_replaced(capfd):
+    """Its traceback ran into the worker's own, letter by letter."""
+
+    def worker():
+        builtins.len = None
+        time.sleep(1)  # it looks five times a second
+        raise ValueError("the cause")
+
+    assert "ValueError: the cause" in failure(worker, 1)
+    assert "hang-log" not in capfd.readouterr().err
+
+
 class Ends:
     """Ends whoever reads it."""
 
