@@ -1,15 +1,12 @@
 """Real processes, one a rank, with ``torch.distributed`` between them."""
 
-import inspect
-import threading
-from functools import wraps
 from typing import NamedTuple
 
 from d2lmgpu.course.exercises.registry import Wrong
 from d2lmgpu.launch import LaunchError, launch
 from d2lmgpu.machine.devices import VARIABLE
 from d2lmgpu.machine.environ import variable
-from d2lmgpu.process.hangs.calls import NAMES
+from d2lmgpu.process.hangs.calls import NAMES, note_each_call
 
 RECEIVES = ("recv", "irecv")
 PUT_IN = ("input_list", "input_tensor_list", "scatter_list", "input_tensor", "input", "tensor")
@@ -45,6 +42,11 @@ class Ranks(NamedTuple):
         """How many these are."""
         return [len(calls) for calls in self.sent]
 
+    @property
+    def most_numbers(self):
+        """How many numbers are handed over in the call that has most of them."""
+        return max((call.numbers for calls in self.sent for call in calls), default=0)
+
 
 def in_processes(function, arrays):
     """``function(*tensors)`` on ``len(arrays)`` ranks: ``arrays[r]`` are rank r's; a Ranks.
@@ -77,7 +79,7 @@ def _of_rank(function, arrays):
     import torch
     from torch import distributed as dist
 
-    _note_calls(dist)
+    _note_calls(torch)
     tensors = [torch.from_numpy(array) for array in arrays[dist.get_rank()]]
     result = _without_tensors(function(*tensors))
     return result, [tensor.numpy() for tensor in tensors], _calls
@@ -90,14 +92,21 @@ def _without_tensors(value):
     return value.numpy() if hasattr(value, "numpy") else value
 
 
-def _note_calls(dist):
+def _note_calls(torch):
     """From now on note what this process calls of torch.distributed, and what it waits for."""
-    inside = threading.local()
-    for name in NAMES:
-        if (real := getattr(dist, name, None)) is not None:
-            noted = _noted(dist, name, real, inside)
-            for module in (dist, dist.distributed_c10d):  # so that `P2POp` takes `isend`
-                setattr(module, name, noted)
+    dist = torch.distributed
+
+    def note_call(name, given):
+        group = given.get("group")
+        if group is dist.GroupMember.NON_GROUP_MEMBER:
+            return
+        put_in = next((given[role] for role in PUT_IN if given.get(role) is not None), [])
+        tensors = put_in if isinstance(put_in, (list, tuple)) else [put_in]
+        numbers = sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
+        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
+        _calls.append(Call(name, numbers, tuple(ranks)))
+
+    note_each_call(torch, note_call)
     really_wait = dist.Work.wait
 
     def wait(*args, **options):
@@ -105,27 +114,3 @@ def _note_calls(dist):
         return really_wait(*args, **options)
 
     dist.Work.wait = wait
-
-
-def _noted(dist, name, real, inside):
-    """``real``, called ``name``, which is noted unless it is called ``inside`` of another one."""
-    parameters = [*inspect.signature(real).parameters]
-
-    @wraps(real)
-    def noted(*args, **options):
-        given = dict(zip(parameters, args)) | options
-        group = given.get("group")
-        if getattr(inside, "name", None) or group is dist.GroupMember.NON_GROUP_MEMBER:
-            return real(*args, **options)
-        put_in = next((given[role] for role in PUT_IN if given.get(role) is not None), [])
-        tensors = put_in if isinstance(put_in, (list, tuple)) else [put_in]
-        numbers = sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
-        ranks = dist.get_process_group_ranks(group or dist.group.WORLD)
-        _calls.append(Call(name, numbers, tuple(ranks)))
-        inside.name = name
-        try:
-            return real(*args, **options)
-        finally:
-            inside.name = None
-
-    return noted

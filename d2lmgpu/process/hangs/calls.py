@@ -61,24 +61,35 @@ def logged(folder, own, rank, world, torch):
 
 def note_calls(log, torch):
     """From now on tell ``log`` of each collective and each update of this process."""
-    dist, inside = torch.distributed, threading.local()
-    for name in NAMES:
-        if (real := getattr(dist, name, None)) is not None:
-            noted = _noted(log, torch, name, real, inside)
-            for module in (dist, dist.distributed_c10d):
-                setattr(module, name, noted)
+    dist = torch.distributed
+
+    def note(name, given):
+        peer = None
+        if name in PEER:
+            peer = given.get(PEER[name])
+            peer = ANY if peer is None else peer
+        first = next(iter(given.values()), None)
+        tensors = [first] if isinstance(first, torch.Tensor) else []
+        log.note(name, tensors, group_in_words(dist, given.get("group")), peer)
+
+    note_each_call(torch, note)
     dist.Work.wait = _waits(dist.Work.wait)
     _count_updates(log)
 
 
-def _noted(log, torch, name, real, inside):
+def note_each_call(torch, note):
+    """From now on ``note(name, {parameter: argument})`` comes before each call of one of NAMES."""
+    dist, inside = torch.distributed, threading.local()
+    for name in NAMES:
+        if (real := getattr(dist, name, None)) is not None:
+            noted = _noted(torch, name, real, note, inside)
+            for module in (dist, dist.distributed_c10d):  # so that `P2POp` takes `isend`
+                setattr(module, name, noted)
+
+
+def _noted(torch, name, real, note, inside):
     """``real`` that is noted, unless it is called ``inside`` of another one."""
     parameters = [*inspect.signature(real).parameters]
-    dist = torch.distributed
-
-    def given(role, args, kwargs):
-        place = parameters.index(role) if role in parameters else len(args)
-        return args[place] if place < len(args) else kwargs.get(role)
 
     @wraps(real)
     def noted(*args, **kwargs):
@@ -86,13 +97,7 @@ def _noted(log, torch, name, real, inside):
             return real(*args, **kwargs)
         inside.name = name
         try:
-            group, peer = given("group", args, kwargs), None
-            if name in PEER:
-                peer = given(PEER[name], args, kwargs)
-                peer = ANY if peer is None else peer
-            first = args[0] if args else next(iter(kwargs.values()), None)
-            tensors = [first] if isinstance(first, torch.Tensor) else []
-            log.note(name, tensors, group_in_words(dist, group), peer)
+            note(name, dict(zip(parameters, args)) | kwargs)
             return real(*args, **kwargs)
         finally:
             inside.name = None

@@ -144,7 +144,7 @@ def one_accuracy(accuracy, g):
             if any(map(found_by, mistakes)):
                 raise Wrong(reason, f"{text} {words}")
         raise Wrong("value", text)
-    most = max((call.numbers for sent in ranks.sent for call in sent), default=0)
+    most = ranks.most_numbers
     if most > 2:
         text = f"The accuracy is right, and a rank sends {most} numbers for it; one is enough."
         raise Wrong("bytes", text)

@@ -23,19 +23,24 @@ def mean_in_one_message(average, g):
     mean = [np.mean(of_ranks, axis=0) for of_ranks in zip(*grads)]
     ranks = in_processes(average, grads)
     for rank, after in enumerate(ranks.arrays):
-        for number, (found, expected) in enumerate(zip(after, mean)):
-            off = distance(found, expected)
-            if off > 1e-9:
-                text = f"On rank {rank} gradient {number} is {off:.1%} off."
-                if distance(found, 2 * expected) < 1e-9:
-                    raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
-                if np.array_equal(found, grads[rank][number]):
-                    raise Wrong("unchanged", f"{text} It is what it was before.")
-                raise Wrong("value", text)
+        _are_means(after, mean, grads[rank], rank)
     if max(ranks.messages) > 1:
         text = f"A rank starts {max(ranks.messages)} messages; one is enough."
         raise Wrong("messages", text)
     return "Both processes hold the means, and each sent one message."
+
+
+def _are_means(after, mean, before, rank):
+    """Wrong unless a rank's gradients are now the means over both ranks."""
+    for number, (found, expected) in enumerate(zip(after, mean)):
+        off = distance(found, expected)
+        if off > 1e-9:
+            text = f"On rank {rank} gradient {number} is {off:.1%} off."
+            if distance(found, 2 * expected) < 1e-9:
+                raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
+            if np.array_equal(found, before[number]):
+                raise Wrong("unchanged", f"{text} It is what it was before.")
+            raise Wrong("value", text)
 
 
 @exercise(
@@ -126,15 +131,7 @@ def buckets_leave_early(average, g):
     right = np.bincount(buckets, sizes).astype(int).tolist()
     ranks = in_processes(partial(_one_by_one, average, ROOM), grads)
     for rank, (after, calls) in enumerate(zip(ranks.arrays, ranks.calls)):
-        for number, (found, expected) in enumerate(zip(after, mean)):
-            off = distance(found, expected)
-            if off > 1e-9:
-                text = f"On rank {rank} gradient {number} of {len(mean)} is {off:.1%} off."
-                if distance(found, 2 * expected) < 1e-9:
-                    raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
-                if np.array_equal(found, grads[rank][number]):
-                    raise Wrong("unchanged", f"{text} It is what it was before.")
-                raise Wrong("value", text)
+        _are_means(after, mean, grads[rank], rank)
         sent = [call.numbers for call in ranks.sent[rank]]
         if sent != right:
             text = f"The gradients have {sizes} numbers, the messages of rank {rank} {sent}."

@@ -128,8 +128,9 @@ def once_over_the_link(hierarchical, g):
         if any(set(host) < set(call.ranks) for call in crosses):
             text = "The sum is right, and a collective has two ranks of one host and others in it."
             raise Wrong("flat", f"{text} It does not know which of its links is slow.")
-        if sum(call.numbers for call in crosses) > x.shape[1]:
-            text = f"The sum is right, and the ranks of host {number} hand"
-            text += f" {sum(call.numbers for call in crosses)} numbers to collectives with the"
-            raise Wrong("twice", f"{text} other host. {x.shape[1]} are enough.")
+        handed = sum(call.numbers for call in crosses)
+        if handed > x.shape[1]:
+            text = f"The sum is right, and the ranks of host {number} hand {handed} numbers to"
+            text = f"{text} collectives with the other host."
+            raise Wrong("twice", f"{text} {x.shape[1]} are enough.")
     return "All four ranks have the sum, and each host sent its own once."

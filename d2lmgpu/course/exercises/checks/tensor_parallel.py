@@ -142,7 +142,7 @@ def scores_of_the_targets(of_target, g):
                 text += " Every rank has added a score, whose ever the target is."
                 raise Wrong("mask", text)
             raise Wrong("value", text)
-    most = max((call.numbers for sent in ranks.sent for call in sent), default=0)
+    most = ranks.most_numbers
     if set(ranks.messages) != {1} or most > len(y):
         text = f"The ranks sum or send {max(ranks.messages)} times; one sum is enough."
         if most > len(y):
