@@ -43,15 +43,12 @@ def record(cache: Path = ROOT / "_build" / ".jupyter_cache") -> None:
     for run in get_cache(cache).list_cache_records():
         page = run.uri[run.uri.rindex("/chapters/") + 1 :].partition(".")[0]
         seconds[page] = round(run.data["execution_seconds"], 1)
-    notebooks = [page for page in parse_toc_yaml(ROOT / "_toc.yml") if _is_notebook(page)]
+    pages = parse_toc_yaml(ROOT / "_toc.yml")
+    notebooks = [page for page in pages if (ROOT / f"{page}.ipynb").exists()]
     if missing := [page for page in notebooks if page not in seconds]:
         raise SystemExit(f"Not run in this book: {', '.join(missing)}. Run make book first.")
     content = store.provenance("python tools/page_minutes.py") | {"seconds": seconds}
     RECORD.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-
-
-def _is_notebook(page: str) -> bool:
-    return (ROOT / f"{page}.ipynb").exists()
 
 
 if __name__ == "__main__":
