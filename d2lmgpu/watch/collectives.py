@@ -122,7 +122,7 @@ def listen(torch, begun):
             if name.startswith(namespace + "::"):
                 _see(torch, library, namespace, name.split("::")[1])
     work = torch.distributed.Work
-    work.wait = _waited(work.wait)
+    work.wait = _waited(torch, work.wait)
 
 
 def _see(torch, library, namespace, name):
@@ -136,15 +136,27 @@ def _see(torch, library, namespace, name):
     def seen(*args):
         return _announced((name, args, name == "wait_tensor"), below, args, {})
 
-    library.impl(name, seen, "AutogradCPU")
+    library.impl(name, _uncompiled(torch, seen), "AutogradCPU")
 
 
-def _waited(real):
+def _waited(torch, real):
     @wraps(real)
     def wait(*args, **kwargs):
         return _announced(("wait", (), True), real, args, kwargs)
 
-    return wait
+    return _uncompiled(torch, wait)
+
+
+def _uncompiled(torch, function):
+    """The function, which torch.compile leaves alone with all that it calls.
+
+    DDP in a compiled network sends from within it, and a kernel in Python would be compiled, too.
+    ``torch.compiler.disable`` would import the compiler, which takes seconds.
+    """
+    dynamo = torch._C._dynamo.eval_frame
+    alone = dynamo._FrameExecStrategy(dynamo._FrameAction.SKIP, dynamo._FrameAction.SKIP)
+    dynamo.set_code_exec_strategy(function.__code__, alone)
+    return function
 
 
 def _announced(call, real, args, kwargs):

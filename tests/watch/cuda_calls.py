@@ -189,6 +189,15 @@ def ddp_and_sharded():
     dist.destroy_process_group()
 
 
+@call
+def what_the_compiler_asks():
+    compiler = importlib.import_module("torch._inductor.codecache")
+    assert compiler.CacheBase.get_system()["hash"]
+    interface = importlib.import_module("torch._dynamo.device_interface")
+    assert not interface.get_interface_for_device("cuda").is_available()
+    assert torch.cuda.get_device_properties(0).name and torch.cuda.is_available()
+
+
 def main():
     watch = SimpleNamespace(torch=torch, caller=lambda *_: "train.py:7", at_end=REPORTS.append)
     on_cpu(watch, DEVICES)

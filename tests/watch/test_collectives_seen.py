@@ -1,6 +1,8 @@
 """Every collective is seen once, by its name, with its bytes and the reader's line."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -90,3 +92,29 @@ def test_what_pytorch_issues_by_itself_has_the_reader_s_line(seen):
     first = HEAD.count("\n") + 2
     for i, kind in enumerate(NETS.values()):
         assert (kind, f"train.py:{first + 2 * i + 1}") in found
+
+
+COMPILED = """
+import torch
+from torch import distributed as dist, nn
+
+from d2lmgpu.watch.collectives import listen
+
+def begun(operator, arguments, waiting):
+    calls.append(torch.compiler.is_compiling())
+
+calls = []
+dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
+listen(torch, begun)
+
+net = nn.parallel.DistributedDataParallel(nn.Sequential(nn.Linear(2, 2), nn.BatchNorm1d(2)))
+net = torch.compile(net, backend="eager")
+for step in range(2):
+    net(torch.ones(4, 2)).sum().backward()
+print(set(calls))
+"""
+
+
+def test_what_sees_them_is_not_compiled_with_the_network_that_sends():
+    done = subprocess.run([sys.executable, "-c", COMPILED], capture_output=True, text=True)
+    assert done.stdout == "{False}\n", done.stderr

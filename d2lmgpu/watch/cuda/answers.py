@@ -16,15 +16,15 @@ ONLY_DONE = [
 UNUSED = ["max_memory_cached", "memory_cached", "utilization"]
 
 
-COMPILER = os.path.join("torch", "_dynamo", "variables", "streams.py")
+COMPILER = [os.path.join("torch", part) + os.sep for part in ("_dynamo", "_inductor")]
 
 
 def _for_the_compiler():
-    """Whether torch.compile asks by itself, to whose streams there is nothing here."""
+    """Whether torch.compile asks by itself: the tensors that it compiles for are the CPU's."""
     frame = sys._getframe(1)
     while frame.f_code.co_filename == __file__:
         frame = frame.f_back
-    return frame.f_code.co_filename.endswith(COMPILER)
+    return any(part in frame.f_code.co_filename for part in COMPILER)
 
 
 def _fresh(function):
@@ -44,6 +44,11 @@ def replace(torch, device, devices):
 
     def available():
         return not _for_the_compiler() and count() > 0
+
+    def get_device_properties(*_):
+        if _for_the_compiler():
+            raise AssertionError("Torch not compiled with CUDA enabled")  # what it expects then
+        return properties
 
     def set_device(place):
         device("cuda")
@@ -65,7 +70,7 @@ def replace(torch, device, devices):
         "get_arch_list": lambda: ["sm_80"],
         "get_device_capability": lambda *_: (8, 0),
         "get_device_name": lambda *_: NAME,
-        "get_device_properties": lambda *_: properties,
+        "get_device_properties": get_device_properties,
         "get_rng_state": lambda *_: torch.get_rng_state(),
         "is_available": available,
         "is_bf16_supported": lambda *_, **__: True,
