@@ -3,9 +3,11 @@
 ``python tests/setup/every_machine.py [NAME ...]``, as root on Linux. Each machine is a fresh clone
 with an empty home, in a mount namespace in which what it lacks is hidden. `make setup` is the same
 on all machines, with the package registries; without ``network``, the two commands run after it
-in a network namespace of their own. What the commands print stays in `.cache/machines/NAME/`.
+in a network namespace of their own. What the commands print stays in `.cache/machines/NAME/`. The
+rows are kept in records/machines.json, those of other machines stay: a row takes more than an hour.
 """
 
+import json
 import os
 import re
 import shlex
@@ -17,8 +19,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from d2lmgpu.records import store
+
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / ".cache" / "machines"
+KEPT = ROOT / "records" / "machines.json"
 ACCOUNT = "d2lmgpu-reader"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 BROWSERS = ("chromium*", "google-chrome*", "firefox*")
@@ -29,6 +34,7 @@ LEFT_OUT = re.compile(r"^SKIPPED \[(\d+)\] (?:\S+ )?(.*)|^(set-up: no .*)", re.M
 class Machine:
     """What one machine is like."""
 
+    words: str
     hidden: tuple[str, ...] = ()  # programs, as patterns of their names
     mounts: tuple[str, ...] = ()  # commands of root's in the mount namespace
     before: str = ":"  # a command of the account's before each of its own
@@ -46,25 +52,41 @@ CONTAINER = (
 NO_NPM = "export npm_config_registry=http://127.0.0.1:9 npm_config_fetch_retries=0"
 
 MACHINES = {
-    "account": Machine(BROWSERS, (HIDE_DATA,)),
+    "account": Machine(
+        "an ordinary account, no browser, no data set, no network but the registries",
+        BROWSERS,
+        (HIDE_DATA,),
+    ),
     "odd account": Machine(
+        "as above; a zip from GitHub, a home that is read-only, umask 077, the C locale",
         BROWSERS,
         (HIDE_DATA, 'mount --bind -o ro "$HOME" "$HOME"'),
         "umask 077; export LC_ALL=C LANG=C",
         git=False,
     ),
     "offline container": Machine(
+        "root, no Node, no cgroups, /dev/shm of 64 MB, /tmp read-only, no network after the set-up",
         ("node", "npm", "npx"),
         (*CONTAINER, "mount -t tmpfs -o ro tmpfs /tmp"),
         root=True,
         network=False,
     ),
     "one core": Machine(
-        mounts=("mount -t tmpfs -o noexec tmpfs /tmp",), before="taskset -cp 1 $$ >&2", root=True
+        "root, one core, /tmp where nothing may be executed",
+        mounts=("mount -t tmpfs -o noexec tmpfs /tmp",),
+        before="taskset -cp 1 $$ >&2",
+        root=True,
     ),
-    "no Chromium": Machine((*BROWSERS, "node", "npm"), (HIDE_DATA,), NO_NPM),
-    "2 GB of disk": Machine(BROWSERS, (HIDE_DATA,), room="2g"),
-    "another Python": Machine(("python3.11",)),
+    "no Chromium": Machine(
+        "an ordinary account, no browser, no Node, no npm registry, no data set",
+        (*BROWSERS, "node", "npm"),
+        (HIDE_DATA,),
+        NO_NPM,
+    ),
+    "2 GB of disk": Machine(
+        "an ordinary account, 2 GB of disk for the clone", BROWSERS, (HIDE_DATA,), room="2g"
+    ),
+    "another Python": Machine("an ordinary account, no Python 3.11", ("python3.11",)),
 }
 
 
@@ -109,27 +131,39 @@ def prepare(machine, folder):
 
 
 def row(name, machine, folder):
-    """The commands' ends and what was left out, as they are printed."""
+    """The commands' ends and what was left out, as they are printed and kept."""
     logs = LOGS / name.replace(" ", "-")
     logs.mkdir(parents=True, exist_ok=True)
+    made = store.provenance(f"python tests/setup/every_machine.py {shlex.quote(name)}")
     prepare(machine, folder)
-    left_out = []
+    commands, left_out = [], []
     for command in ("make setup", "make book", "make test"):
         log = logs / command.replace(" ", "-")
         alone = not machine.network and command != "make setup"
         code, seconds = run(machine, folder, command, log, alone)
         text = log.read_text(errors="replace")
-        print(f"{name}: {command}: exit code {code}, {seconds:.0f} s", flush=True)
+        last = text.splitlines()[-6:] if code else []
+        commands.append({"command": command, "exit": code, "seconds": round(seconds), "last": last})
+        print(
+            f"{name}: {command}: exit code {code}, {seconds:.0f} s", *last, sep="\n    ", flush=True
+        )
         for count, why, line in LEFT_OUT.findall(text):
             left_out.append(f"{count}: {why}" if count else line)
-        if code:
-            print("    " + "\n    ".join(text.splitlines()[-6:]), flush=True)
-            if command == "make setup":
-                break
-    for line in dict.fromkeys(left_out):
-        print(f"    left out: {line}", flush=True)
-    if written := os.listdir(folder / "home"):
-        print(f"    written to the home folder: {written}", flush=True)
+        if code and command == "make setup":
+            break
+    left_out = list(dict.fromkeys(left_out))
+    written = sorted(os.listdir(folder / "home"))
+    print("    left out:", *left_out, sep="\n    ", flush=True)
+    print(f"    written to the home folder: {written}", flush=True)
+    answer = {"name": name, "words": machine.words, "commands": commands}
+    return answer | {"left_out": left_out, "home": written, "made": made}
+
+
+def keep(answer):
+    """Put a row in the place of the one of this machine that was kept before."""
+    rows = json.loads(KEPT.read_text(encoding="utf-8"))["rows"] if KEPT.exists() else []
+    by_name = {row["name"]: row for row in rows} | {answer["name"]: answer}
+    store.save(KEPT, {"rows": [by_name[name] for name in MACHINES if name in by_name]})
 
 
 def main(names):
@@ -139,7 +173,7 @@ def main(names):
         for name in names or MACHINES:
             folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-machine-", dir="/var/tmp"))
             try:
-                row(name, MACHINES[name], folder)
+                keep(row(name, MACHINES[name], folder))
             finally:
                 if MACHINES[name].room:
                     subprocess.run(["umount", folder])
