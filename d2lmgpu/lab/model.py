@@ -11,7 +11,7 @@ from traitlets import Enum, Instance, Int, List, Tuple, Unicode
 
 from d2lmgpu.costmodel.forecast import forecast, speedups
 from d2lmgpu.lab import export, measuring
-from d2lmgpu.lab.chosen import Chosen
+from d2lmgpu.lab.choices import Choices
 from d2lmgpu.lab.functions import (
     CONTROLS,
     JobError,
@@ -36,7 +36,7 @@ CHOSEN = ("train", *CONTROLS)
 DIVERGED = "The training diverged: a smaller learning rate may help."
 
 
-class LabModel(Chosen):
+class LabModel(Choices):
     """One lab. ``run``, ``stop`` and ``reset`` are the buttons; the rest is read or observed.
 
     ``trains`` maps the name of each choice to a function ``train(num_gpus, batch_size, lr)``;

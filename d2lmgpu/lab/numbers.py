@@ -11,8 +11,8 @@ from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
 from d2lmgpu.lab import words
 from d2lmgpu.lab.cell import cell
 from d2lmgpu.lab.functions import CONTROLS, JobError, check_call
+from d2lmgpu.lab.json_values import as_json, finite, text
 from d2lmgpu.lab.live import SPEED
-from d2lmgpu.lab.plain import finite, plain, text
 from d2lmgpu.lab.why import why as why
 
 MOST_POINTS = 150  # of a curve
@@ -127,7 +127,7 @@ def run(lab_run, name, row):
         "timing": words.TIMING.get(seen.sharing, ""),
         "unsteady": bool(trial and trial.unsteady),
         "diverged": bool(trial and trial.diverged),
-        "settings": {what: plain(lab_run.settings[what]) for what in SETTINGS},
+        "settings": {what: as_json(lab_run.settings[what]) for what in SETTINGS},
         "curves": curves(seen, trial),
         "forecast": finite(seen.modelled.get(SPEED)),
         "where": seen.where,
@@ -249,5 +249,5 @@ def files(model):
     """``{name: text}`` of what can be saved; {} before the first run."""
     if not model.runs:
         return {}
-    record = json.dumps(plain(model.to_record()), indent=1)
+    record = json.dumps(as_json(model.to_record()), indent=1)
     return {"training-lab.csv": text(model.to_csv()), "training-lab-record.json": record}

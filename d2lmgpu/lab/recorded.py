@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from d2lmgpu.lab import words
+from d2lmgpu.lab.json_values import as_json, finite, text
 from d2lmgpu.lab.live import LabRun, Live
 from d2lmgpu.lab.numbers import run, speedups_of, table_of
-from d2lmgpu.lab.plain import finite, plain, text
 from d2lmgpu.records import compare
 from d2lmgpu.records.speedup import PAIRS
 
@@ -30,7 +30,7 @@ def recorded(record, stem=""):
     runs = []
     for number, (trial, about) in enumerate(zip(trials, record.get("runs", ()), strict=True), 1):
         seen = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))
-        seen.sharing, settings = trial.sharing, plain(vars(trial))
+        seen.sharing, settings = trial.sharing, as_json(vars(trial))
         runs.append(LabRun(number, settings, seen, trial))
     names = words.names([one.settings for one in runs])
     return {

@@ -23,7 +23,7 @@ class Others:
         self._start, self._busy, self._own = time.monotonic(), _busy(), _own()
 
     def cores(self) -> float | None:
-        """The mean number of cores since then; None where that is not told, or too early."""
+        """The mean number of cores since then; None where that is not fields, or too early."""
         busy, seconds = _busy(), time.monotonic() - self._start
         if None in (busy, self._busy) or seconds < LEAST:
             return None
@@ -47,12 +47,12 @@ def _own():
     processes = {}
     for stat in PROC.glob("[0-9]*/stat"):
         try:
-            told = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+            fields = stat.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
         except OSError:  # it has ended since
             continue
-        processes[int(stat.parent.name)] = int(told[PARENT]), sum(map(int, told[SPENT]))
-    family, found = {os.getpid()}, set()
-    while family != found:
-        found = set(family)
-        family |= {pid for pid, (parent, _) in processes.items() if parent in found}
+        processes[int(stat.parent.name)] = int(fields[PARENT]), sum(map(int, fields[SPENT]))
+    family, before = {os.getpid()}, set()
+    while family != before:
+        before = set(family)
+        family |= {pid for pid, (parent, _) in processes.items() if parent in before}
     return sum(processes[pid][1] for pid in family if pid in processes) / TICKS

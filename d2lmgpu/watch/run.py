@@ -114,12 +114,12 @@ class Watched:
         return None
 
     @property
-    def told(self) -> str:
+    def explanation(self) -> str:
         """``trouble``, with the line that raised or the last one that was printed, and ``note``."""
-        return " ".join([self._told, *([self.note] if self.note else [])])
+        return " ".join([self._explanation, *([self.note] if self.note else [])])
 
     @property
-    def _told(self):
+    def _explanation(self):
         if self.hang or any(report["end"] == "refused" for report in self.reports):
             return self.trouble
         raised = [report["error"]["where"] for report in self.reports if "error" in report]

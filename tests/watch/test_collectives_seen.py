@@ -63,7 +63,7 @@ def seen(tmp_path, tmp_path_factory, monkeypatch):
         script = tmp_path / "train.py"
         script.write_text("\n".join([HEAD, *lines]))
         watched = run(script, [], 2, "looks")
-        assert not any("error" in report for report in watched.reports), watched.told
+        assert not any("error" in report for report in watched.reports), watched.explanation
         return json.loads(json.dumps(watched.reports[0]["seen"]))
 
     return watched

@@ -41,5 +41,5 @@ def test_a_spawned_rank_that_raises_is_told_with_its_line(tmp_path, way):
     (port,) = held_ports(1)
     watched = run(script, [str(port)], 1, OBSERVER, options, Limits(wall=300))
     line = RANK[: RANK.index("    assert")].count("\n") + 1
-    assert "one part is not enough" in watched.trouble and f"train.py:{line}" in watched.told
+    assert "one part is not enough" in watched.trouble and f"train.py:{line}" in watched.explanation
     assert watched.last_line == "its parent: True"

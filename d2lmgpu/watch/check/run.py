@@ -153,7 +153,7 @@ def check(
         if not one.trouble and by_parts.is_cut(evidence.shapes, one.reports[0]["shapes"]):
             return _in_parts(runs, processes, options, one)
         if one.trouble and (evidence.parted or evidence.apart("before", 0).any()):
-            raise WatchError(words.ONE_FAILED.format(one.told))
+            raise WatchError(_one_failed(one))
     if evidence.parted:
         raise WatchError(words.PARTED)
     if not evidence.grouped:
@@ -185,10 +185,14 @@ def _run_many(runs, processes, options):
             return many
 
 
+def _one_failed(alone):
+    return words.ONE_FAILED.format(alone.explanation if alone.trouble else "no update")
+
+
 def _must_train(watched, processes):
     if len(watched.reports) < processes:
         silent = "Not all processes of the script told what they did."
-        raise WatchError(watched.told if watched.trouble else silent)
+        raise WatchError(watched.explanation if watched.trouble else silent)
     trained = [report for report in watched.reports if report.get("updates")]
     if len(trained) < len(watched.reports) or not trained:
         if any(report["backwards"] and not report["optimizer"] for report in watched.reports):
@@ -197,7 +201,7 @@ def _must_train(watched, processes):
                 "with its gradients cannot be seen. Use torch.optim.SGD for the check."
             )
         silent = f"Not all processes of the script have trained. Its last line: {watched.last_line}"
-        raise WatchError(watched.told if watched.trouble else silent)
+        raise WatchError(watched.explanation if watched.trouble else silent)
 
 
 def _in_parts(runs, processes, options, one=None):
@@ -213,7 +217,7 @@ def _in_parts(runs, processes, options, one=None):
         raise WatchError(words.SHARDED)
     one = one or runs(1, options | {"devices": 1})
     if one.trouble or not one.reports[0].get("updates"):
-        raise WatchError(words.ONE_FAILED.format(one.told if one.trouble else "no update"))
+        raise WatchError(_one_failed(one))
     alone = by_parts.Held(one)
     try:
         found = by_parts.compare(held, alone)
@@ -251,7 +255,7 @@ def _with_single(run_single, evidence, many):
         def compared(loaders, draws):
             alone = run_single(given | {"folder": folder, "loaders": loaders, "draws": draws})
             if alone.trouble or not alone.reports[0].get("updates"):
-                return None, words.ONE_FAILED.format(alone.told if alone.trouble else "no update")
+                return None, _one_failed(alone)
             single = Evidence(alone)
             if not single.first["taught"] or single.sizes != evidence.sizes:
                 return None, words.NOT_TAUGHT

@@ -258,5 +258,5 @@ def _trained(path, arguments, processes, devices, further):
     options = {"devices": devices}
     watched = run(path, list(arguments), processes, OBSERVER, options, LIMITS, **further)
     if watched.trouble:
-        raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.told}")
+        raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.explanation}")
     return watched

@@ -64,7 +64,7 @@ def explain_function(fn, num_gpus, arguments, unprotected=False):
                           framework=framework, unprotected=unprotected)  # fmt: skip
         notes[:] = [watched.note] if watched.note else []
         if watched.trouble:
-            raise WatchError(watched.told.replace("The script", name))
+            raise WatchError(watched.explanation.replace("The script", name))
         if not ranks:
             if not watched.reports[0].get("devices"):
                 raise WatchError(NO_DEVICES.format(name=name, k=number))

@@ -79,7 +79,7 @@ def _fit(path, arguments, card, devices, unprotected, remedy=None):
     environ = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(devices)))}
     watched = run(path, arguments, 1, OBSERVER, options, LIMITS, environ, unprotected=unprotected)
     if watched.trouble:
-        raise WatchError(watched.told)
+        raise WatchError(watched.explanation)
     report = watched.reports[0]
     if not report["fit"]:
         raise WatchError(

@@ -5,7 +5,7 @@ from traitlets import Bool, Dict, Float, HasTraits, Int, Set, Unicode, observe
 LONGEST_NAME = 80  # letters of a run's name
 
 
-class Chosen(HasTraits):
+class Choices(HasTraits):
     """The settings of the next run, names of runs, which are hidden, and the table's baseline."""
 
     train = Unicode(help="name of the function that runs next")

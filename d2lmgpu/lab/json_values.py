@@ -21,12 +21,12 @@ def text(value):
     return str(value).encode(errors="replace").decode()
 
 
-def plain(value):
+def as_json(value):
     """``value`` as JSON has it, whatever it is made of."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, dict):
-        return {text(name): plain(entry) for name, entry in value.items()}
+        return {text(name): as_json(entry) for name, entry in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(entry) for entry in value]
+        return [as_json(entry) for entry in value]
     return finite(value) if isinstance(value, Real) else text(value)
