@@ -95,6 +95,12 @@ def _is_group(value):
     return type(value).__name__ == "ScriptObject" and value._type().qualified_name().endswith(name)
 
 
+def replace_init(dist, new):
+    """``init_process_group`` becomes ``new`` for scripts and for PyTorch's ``init_device_mesh``."""
+    for module in (dist, dist.distributed_c10d, dist.device_mesh):
+        module.init_process_group = new
+
+
 def watch_collectives(watch, around):
     """From now on each ``Collective`` takes place within the context ``around(collective)``."""
 

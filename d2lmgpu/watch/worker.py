@@ -220,7 +220,7 @@ class Watch:
             self.rank, self.world = dist.get_rank(), dist.get_world_size()
             self._log.start(self.rank, self.world, joined=True)
 
-        dist.init_process_group = dist.distributed_c10d.init_process_group = noted
+        collectives.replace_init(dist, noted)
         make = dist.distributed_c10d._new_process_group_helper
 
         @wraps(make)

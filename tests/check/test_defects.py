@@ -41,7 +41,7 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0, norm=None):
             "schedule": {"counts": []}, "epoch": None, "part": None, "optimizers": [],
             "left_out": [], "norm": norm or {"taken": None, "summed": None},
             "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
-            "evaluated": [], "end": "finished",
+            "evaluated": [], "end": "finished", "plan": {"unmatched": [], "where": None},
         })  # fmt: skip
     return Evidence(Watched(reports, "", None, files))
 

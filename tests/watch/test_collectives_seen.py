@@ -53,20 +53,26 @@ NETS = {  # of PyTorch's own -> the kinds that carry gradients in a backward pas
 
 
 @pytest.fixture
-def seen(tmp_path, tmp_path_factory, monkeypatch):
-    """What rank 0 saw of the lines below the head."""
+def reports(tmp_path, tmp_path_factory, monkeypatch):
+    """What both ranks report of a script of these lines."""
     ours = tmp_path_factory.mktemp("observer")
     (ours / "looks.py").write_text(OBSERVER)
     monkeypatch.setenv("PYTHONPATH", str(ours))
 
     def watched(lines):
         script = tmp_path / "train.py"
-        script.write_text("\n".join([HEAD, *lines]))
+        script.write_text("\n".join(lines))
         watched = run(script, [], 2, "looks")
         assert not any("error" in report for report in watched.reports), watched.explanation
-        return json.loads(json.dumps(watched.reports[0]["seen"]))
+        return json.loads(json.dumps(watched.reports))
 
     return watched
+
+
+@pytest.fixture
+def seen(reports):
+    """What rank 0 saw of the lines below the head."""
+    return lambda lines: reports([HEAD, *lines])[0]["seen"]
 
 
 def test_what_a_script_calls_is_seen_by_its_name_and_line(seen):
@@ -92,6 +98,12 @@ def test_what_pytorch_issues_by_itself_has_the_reader_s_line(seen):
     first = HEAD.count("\n") + 2
     for i, kind in enumerate(NETS.values()):
         assert (kind, f"train.py:{first + 2 * i + 1}") in found
+
+
+def test_a_group_that_a_mesh_makes_is_noted(reports):
+    mesh = "torch.distributed.device_mesh.init_device_mesh('cpu', (2,))"
+    both = reports(["import torch", mesh])
+    assert [report["distributed"] for report in both] == [True, True]
 
 
 COMPILED = """

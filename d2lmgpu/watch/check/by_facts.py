@@ -23,6 +23,15 @@ def not_grouped(e, comparison):
     return None
 
 
+def plan(e, comparison):
+    """A plan of ``parallelize_module`` cuts nothing, since its entries match no layer."""
+    unmatched = e.ranks[0]["plan"]["unmatched"]
+    if unmatched:
+        names = " and ".join(repr(name) for name in dict.fromkeys(unmatched))
+        return "plan", e.ranks[0]["plan"]["where"], f"no layer matches {names} of the plan"
+    return None
+
+
 def nothing_learned(e, comparison):
     """No optimizer gets a gradient that is not zero."""
     every = [optimizer for rank in e.ranks for optimizer in rank["optimizers"]]

@@ -300,7 +300,7 @@ class Facts:
             "evaluations": self.evaluations,
             "shared": self.shared,
             "aliased": self.aliased,
-            "joins": self.mentions("init_process_group"),
+            "joins": self.mentions("init_process_group|init_device_mesh"),
             "epoch": self.epoch,
             "part": self.own_part and self._part(self.own_part),
         }

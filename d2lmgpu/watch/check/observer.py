@@ -8,6 +8,7 @@ from d2lmgpu.watch.check.gradients import TAUGHT, Gradients
 from d2lmgpu.watch.check.learning import Learning
 from d2lmgpu.watch.check.norms import Norms
 from d2lmgpu.watch.check.parts import UPDATES, Parts
+from d2lmgpu.watch.check.plans import Plans
 from d2lmgpu.watch.check.rows import Rows
 from d2lmgpu.watch.check.schedules import Schedules
 from d2lmgpu.watch.check.single_process import SingleProcess
@@ -28,7 +29,7 @@ def observe(watch):
     gradients = Gradients(watch, facts)
     parts = [facts, gradients, Batches(watch, facts, replay), Draws(watch, replay)]
     parts += [Learning(watch, facts), Norms(watch, facts, gradients), Rows(watch, facts, TAUGHT)]
-    parts += [Schedules(watch, facts), Evaluations(watch, facts)]
+    parts += [Schedules(watch, facts), Evaluations(watch, facts), Plans(watch)]
     if replay:
         parts += [Teacher(watch, facts, gradients, replay), SingleProcess(watch)]
     _report(watch, parts)

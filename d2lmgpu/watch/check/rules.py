@@ -9,6 +9,7 @@ from d2lmgpu.watch.check import by_evaluations, by_facts, by_gradients
 RULES = (
     by_facts.aliasing,
     by_facts.not_grouped,
+    by_facts.plan,
     by_facts.nothing_learned,
     by_facts.left_out,
     by_gradients.early_clip,

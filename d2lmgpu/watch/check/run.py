@@ -16,7 +16,15 @@ from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_o
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
 # they may, at least:
-LEAVE_EQUAL = {"none", "sampler", "buffers", "evaluation", "same-seed", "nothing-learned"}
+LEAVE_EQUAL = {
+    "none",
+    "sampler",
+    "buffers",
+    "evaluation",
+    "same-seed",
+    "nothing-learned",
+    "plan",
+}
 SCHEMA_VERSION = 1  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
 # of these a run with one process on the same rows says more:

@@ -5,6 +5,8 @@ import importlib
 import os
 from functools import wraps
 
+from d2lmgpu.watch.collectives import replace_init
+
 COUNTS = ("world", "proc", "gpu")  # parts of the names under which options hold how many there are
 
 
@@ -32,7 +34,7 @@ class SingleProcess:
             self.forced = number > 1
             return real(*args, **kwargs | {"world_size": 1, "rank": 0})
 
-        dist.init_process_group = dist.distributed_c10d.init_process_group = alone
+        replace_init(dist, alone)
 
     def report(self):
         return {"forced": self.forced}

@@ -45,6 +45,8 @@ MENDS = {
     "ranks, once (Megatron's f). The sum behind cut rows hands its gradient on as it is (g).",
     "forward-sum": "Look at what is cut by rows: its outputs are summed over the ranks, once, and "
     "its bias is added after the sum.",
+    "plan": "Name the entries as named_modules() has the layers of the module that is given to "
+    "parallelize_module. What matches none is not cut: each rank trains the whole.",
     "unknown": "Compare the script with a plain DDP script, part by part.",
 }
 PARTED = (

@@ -1,9 +1,11 @@
 """What joins processes: groups, meshes, and the networks that exchange their gradients."""
 
 import os
+from functools import wraps
 from urllib.parse import urlsplit
 
 from d2lmgpu.process.roles import LOOPBACK
+from d2lmgpu.watch.collectives import replace_init
 from d2lmgpu.watch.cuda.device import replaced
 from d2lmgpu.watch.ranks import MEETING
 
@@ -122,8 +124,8 @@ def groups(torch, device):
     def barrier(real):
         return lambda group=None, async_op=False, device_ids=None: real(group, async_op)
 
+    replace_init(dist, wraps(dist.init_process_group)(begin(dist.init_process_group)))
     for owner in (dist, dist.distributed_c10d):
-        replaced(owner, "init_process_group", begin)
         replaced(owner, "new_group", new_group)
         replaced(owner, "barrier", barrier)
         replaced(owner, "is_nccl_available", lambda real: lambda: True)
