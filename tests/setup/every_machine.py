@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +137,7 @@ def row(name, machine, folder):
     logs.mkdir(parents=True, exist_ok=True)
     made = store.provenance(f"python tests/setup/every_machine.py {shlex.quote(name)}")
     prepare(machine, folder)
-    commands, left_out = [], []
+    commands, left_out = [], Counter()
     for command in ("make setup", "make book", "make test"):
         log = logs / command.replace(" ", "-")
         alone = not machine.network and command != "make setup"
@@ -148,12 +149,12 @@ def row(name, machine, folder):
             f"{name}: {command}: exit code {code}, {seconds:.0f} s", *last, sep="\n    ", flush=True
         )
         for count, why, line in LEFT_OUT.findall(text):
-            left_out.append(f"{count}: {why}" if count else line)
+            left_out[why.removeprefix("left out: ") or line] += int(count or 0)
         if code and command == "make setup":
             break
-    left_out = list(dict.fromkeys(left_out))
     written = sorted(os.listdir(folder / "home"))
-    print("    left out:", *left_out, sep="\n    ", flush=True)
+    for why, count in left_out.items():
+        print(f"    left out: {count or 'said'}: {why}", flush=True)
     print(f"    written to the home folder: {written}", flush=True)
     answer = {"name": name, "words": machine.words, "commands": commands}
     return answer | {"left_out": left_out, "home": written, "made": made}

@@ -19,7 +19,7 @@ from d2lmgpu.watch.cuda import on_cpu
 def observe(watch):
     """Put all hooks in place. Options: see ``run.check``."""
     torch, replay = watch.torch, watch.options.get("replay")
-    on_cpu(watch, watch.options["devices"])
+    on_cpu(watch, watch.options.get("gpus", watch.options["devices"]))
     if watch.options["double"]:
         torch.set_default_dtype(torch.float64)
     facts = Facts(watch)

@@ -143,7 +143,11 @@ def check(
     further = {"unprotected": unprotected, "progress": Progress(progress, expected=2)}
 
     def runs(number, options):
-        return run(path, arguments, number, OBSERVER, options, limits, **further)
+        watched = run(path, arguments, number, OBSERVER, options, limits, **further)
+        if options["devices"] < devices and _wants_gpus(watched):
+            options = options | {"gpus": devices}
+            watched = run(path, arguments, number, OBSERVER, options, limits, **further)
+        return watched
 
     many = _run_many(runs, 1 if spawns else devices, options)
     if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):
@@ -191,6 +195,12 @@ def _run_many(runs, processes, options):
             options["double"] = False  # of another type, most often; else it will raise again
         else:
             return many
+
+
+def _wants_gpus(watched):
+    """Whether a script may not have trained because fewer GPUs are there than it wants."""
+    reports = watched.reports
+    return any(one.get("cuda") for one in reports) and not any(one["steps"] for one in reports)
 
 
 def _one_failed(alone):
