@@ -7,7 +7,7 @@ from pathlib import Path
 Span = namedtuple("Span", "rank thread name start end")
 Span.__doc__ = """A stretch of time in which a thread of a rank did something, in milliseconds.
 
-Attributes
+Parameters
 ----------
 rank : int
     Whose it is.
