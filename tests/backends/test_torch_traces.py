@@ -122,9 +122,10 @@ def test_what_waits_is_told_from_what_computes_on_both_ranks():
     backward, derivative = Span(0, 1, "backward", 2, 9), Span(0, 1, "AddmmBackward0", 2, 5)
     label = Span(0, 1, "autograd::engine::evaluate_function: AddmmBackward0", 2, 7)
     others = [Span(0, 2, "MmBackward0", 3, 8), Span(1, 1, "MmBackward0", 3, 8)]
+    early = Span(0, 1, "ReluBackward0", 2, 3)
     late = Span(0, 1, "ReluBackward0", 9, 10)  # begins where the backward pass has ended
-    spans = [backward, derivative, label, *others, late]
-    assert inside(backward, spans) == [backward, derivative, label]
+    spans = [backward, derivative, early, label, *others, late]
+    assert inside(backward, spans) == [backward, derivative, early, label]
     assert is_derivative(derivative) and not is_derivative(label)
     assert computed(backward, spans) == Span(0, 1, "backward", 2, 5)
     assert computed(label, []) == label
