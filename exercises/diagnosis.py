@@ -57,6 +57,50 @@ def by_the_host(lines):
 # %% [markdown] pages=["diagnosis/profile"]
 # ## Where Does the Time Go?
 
+# %% [markdown] exercise="workers"
+# ### How many workers?
+#
+# A rank needs `load` milliseconds to make a batch ready, and `train` milliseconds to train on it. `ranks`
+# of them share a machine with `cores` cores. Each rank takes one core, and so does each worker. Write
+# `workers(load, train, ranks, cores)`: how many workers a rank needs so that it does not wait for its
+# batches, but no more than there are cores for. All numbers are whole, and all ranks have as many workers.
+
+# %%
+def workers(load, train, ranks, cores):
+    needed = -(-load // train)
+    return min(needed, (cores - ranks) // ranks)
+
+# %% [markdown] exercise="shown" kind="predict"
+# ### What the allreduce shows
+#
+# In each step rank `r` works for `work[r]` seconds and calls the allreduce then. Once the last rank has
+# called it, it takes `exchange` seconds on all ranks. Write `shown(work, exchange)`: a list with the
+# seconds for which the trace of each rank shows the allreduce.
+
+# %%
+def shown(work, exchange):
+    last = max(work)
+    return [last - own + exchange for own in work]
+
+# %% [markdown] exercise="slowest"
+# ### Who is the slow one?
+#
+# `waits[r][i]` says how many seconds rank `r` waited for the others in step `i`. `slowest` should
+# return the rank for which the others wait. What it returns is a rank that is fast.
+
+# %% given="waits"
+def slowest(waits):
+    totals = np.sum(waits, axis=1)
+    return int(np.argmax(totals))
+
+# %%
+def slowest(waits):
+    totals = np.sum(waits, axis=1)
+    return int(np.argmin(totals))
+
+# %% [markdown] pages=["diagnosis/traces"]
+# ## Reading a Trace
+
 # %% [markdown] exercise="self-time"
 # ### Self times
 #
@@ -88,21 +132,28 @@ def hidden(compute, exchange):
     sent = [second for start, end in exchange for second in range(start, end)]
     return sum(second in busy for second in sent) / len(sent)
 
-# %% [markdown] exercise="slowest"
-# ### Who is the slow one?
+# %% [markdown] exercise="one-clock"
+# ### On one clock
 #
-# `waits[r][i]` says how many seconds rank `r` waited for the others in step `i`. `slowest` should
-# return the rank for which the others wait. What it returns is a rank that is fast.
+# `starts[r]` lists when the spans of rank `r` started, in microseconds after `bases[r]`. That is a moment in
+# nanoseconds, on a clock that all ranks share. `on_one_clock` should return all starts in microseconds
+# after the base of rank 0: a list for each rank. With what it returns, rank 1 seems to come far too late.
 
-# %% given="waits"
-def slowest(waits):
-    totals = np.sum(waits, axis=1)
-    return int(np.argmax(totals))
+# %% given="nanoseconds"
+def on_one_clock(starts, bases):
+    moved = []
+    for own, base in zip(starts, bases):
+        ahead = base - bases[0]
+        moved.append([start + ahead for start in own])
+    return moved
 
 # %%
-def slowest(waits):
-    totals = np.sum(waits, axis=1)
-    return int(np.argmin(totals))
+def on_one_clock(starts, bases):
+    moved = []
+    for own, base in zip(starts, bases):
+        ahead = (base - bases[0]) / 1000
+        moved.append([start + ahead for start in own])
+    return moved
 
 # %% [markdown] pages=["diagnosis/how-fast"]
 # ## How Fast Could It Be?

@@ -23,7 +23,7 @@ MODULES = [
     "d2lmgpu.costmodel.speedups", "d2lmgpu.torch.memory", "d2lmgpu.memory.fit",
     "d2lmgpu.memory.cards", "d2lmgpu.memory.refusal", "d2lmgpu.memory.snapshot",
     "d2lmgpu.torch.gpt", "d2lmgpu.torch.counted",
-    "d2lmgpu.torch.parity", "d2lmgpu.torch.streams",
+    "d2lmgpu.torch.parity", "d2lmgpu.torch.streams", "d2lmgpu.torch.traces",
     "d2lmgpu.process.checkpoints", "d2lmgpu.watch.explain",
 ]  # fmt: skip
 # What these modules have for the package itself.

@@ -6,7 +6,7 @@ from collections import defaultdict
 def covered(spans):
     """How long at least one of the spans lasted: each moment counts once.
 
-    Defined in chapters/diagnosis/profile.
+    Defined in chapters/diagnosis/traces.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def covered(spans):
 def gpu_times(trace):
     """How long each GPU computed, exchanged, and exchanged with nothing computed beside it.
 
-    Defined in chapters/diagnosis/profile. A kernel of NCCL is one whose name begins with "nccl". It
+    Defined in chapters/diagnosis/traces. A kernel of NCCL is one whose name begins with "nccl". It
     waits for the other ranks while it is shown. Copies and fills are neither of the two.
 
     Parameters

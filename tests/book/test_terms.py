@@ -8,7 +8,8 @@ from test_pages import EVERY_PAGE, HTML, ROOT, parsed
 
 GLOSSARY = "chapters/reference/glossary"
 NO_PROSE = "h1, h2, h3, h4, h5, h6, pre, code, .math, .cell, .training, nav, figure, p.caption"
-EXEMPT = {("chapters/diagnosis/profile", "profile")}  # there a profile is what a profiler writes
+# There a profile is what a profiler writes.
+EXEMPT = {("chapters/diagnosis/profile", "profile"), ("chapters/diagnosis/traces", "profile")}
 NOT_PROSE = {  # the titles there are not ours; and that text is a notebook's, or the code's, too
     GLOSSARY, "chapters/reference/bibliography", "chapters/reference/exercises",
     "chapters/reference/api",

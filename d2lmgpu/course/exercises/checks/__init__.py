@@ -32,6 +32,7 @@ CHAPTERS = (
     "tensor_parallel",
     "this_machine",
     "torchrun",
+    "traces",
     "unequal_devices",
     "when_a_machine_dies",
     "your_own_script",

@@ -5,91 +5,71 @@ import numpy as np
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def innermost(spans):
-    """Second by second: whose is it? The one that began last."""
-    own = [0] * len(spans)
-    for now in range(max(end for _, end in spans)):
-        open_ones = [i for i, (start, end) in enumerate(spans) if start <= now < end]
-        if open_ones:
-            own[max(open_ones, key=lambda i: (spans[i][0], -spans[i][1]))] += 1
-    return own
+def needed(load, train):
+    return -(-load // train)
 
 
-def nested(g):
-    """Spans of one thread: each second level inside a first, each third inside a second."""
-    spans, now = [], 0
-    for both_end in (False, True, False):
-        a, b, c, d, e = np.cumsum(g.integers(1, 9, 5)).tolist()
-        c = d if both_end else c
-        spans += [(now, now + e + 2), (now + a, now + d), (now + b, now + c)]
-        now += e + 3
-    return [spans[i] for i in g.permutation(len(spans))]
+def machines(g):
+    """Exact quotients and others, with cores enough, with too few, and with hardly any."""
+    for ranks in (1, 2, 4, 8):
+        train = int(g.integers(5, 30))
+        for load in (3 * train, 3 * train - int(g.integers(1, train)), 4 * train + 1):
+            spare = int(g.integers(0, ranks))
+            for workers in (9, 2, 0):
+                yield load, train, ranks, ranks * (1 + workers) + spare
 
 
 formula(
-    "self-time",
-    "A span's own time is its length less what is directly inside of it. What is inside of *that* "
-    "has been taken off already.",
-    "Add up the lengths of all spans inside, and take off again what lies inside of those. Or go "
-    "second by second: it belongs to the span that began last.",
-    cases=lambda g: [(nested(g),) for _ in range(3)],
-    right=innermost,
+    "workers",
+    "One worker has a batch ready each `load` milliseconds, and n workers have n.",
+    "Round up, and look at the cores: each rank needs one for itself before a worker gets one.",
+    cases=lambda g: list(machines(g)),
+    right=lambda load, train, ranks, cores: min(needed(load, train), (cores - ranks) // ranks),
     slips={
-        "total": (lambda spans: [b - a for a, b in spans], "These are total times."),
-        "twice": (
-            lambda spans: [
-                b - a - sum(d - c for c, d in spans if a < c and d <= b) for a, b in spans
-            ],
-            "What is two levels down has been taken off twice.",
+        "down": (
+            lambda load, train, ranks, cores: min(load // train, (cores - ranks) // ranks),
+            "Some of the batches come too late.",
+        ),
+        "one-more": (
+            lambda load, train, ranks, cores: min(load // train + 1, (cores - ranks) // ranks),
+            "Where the quotient is whole, one fewer is enough.",
+        ),
+        "cores": (
+            lambda load, train, ranks, cores: min(needed(load, train), cores // ranks),
+            "A rank needs a core for itself, too.",
+        ),
+        "unlimited": (
+            lambda load, train, ranks, cores: needed(load, train),
+            "There are not that many cores.",
         ),
     },
-    what="The list of self times",
-    says="The self times are right, and add up to the whole.",
+    what="The number of workers",
+    says="The number of workers is right.",
 )
 
-
-def seconds_of(spans):
-    return {second for start, end in spans for second in range(start, end)}
-
-
-def some_spans(g, n):
-    starts = g.integers(0, 40, n)
-    return [(int(start), int(start + length)) for start, length in zip(starts, g.integers(4, 9, n))]
-
-
-def apart(g):
-    return [(10 * i, 10 * i + int(g.integers(2, 9))) for i in range(4)]
-
-
-def covered(compute, exchange):
-    return [max(0, min(b, d) - max(a, c)) for a, b in exchange for c, d in compute]
-
-
 formula(
-    "hidden",
-    "Computing may go on twice at once. Which seconds of the exchange have any computing beside "
-    "them?",
-    "Times are whole seconds: make two sets of seconds, and intersect them.",
-    cases=lambda g: [(some_spans(g, n), apart(g)) for n in (1, 3, 6)],
-    right=lambda compute, exchange: (
-        len(seconds_of(compute) & seconds_of(exchange)) / len(seconds_of(exchange))
-    ),
+    "shown",
+    "An allreduce ends on all ranks together. When does it begin in each trace?",
+    "A rank is in the allreduce from its own call on: it waits until the last rank has called, and "
+    "then the exchange takes its time.",
+    cases=lambda g: [(g.uniform(1, 9, k).tolist(), float(g.uniform(0.1, 2))) for k in (2, 3, 8)],
+    right=lambda work, exchange: [max(work) - own + exchange for own in work],
     slips={
-        "twice": (
-            lambda compute, exchange: (
-                sum(covered(compute, exchange)) / sum(b - a for a, b in exchange)
-            ),
-            "A second with two computations beside it is hidden once.",
+        "link": (
+            lambda work, exchange: [exchange] * len(work),
+            "That is what the link takes. Who comes early is in the call for longer.",
         ),
-        "shown": (
-            lambda compute, exchange: (
-                len(seconds_of(exchange) - seconds_of(compute)) / len(seconds_of(exchange))
-            ),
-            "That is what is left to see.",
+        "slowest": (
+            lambda work, exchange: [own - min(work) + exchange for own in work],
+            "The rank that works longest is the one that does not wait.",
+        ),
+        "wait": (
+            lambda work, exchange: [max(work) - own for own in work],
+            "That is the wait alone.",
         ),
     },
-    what="The share",
-    says="The share of the exchange that is hidden is right.",
+    what="The list of seconds",
+    says="That is what each trace shows.",
 )
 
 formula(
