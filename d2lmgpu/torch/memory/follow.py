@@ -55,9 +55,14 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
             looked = storages.looked
             trainer.step()
             storages.looked = looked  # at its own count of steps, on which no shape depends
-            storages.name("optimizer state", tensors(dict(trainer.state)))
+            storages.name("optimizer state", state_of(trainer))
     del exchanged
     return storages.timeline, storages.looked
+
+
+def state_of(optimizer):
+    """The tensors that an optimizer keeps; ZeroRedundancyOptimizer's are in one of its own."""
+    return tensors(dict(getattr(optimizer, "optim", optimizer).state))
 
 
 def buckets(parameters):

@@ -18,7 +18,7 @@ def observe(watch):
     """
     # PyTorch must be there before these are imported
     from d2lmgpu.torch.memory.as_gpu import is_there
-    from d2lmgpu.torch.memory.follow import tensors
+    from d2lmgpu.torch.memory.follow import state_of
     from d2lmgpu.torch.memory.on_gpu import on_gpu
     from d2lmgpu.torch.memory.script_changes import CHANGES
     from d2lmgpu.torch.memory.stand_ins import stand_ins
@@ -60,7 +60,7 @@ def observe(watch):
 
     def after(optimizer):
         if optimizer:
-            storages.name("optimizer state", tensors(dict(optimizer.state)))
+            storages.name("optimizer state", state_of(optimizer))
 
     def report(entered=stack):  # kept here: what it has entered would be left with it
         timeline = storages.timeline
