@@ -26,8 +26,10 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
         ``loss(net, *batch)`` is the scalar that ``backward`` is called on.
     optimizer : callable
         Makes the optimizer of a list of parameters: those that require a gradient. Any
-        ``torch.optim.Optimizer``: what its steps allocate is counted, whatever the type. One
-        that asks for a GPU's own operations cannot run here.
+        ``torch.optim.Optimizer`` whose step can be called without a closure, states of 8 bits
+        included: what its steps allocate is counted, and what stays of it is its state. One that
+        calls a GPU's own operations, as bitsandbytes does, cannot run here; one in PyTorch's
+        operations with states of the same types can stand for it.
     batch_size : int
         Examples on the device.
     precision : str
