@@ -251,6 +251,7 @@ bench-pages: book  ## how soon the built pages show on a slow connection
 
 predict: setup  ## published speedups and memory beside what is told of them, then step times predicted and measured here
 	$(PYTHON) -m benchmarks.speedups
+	$(PYTHON) -m benchmarks.rates
 	$(PYTHON) -m benchmarks.published_memory
 	$(PYTHON) -m benchmarks.predictions
 

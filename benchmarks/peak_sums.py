@@ -3,7 +3,7 @@
 A training step of one structure takes and gives back the same storages whatever its sizes are. So a
 few runs of ``fits``'s own count, on small numbers, say of each storage which product of the numbers
 it is, and what is in use at each moment is a sum of such products. Kept are those sums that are the
-largest for some numbers. Of language models two depths are counted, for what each layer adds.
+largest for some numbers. Of language models three depths are counted, for what each layer adds.
 
 Writes ``d2lmgpu/memory/peaks.json``, and ``tests/memory/peaks.csv``: other, larger sizes with what
 ``fits`` says of them.
@@ -13,12 +13,14 @@ import csv
 import gc
 import json
 from collections import Counter
-from itertools import groupby, product
+from functools import partial
+from itertools import groupby
 from math import prod
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch.distributed.optim import ZeroRedundancyOptimizer
 
 from benchmarks.peak_networks import (
     KINDS,
@@ -35,12 +37,17 @@ from d2lmgpu.torch.memory.follow import follow
 from d2lmgpu.torch.memory.group import group
 
 ROOT = Path(__file__).resolve().parents[1]
-PRECISIONS = ("float32", "amp bfloat16")
-OPTIMIZERS = {
-    "SGD": lambda ps: torch.optim.SGD(ps, lr=0.1),
-    "AdamW": lambda ps: torch.optim.AdamW(ps),
+PRECISIONS = {"float32": 4, "amp bfloat16": 4, "bfloat16": 2}  # name -> bytes of a gradient
+OPTIMIZERS = {"SGD": (torch.optim.SGD, {"lr": 0.1}), "AdamW": (torch.optim.AdamW, {})}
+# Counted is AdamW, and what it makes has the letter z: 0 for SGD, which makes nothing, and with
+# ZeRO-1, which else is DDP, the share of the parameters that a device's optimizer has.
+COUNTING = "AdamW"
+STRATEGIES = ("DDP", "ZeRO-1", "FSDP")
+COUNTED = {
+    "float32": ("DDP", "FSDP"),
+    "amp bfloat16": ("DDP", "FSDP"),
+    "bfloat16": ("DDP",),
 }
-STRATEGIES = ("DDP", "FSDP")
 # Each storage is one of these products times a number of bytes, or is cut by k, or is what FSDP
 # gathers at once: all parameters of a unit.
 WEIGHTS = ["d", "f", "V", "a g", "d d", "d f", "d a g", "V d", "T d", "1"]
@@ -54,17 +61,19 @@ def value(name, letters):
 
 
 def sizes_of_runs(make, runs, setting):
-    """(events of one run, the sizes of each event in all of them).
+    """(events of one run, the sizes of each event in all of them, what the optimizer makes).
 
     ``make``: what ``follow`` gets of a run's letters. What is given back at once has no order.
     """
     columns, structure = [], None
+    kind, options = OPTIMIZERS[COUNTING]
     for letters in runs:
         gc.collect()
         net, batch, loss = make(letters)
         k = letters["k"]
         with group(k):
-            timeline, _ = follow(net, batch, loss, setting[1], letters["n"], setting[0], k)
+            optimizer = partial(kind, **options)
+            timeline, _ = follow(net, batch, loss, optimizer, letters["n"], setting[0], k)
         numbers, events = {}, []
         for taken, together in groupby(timeline.events, key=lambda event: event.taken):
             several = [
@@ -75,10 +84,16 @@ def sizes_of_runs(make, runs, setting):
         assert structure is None or events_of_run == structure, "a step of another structure"
         structure = events_of_run
         columns.append([size for *_, size in events])
-    return structure, np.array(columns, float).T
+    updates = [timeline.events[i] for update in timeline.updates for i in update]
+    own = {numbers[event.number] for event in updates if event.taken}
+    return structure, np.array(columns, float).T, own
 
 
-def sharded(make):
+def as_in(strategy, make):
+    """``make``, sharded if that is the strategy."""
+    if strategy != "FSDP":
+        return make
+
     def made():
         from torch.distributed.fsdp import fully_shard
 
@@ -92,7 +107,7 @@ def sharded(make):
 
 def moments(make, runs, setting, candidates):
     """What is in use after each event: {product: bytes} each."""
-    events, columns = sizes_of_runs(make, runs, setting)
+    events, columns, own = sizes_of_runs(make, runs, setting)
     names = list(candidates)
     values = np.array(
         [
@@ -109,7 +124,8 @@ def moments(make, runs, setting, candidates):
                 assert constant.any(), f"no product is {sizes}"
                 index = int(constant.argmax())
                 terms = candidates[names[index]]
-                known[number] = {p: c * ratios[index, 0] for p, c in terms.items()}
+                share = "z " if number in own else ""
+                known[number] = {share + p: c * ratios[index, 0] for p, c in terms.items()}
             else:
                 known[number] = {}
         for p, size in known[number].items():
@@ -163,7 +179,7 @@ def pieces_of(parameters, strategy):
     """Candidates for a storage: products, cut by k or not, and all parameters of a unit."""
     candidates = {name: {name: 1} for name in [*WEIGHTS, *OTHER_PRODUCTS]}
     candidates |= {f"unit {i}": unit for i, unit in enumerate(parameters)}
-    if strategy == "FSDP":
+    if strategy != "DDP":
         candidates |= {
             f"{name} cut": {f"{p} /k": c for p, c in candidates[name].items()}
             for name in [*WEIGHTS, *(f"unit {i}" for i in range(len(parameters)))]
@@ -174,7 +190,8 @@ def pieces_of(parameters, strategy):
 LLAMA = {"d d": 2, "d a g": 2, "d f": 3, "d": 2}, {"V d": 2, "d": 1}
 GPT2 = {"d d": 2, "d a g": 2, "d f": 2, "d": 7, "a g": 2, "f": 1}, {"V d": 1, "T d": 1, "d": 2}
 BERT = GPT2[0], {"V d": 1, "T d": 1, "d": 5, "d d": 1, "V": 1}
-PARAMETERS = {"Llama": LLAMA, "GPT-2": GPT2, "BERT": BERT}  # of a block, and of the rest
+# How many there are of each size: of a block, and of the rest.
+PARAMETERS = {"Llama": LLAMA, "GPT-2": GPT2, "BERT": BERT}
 
 
 def small(kind, layers, seed, strategy):
@@ -192,8 +209,11 @@ def small(kind, layers, seed, strategy):
         "d": h * a,
         "f": 16 * int(rng.integers(10, 36)),
         "V": 8 * int(rng.integers(20, 90)),
-        "k": (2, 8)[seed] if strategy == "FSDP" else 1,
+        "k": 1 if strategy == "DDP" else (2, 8)[seed],
     }
+
+
+SHARES = (1, 1, 0, 0.5, 0.3, 0.1)  # of the parameters, that a device's optimizer has
 
 
 def realistic(kind, strategy, number=4000):
@@ -212,11 +232,12 @@ def realistic(kind, strategy, number=4000):
                 "d": h * a,
                 "f": int(h * a * rng.uniform(2, 5)),
                 "V": int(2 ** rng.uniform(9, 18)),
-                "k": int(rng.choice([2, 4, 8, 16, 64, 512])) if strategy == "FSDP" else 1,
+                "k": 1 if strategy == "DDP" else int(rng.choice([2, 4, 8, 16, 64, 512])),
             }
         )
     for letters in samples:
         letters["/k"] = 1 / letters["k"]
+        letters["z"] = float(rng.choice(SHARES))
     return samples
 
 
@@ -228,54 +249,72 @@ def config_of(letters):
     return Config(*(letters[letter] for letter in "LdhgfVT"))
 
 
-def language_model(kind, precision, optimizer, strategy):
+def language_model(kind, precision, strategy):
     """The sums of a kind of language model, with L for what each layer adds."""
-    wrap = sharded if strategy == "FSDP" else lambda make: make
 
     def make(letters):
         config = config_of(letters)
-        return wrap(lambda: LanguageModel(config, kind)), tokens(config), of_each_token
+        made = as_in(strategy, lambda: LanguageModel(config, kind))
+        return made, tokens(config), of_each_token
 
     candidates, sums_by_depth = pieces_of(PARAMETERS[kind], strategy), {}
     for layers in DEPTHS:
         runs = with_cut([small(kind, layers, seed, strategy) for seed in range(2)])
-        sums_by_depth[layers] = moments(make, runs, (precision, OPTIMIZERS[optimizer]), candidates)
+        sums_by_depth[layers] = moments(make, runs, (precision, strategy), candidates)
     sums = largest(by_depth(sums_by_depth), realistic(kind, strategy))
+    return with_buckets(sums, sizes_of_parameters(kind), precision, strategy)
+
+
+def sizes_of_parameters(kind):
+    """How many there are of each size; a product with L is of each layer."""
+    if kind in OTHERS:
+        return Counter(str(p.numel()) for p in OTHERS[kind][0]().parameters())
     block, rest = PARAMETERS[kind]
-    return with_buckets(sums, {f"L {p}": c for p, c in block.items()} | rest, strategy)
+    return {f"L {p}": c for p, c in block.items()} | rest
 
 
-def with_buckets(sums, parameters, strategy):
+def with_buckets(sums, parameters, precision, strategy):
     """DDP's, if there is another device: letter b."""
     if strategy == "DDP":
-        sums = [terms | {f"b {p}": 4 * c for p, c in parameters.items()} for terms in sums]
+        size = PRECISIONS[precision]
+        sums = [terms | {f"b {p}": size * c for p, c in parameters.items()} for terms in sums]
     return sums
 
 
-def other(name, precision, optimizer, strategy):
+def other(name, precision, strategy):
     """The sums of a network of one size: what does not depend on the batch, and what does."""
     make, batch, loss = OTHERS[name]
-    wrap = sharded if strategy == "FSDP" else lambda net: net
+    ddp = strategy == "DDP"
     runs = [{"n": 2, "k": 2}, {"n": 3, "k": 2}, {"n": 2, "k": 4}]
-    if strategy == "DDP":
+    if ddp:
         runs = [{"n": 2, "k": 1}, {"n": 3, "k": 1}]
-    events, columns = sizes_of_runs(
-        lambda letters: (wrap(make), batch, loss), runs, (precision, OPTIMIZERS[optimizer])
+    events, columns, own = sizes_of_runs(
+        lambda letters: (as_in(strategy, make), batch, loss), runs, (precision, strategy)
     )
     signs = np.array([1 if taken else -1 for _, taken in events])[:, None]
     totals = (signs * columns).cumsum(axis=0)
-    sums = []
-    for sizes in totals:
-        each = sizes[1] - sizes[0]
-        cut = 4 * (sizes[0] - sizes[2]) if strategy == "FSDP" else 0
-        sums.append({"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2})
+    of_optimizer = np.array([number in own for number, _ in events])[:, None]
+    shares = (signs * columns * of_optimizer).cumsum(axis=0)
+    sums = [
+        straight(total - share, ddp)
+        | {f"z {name}": size for name, size in straight(share, ddp).items()}
+        for total, share in zip(totals, shares)
+    ]
     samples = [
-        {"n": 2**n, "/k": 1 / k}
+        {"n": 2**n, "/k": 1 / k, "z": z}
         for n in np.arange(0, 12, 0.25)
-        for k in ((2, 4, 8, 16, 64) if strategy == "FSDP" else (1,))
+        for k in ((1,) if ddp else (2, 4, 8, 16, 64))
+        for z in SHARES
     ]
     parameters = {"1": sum(p.numel() for p in make().parameters())}
-    return with_buckets(largest(sums, samples), parameters, strategy)
+    return with_buckets(largest(sums, samples), parameters, precision, strategy)
+
+
+def straight(sizes, ddp):
+    """The line through the sizes of the runs of ``other``, in the batch and in 1 / devices."""
+    each = sizes[1] - sizes[0]
+    cut = 0 if ddp else 4 * (sizes[0] - sizes[2])
+    return {"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2}
 
 
 def rounded(sums):
@@ -283,7 +322,7 @@ def rounded(sums):
 
 
 def count():
-    settings = [*product(PRECISIONS, OPTIMIZERS, STRATEGIES)]
+    settings = [(precision, strategy) for precision in COUNTED for strategy in COUNTED[precision]]
     sums = {}
     gc.disable()  # what it gives back would come at moments of its own
     for name in (*KINDS, *OTHERS):
@@ -322,18 +361,31 @@ VECTORS = [  # of sizes that are not those counted: what they are, then how they
     ("ResNet-50", (), "float32", "AdamW", "FSDP", 4, 32),
     ("U-Net", (), "float32", "AdamW", "DDP", 1, 4),
     ("U-Net", (), "amp bfloat16", "SGD", "FSDP", 2, 1),
+    ("GPT-2", (*SMALL_GPT2, 1024), "bfloat16", "AdamW", "DDP", 1, 8),
+    ("GPT-2", (*MEDIUM_GPT2, 1024), "amp bfloat16", "AdamW", "ZeRO-1", 4, 4),
+    ("GPT-2", (7, 640, 10, 10, 2000, 1000, 200), "bfloat16", "AdamW", "ZeRO-1", 4, 3),
+    ("BERT", (*LARGE_BERT, 128), "float32", "SGD", "ZeRO-1", 2, 4),
+    ("Llama", (*LLAMA_1B, 4096), "bfloat16", "SGD", "DDP", 2, 1),
+    ("Llama", (*LLAMA_1B, 2048), "float32", "AdamW", "ZeRO-1", 8, 1),
+    ("ViT-B/16", (), "bfloat16", "AdamW", "ZeRO-1", 8, 32),
+    ("ResNet-50", (), "bfloat16", "SGD", "DDP", 1, 128),
+    ("ResNet-50", (), "float32", "AdamW", "ZeRO-1", 16, 8),
+    ("U-Net", (), "amp bfloat16", "AdamW", "ZeRO-1", 2, 1),
 ]
 
 
 def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size):
     """What ``fits`` says of such a training."""
-    wrap = sharded if strategy == "FSDP" else lambda make: make
     if kind in OTHERS:
         make, batch, loss = OTHERS[kind]
     else:
         config = Config(*numbers)
         make, batch, loss = lambda: LanguageModel(config, kind), tokens(config), of_each_token
-    return fits(wrap(make), batch, loss, OPTIMIZERS[optimizer], batch_size, precision, devices)
+    trainer, options = OPTIMIZERS[optimizer]
+    if strategy == "ZeRO-1":
+        trainer = partial(ZeroRedundancyOptimizer, optimizer_class=trainer)
+    trainer = partial(trainer, **options)
+    return fits(as_in(strategy, make), batch, loss, trainer, batch_size, precision, devices)
 
 
 def vectors():
@@ -356,12 +408,13 @@ def main():
         writer.writerows(rows)
     large = [row for row in rows if row["peak"] > 1e9]  # smaller ones do not fill segments
     data = {
-        "precisions": PRECISIONS,
+        "precisions": [*PRECISIONS],
         "optimizers": [*OPTIMIZERS],
         "strategies": STRATEGIES,
         # what the allocator needs at least, and what nine in ten hold, as multiples of the peak
         "least": round(min(row["least"] / row["peak"] for row in large), 3),
         "held": round(float(np.quantile([r["reserved"] / r["peak"] for r in large], 0.9)), 3),
+        "parameters": {kind: sizes_of_parameters(kind) for kind in (*KINDS, *OTHERS)},
         "sums": count(),
     }
     text = json.dumps(data, separators=(",", ":")).replace("},", "},\n")

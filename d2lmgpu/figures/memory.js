@@ -8,15 +8,38 @@
   const PINK = "#CC79A7";
   const GRAY = "#7F7F7F";
 
-  // The largest of the sums, in bytes, and of it what grows with the batch.
-  function peak(sums, letters) {
+  // What the letters of a network stand for, and what follows from them.
+  function valuesOf(letters) {
     const { d, h, k } = letters;
-    const values = { ...letters, 1: 1, a: d / h, "/k": 1 / k, b: k > 1 ? 1 : 0 };
+    return { ...letters, a: d / h, "/k": 1 / k, b: k > 1 ? 1 : 0 };
+  }
+
+  // A product of letters; a whole number stands for itself.
+  const product = (factors, values) =>
+    factors.reduce((value, letter) => value * (values[letter] ?? Number(letter)), 1);
+
+  // The share of all parameters whose state the first device has with ZeRO-1, as in peaks.py.
+  function share(parameters, values, many) {
+    const sizes = [];
+    for (const [name, number] of Object.entries(parameters)) {
+      const factors = name.split(" ");
+      const copies = factors.includes("L") ? Math.min(values.L, many) : 1;
+      const size = product(factors, { ...values, L: 1 });
+      for (let i = 0; i < number * copies; i += 1) sizes.push(size);
+    }
+    sizes.sort((one, other) => other - one);
+    const loads = Array(values.k).fill(0);
+    for (const size of sizes) loads[loads.indexOf(Math.min(...loads))] += size;
+    return loads[0] / loads.reduce((one, other) => one + other);
+  }
+
+  // The largest of the sums, in bytes, and of it what grows with the batch.
+  function peak(sums, values) {
     const added = sums.map((sum) => {
       let [total, growing] = [0, 0];
-      for (const [product, size] of Object.entries(sum)) {
-        const factors = product.split(" ");
-        const bytes = factors.reduce((value, letter) => value * values[letter], size);
+      for (const [name, size] of Object.entries(sum)) {
+        const factors = name.split(" ");
+        const bytes = size * product(factors, values);
         total += bytes;
         if (factors.includes("n")) growing += bytes;
       }
@@ -105,6 +128,11 @@
         `<text x="0" y="63" font-size="12" fill="currentColor">0</text></svg>`;
     }
 
+    function say(text) {
+      answer.innerHTML = "<p></p>";
+      answer.firstChild.textContent = text;
+    }
+
     const square = (color) => `<span style="color:${color}" aria-hidden="true">■</span>`;
 
     function show() {
@@ -116,14 +144,22 @@
       if (kind !== "Llama") letters.g = letters.h;
       const error = wrong(letters, kind);
       if (error) {
-        answer.innerHTML = "<p></p>";
-        answer.firstChild.textContent = error;
+        say(error);
         return;
       }
-      const setting = ["precision", "optimizer", "strategy"].map((name) => choice(name).value);
-      const sums = data.sums[kind][setting.join(", ")];
-      const bandOf = (n) => band(peak(sums, { ...letters, n }));
-      const atPeak = peak(sums, letters);
+      const values = valuesOf(letters);
+      const [precision, optimizer, strategy] = ["precision", "optimizer", "strategy"].map(
+        (name) => choice(name).value,
+      );
+      values.z = data.remembers[optimizer];
+      if (strategy === "ZeRO-1") values.z *= share(data.parameters[kind], values, data.many);
+      const sums = data.sums[kind][`${precision}, ${data.sumsOf[strategy] ?? strategy}`];
+      if (!sums) {
+        say(`${precision} is not counted with ${strategy} here; d2lmgpu fits counts it.`);
+        return;
+      }
+      const bandOf = (n) => band(peak(sums, { ...values, n }));
+      const atPeak = peak(sums, values);
       const within = band(atPeak);
       const line = data.cards[card.selectedIndex];
       const fits = verdict(within, line.total);

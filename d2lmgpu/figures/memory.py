@@ -100,6 +100,10 @@ class MemoryExplorer:
         networks += [{"kind": kind, "own": True} for kind, _ in MODELS.values()]
         data = {
             "sums": peaks.DATA["sums"],
+            "sumsOf": peaks.SUMS_OF,
+            "remembers": peaks.REMEMBERS,
+            "parameters": peaks.DATA["parameters"],
+            "many": peaks.MANY,
             "networks": networks,
             "cards": [{"name": name, "total": CARDS[name].total} for name in self._choices["card"]],
             "context": CONTEXT,

@@ -7,6 +7,7 @@ with ``d2lmgpu.torch.fits``, and a test compares other sizes with it.
 """
 
 import json
+from heapq import heapreplace
 from math import prod
 from pathlib import Path
 
@@ -17,6 +18,11 @@ DATA = json.loads(Path(__file__).with_suffix(".json").read_text(encoding="utf-8"
 PRECISIONS = tuple(DATA["precisions"])
 OPTIMIZERS = tuple(DATA["optimizers"])
 STRATEGIES = tuple(DATA["strategies"])
+# ZeRO-1 is DDP with a share of the optimizer.
+SUMS_OF = {"ZeRO-1": "DDP"}
+# What an optimizer makes has the letter z; SGD makes nothing.
+REMEMBERS = {"SGD": 0, "AdamW": 1}
+MANY = 1000  # layers: with more, the share is hardly another
 # What the allocator cannot do without, and what it holds, as multiples of the peak: the least of
 # the sizes that were compared with ``fits``, and what nine in ten of them are below.
 LEAST, HELD = DATA["least"], DATA["held"]
@@ -43,7 +49,9 @@ def peak(kind, precision, optimizer, strategy, **numbers) -> float:
         "GPT-2", "BERT" or "Llama", a language model with any numbers, or a network of those in
         ``peaks.json`` that have one size.
     precision, optimizer, strategy : str
-        One of `PRECISIONS`, `OPTIMIZERS` and `STRATEGIES`, each.
+        One of `PRECISIONS`, `OPTIMIZERS` and `STRATEGIES`, each. ZeRO-1 is PyTorch's
+        ``ZeroRedundancyOptimizer`` beside DDP; "bfloat16", all of it in 16 bits, is counted with
+        DDP and ZeRO-1 only.
     numbers : int
         ``batch_size`` on each of ``devices``, and of a language model the rest of `NUMBERS`.
     """
@@ -57,11 +65,37 @@ def peak(kind, precision, optimizer, strategy, **numbers) -> float:
     letters = {letter: numbers.get(name, 1) for letter, name in NUMBERS.items()}
     letters |= {"1": 1, "a": letters["d"] / letters["h"], "/k": 1 / letters["k"]}
     letters |= {"b": int(letters["k"] > 1)}  # DDP's buckets
-    sums = DATA["sums"][kind][f"{precision}, {optimizer}, {strategy}"]
+    own = share(kind, letters) if strategy == "ZeRO-1" else 1
+    letters |= {"z": own * REMEMBERS[optimizer]}
+    counted = {s for s in STRATEGIES if f"{precision}, {SUMS_OF.get(s, s)}" in DATA["sums"][kind]}
+    need(strategy in counted, "strategy", strategy, f"one of {sorted(counted)} with {precision}")
+    sums = DATA["sums"][kind][f"{precision}, {SUMS_OF.get(strategy, strategy)}"]
     return max(
-        sum(size * prod(letters[x] for x in product.split()) for product, size in terms.items())
-        for terms in sums
+        sum(size * value(product, letters) for product, size in terms.items()) for terms in sums
     )
+
+
+def value(product, letters):
+    """What a product of letters is; a whole number stands for itself."""
+    return prod(letters[x] if x in letters else int(x) for x in product.split())
+
+
+def share(kind, letters) -> float:
+    """The share of all parameters whose state the first device has with ZeRO-1.
+
+    As PyTorch's ``ZeroRedundancyOptimizer`` deals them out: whole, the largest first, each to the
+    device that has least.
+    """
+    layers, letters = min(letters["L"], MANY), letters | {"L": 1}
+    sizes = []
+    for product, number in DATA["parameters"][kind].items():
+        number *= layers if "L" in product.split() else 1
+        sizes += [value(product, letters)] * number
+    loads = [(0, device) for device in range(letters["k"])]
+    for size in sorted(sizes, reverse=True):
+        load, device = loads[0]
+        heapreplace(loads, (load + size, device))
+    return next(load for load, device in loads if device == 0) / sum(sizes)
 
 
 def fit_on(size: float, card: str) -> OnCard:

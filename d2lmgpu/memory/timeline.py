@@ -30,6 +30,7 @@ class Timeline:
     events: list[Event] = field(default_factory=list)
     part: dict[int, str] = field(default_factory=dict)  # number of a storage -> one of `PARTS`
     line: dict[int, str | None] = field(default_factory=dict)  # and the reader's that has taken it
+    updates: list[range] = field(default_factory=list)  # the events of each step of the optimizer
 
     def totals(self) -> list[int]:
         """The bytes in use after each event."""

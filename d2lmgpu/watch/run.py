@@ -71,7 +71,8 @@ class Watched:
     - ``steps``, ``backwards``: how many updates and backward passes there were;
     - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
     - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
-      was started by the script itself; ``imported``: whether the framework was;
+      was started by the script itself; ``imported``: whether the framework was; ``mxnet``: whether
+      MXNet was, if that is another;
     - ``error``: of what was raised, ``text`` and ``where`` ("file:line" of the script, or None);
       ``code`` of an exit;
     - what the observer added.

@@ -168,7 +168,8 @@ class Watch:
                   "backwards": self.steps.backwards if self.steps else 0,
                   "optimizer": bool(self.steps and self.steps.optimizers),
                   "distributed": self.distributed, "spawned": self.spawned,
-                  "imported": self.steps is not None, **fields}  # fmt: skip
+                  "imported": self.steps is not None, "mxnet": "mxnet" in sys.modules,
+                  **fields}  # fmt: skip
         for function in self._at_end:
             report |= function() or {}
         for stream in (sys.stdout, sys.stderr):

@@ -1,6 +1,7 @@
 """A step's peak, found on fake tensors, against PyTorch's own account of it on real ones."""
 
 from contextlib import nullcontext
+from functools import partial
 
 import pytest
 import torch
@@ -123,6 +124,86 @@ def test_autocast_of_a_gpu_takes_a_softmax_in_float32():
     given = Softmax, lambda n: (torch.rand(n, 8),), lambda net, X: net(X).sum()
     fit = fits(*given, OPTIMIZERS["momentum"], 4096, "amp bfloat16")
     assert fit.parts["activations"] == pytest.approx(4 * 4096 * 64 + 2 * 4096 * 8, rel=0.02)
+
+
+class BlockwiseAdam(torch.optim.Optimizer):
+    """Adam with two averages of 8 bits, each block of 2048 divided by its largest number.
+
+    As Dettmers et al. (2022, arXiv 2110.02861) keep them, but for the mapping of the 256 values,
+    which takes no memory. ``elsewhere``: they are in an attribute, not in ``state``.
+    """
+
+    BLOCK = 2048
+
+    def __init__(self, parameters, elsewhere=False):
+        super().__init__(parameters, {"lr": 1e-3})
+        self.averages = {} if elsewhere else self.state
+
+    def of_8_bits(self, values):
+        blocks = F.pad(values.flatten(), (0, -values.numel() % self.BLOCK)).view(-1, self.BLOCK)
+        largest = blocks.abs().amax(1, keepdim=True).clamp(min=1e-12)
+        return (blocks / largest * 127).to(torch.int8), largest
+
+    @staticmethod
+    def of_32_bits(codes, largest, like):
+        return (codes * (largest / 127)).flatten()[: like.numel()].view_as(like)
+
+    @torch.no_grad()
+    def step(self):
+        for p in self.param_groups[0]["params"]:
+            if p not in self.averages:
+                zeros = self.of_8_bits(torch.zeros_like(p))
+                self.averages[p] = {"mean": zeros, "square": self.of_8_bits(torch.zeros_like(p))}
+            mine = self.averages[p]
+            mean = self.of_32_bits(*mine["mean"], p).lerp_(p.grad, 0.1)
+            square = self.of_32_bits(*mine["square"], p).lerp_(p.grad.square(), 0.001)
+            p.addcdiv_(mean, square.sqrt_().add_(1e-8), value=-1e-3)
+            for name, average in {"mean": mean, "square": square}.items():
+                for kept, new in zip(mine[name], self.of_8_bits(average)):
+                    kept.copy_(new)
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_the_state_of_any_optimizer_is_what_its_step_leaves(elsewhere):
+    """Two bytes a parameter, and for each block of each average four."""
+
+    def dense():
+        return nn.Sequential(*[nn.Linear(512, 512, bias=False) for _ in range(8)])
+
+    P, given = 8 * 512 * 512, (dense, lambda n: (torch.rand(n, 512),), squares)
+    optimizer = partial(BlockwiseAdam, elsewhere=elsewhere)
+    fit = fits(*given, optimizer, 4)
+    state = 2 * P + 2 * 4 * P // BlockwiseAdam.BLOCK
+    last = state // 16  # of 8 layers' 16 averages: at the peak, in the first step, not yet there
+    assert fit.parts["optimizer state"] == pytest.approx(state - last, rel=0.001)
+    assert fit.parts["parameters"] == fit.parts["gradients"] == 4 * P
+    assert fit.peak == pytest.approx(measured(*given, optimizer, 4, "float32"), rel=0.02)
+    assert fit.peak < 0.8 * fits(*given, OPTIMIZERS["Adam"], 4).peak
+
+
+STATES = {  # what PyTorch's optimizers remember, in multiples of the parameters
+    "Adadelta": 2, "Adafactor": 0, "Adagrad": 1, "Adam": 2, "AdamW": 2, "Adamax": 2, "ASGD": 1,
+    "Muon": 1, "NAdam": 2, "RAdam": 2, "RMSprop": 1, "Rprop": 2, "SGD": 0,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_pytorchs_optimizers(name):
+    def dense():
+        return nn.Sequential(*[nn.Linear(256, 256, bias=False) for _ in range(2)])
+
+    given = dense, lambda n: (torch.rand(n, 256),), squares
+    kind = getattr(torch.optim, name)
+    parts = fits(*given, lambda parameters: kind(parameters, lr=0.1), 4).parts
+    assert parts["optimizer state"] == pytest.approx(
+        STATES[name] * parts["parameters"], abs=0.02 * parts["parameters"]
+    )
+
+
+def test_an_optimizer_that_computes_the_loss_again_is_refused():
+    given = lambda: nn.Linear(8, 8), lambda n: (torch.rand(n, 8),), squares
+    with pytest.raises(ValueError, match=r"^optimizer is a LBFGS: give one whose step needs"):
+        fits(*given, torch.optim.LBFGS, 4)
 
 
 class Language(nn.Module):

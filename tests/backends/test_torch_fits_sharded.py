@@ -19,13 +19,18 @@ def plain():
     return nn.Sequential(*[block() for _ in range(LAYERS)])
 
 
-def sharded():
+def sharded(again=True):
+    """Each block is gathered ``again`` for the backward pass; or once, which is ZeRO-2."""
     from torch.distributed.fsdp import fully_shard
 
     net = plain()
     for layer in net:
-        fully_shard(layer)
-    return fully_shard(net)
+        fully_shard(layer, reshard_after_forward=again)
+    return fully_shard(net, reshard_after_forward=again)
+
+
+def gathered_once():
+    return sharded(again=False)
 
 
 def batch(n):
@@ -40,11 +45,18 @@ def adam(parameters):
     return torch.optim.Adam(parameters, foreach=True)
 
 
-def measured(batch_size):
+def shared_adam(parameters):
+    """ZeRO-1."""
+    from torch.distributed.optim import ZeroRedundancyOptimizer
+
+    return ZeroRedundancyOptimizer(parameters, torch.optim.Adam, foreach=True)
+
+
+def measured(make, optimizer, batch_size):
     """The highest total that PyTorch's profiler notes in two steps after the network is there."""
-    net = sharded()
-    trainer = adam(net.parameters())
-    held = sum(p.to_local().nbytes for p in net.parameters())
+    net = make()
+    trainer = optimizer(net.parameters())
+    held = sum(getattr(p, "_local_tensor", p).nbytes for p in net.parameters())
     with torch.profiler.profile(profile_memory=True) as profiler:
         for _ in range(2):
             trainer.zero_grad()
@@ -53,13 +65,47 @@ def measured(batch_size):
     return highest_total(profiler) + held
 
 
-@pytest.mark.parametrize("batch_size", [8, 2048])
-def test_the_peak_of_a_device_is_that_of_a_process(batch_size):
-    """By itself: between processes what is on its way stays, as long as gloo takes for it."""
+CASES = [
+    (sharded, adam, 8),
+    (sharded, adam, 2048),
+    (gathered_once, adam, 8),
+    (gathered_once, adam, 2048),
+    (plain, shared_adam, 8),
+    (plain, shared_adam, 2048),
+]
+
+
+@pytest.mark.parametrize("make, optimizer, batch_size", CASES)
+def test_the_peak_of_a_device_is_that_of_a_process(make, optimizer, batch_size):
+    """By itself: between processes what is on its way stays, as long as gloo takes for it.
+
+    Nor are there DDP's buckets in the process.
+    """
     with group(2):
-        peak = measured(batch_size)
-    fit = fits(sharded, batch, squares, adam, batch_size, devices=2)
-    assert fit.peak == pytest.approx(peak, rel=0.02), fit
+        peak = measured(make, optimizer, batch_size)
+    fit = fits(make, batch, squares, optimizer, batch_size, devices=2)
+    assert fit.peak - fit.parts["buckets"] == pytest.approx(peak, rel=0.02), fit
+
+
+def test_a_stage_of_zero_takes_less_than_the_one_before():
+    takes = [
+        fits(make, batch, squares, optimizer, 8, devices=4).peak
+        for make, optimizer in (
+            (plain, adam),
+            (plain, shared_adam),
+            (gathered_once, adam),
+            (sharded, adam),
+        )
+    ]
+    assert takes == sorted(takes, reverse=True) and len({*takes}) == 4
+
+
+def test_states_of_zero_1_are_those_of_the_parameters_of_the_first_device():
+    """The largest first, each to the device that has least: 6 x 2 matrices go evenly to 4."""
+    P = 4 * sum(p.numel() for p in plain().parameters())
+    fit = fits(plain, batch, squares, shared_adam, 8, devices=4)
+    assert fit.parts["parameters"] == fit.parts["gradients"] == fit.parts["buckets"] == P
+    assert fit.parts["optimizer state"] == pytest.approx(2 * P / 4, rel=0.01)
 
 
 def test_states_are_cut_by_the_number_of_devices():

@@ -88,6 +88,13 @@ def test_numbers_that_make_no_network_are_refused(shown):
     assert shown.locator("svg").count() == 0
 
 
+def test_what_is_not_counted_is_said(shown):
+    choose(shown, "precision", "bfloat16")
+    assert "bfloat16 is not counted with FSDP here" in answer(shown)
+    choose(shown, "strategy", "ZeRO-1")
+    assert answer(shown).startswith("On H100 80GB")
+
+
 def test_the_keyboard_is_enough(shown):
     shown.get_by_label("Batch on each device").focus()
     before = size(shown)

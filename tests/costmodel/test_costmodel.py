@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from d2lmgpu.collectives.schedules import ALGORITHMS, plan
+from d2lmgpu.costmodel.gpus import expected_rate
 from d2lmgpu.costmodel.model import (
     PRESETS,
     CostError,
@@ -319,6 +320,9 @@ LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
     (lambda: Work.of_parameters(-1, 1), "parameters is -1"),
     (lambda: expected_speedup("NVLINK", 2), "links is 'NVLINK'.*NVSwitch"),
     (lambda: expected_speedup("NVLink", 0), "k is 0"),
+    (lambda: expected_rate(0, "V100", "H100", "16 bit"), "rate is 0"),
+    (lambda: expected_rate(1, "V100", "H1000", "16 bit"), "wanted_on is 'H1000'.*RTX 4090"),
+    (lambda: expected_rate(1, "V100", "H100", "int8"), "format is 'int8'.*tf32"),
     (lambda: Work(1, -1), "seconds_per_example is -1"),
     (lambda: Work(1, 1, bucket_bytes=0), "bucket_bytes is 0"),
     (lambda: Work(1, 1, backward_share=1.5), "backward_share is 1.5"),

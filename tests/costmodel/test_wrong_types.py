@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from d2lmgpu.costmodel import fit, layouts, measure, published
 from d2lmgpu.costmodel.forecast import predict
+from d2lmgpu.costmodel.gpus import expected_rate
 from d2lmgpu.costmodel.least_squares import fit_line
 from d2lmgpu.costmodel.measure import Calibration
 from d2lmgpu.costmodel.model import (
@@ -51,6 +52,7 @@ CALLS = {  # a call that is right
              *(getattr(WORK, f.name) for f in fields(Work))),
     "of_parameters": (Work.of_parameters, 1e6, 1e-3, 16),
     "expected_speedup": (expected_speedup, "NVLink", 2),
+    "expected_rate": (expected_rate, 100.0, "V100", "A100 40GB", "16 bit"),
     "Machine": (build(Machine, MACHINE), *MACHINE.values()),
     "slowed": (V100.slowed, 2),
     "exchange_seconds": (exchange_seconds, "ring", 4, 1e6, LINK),

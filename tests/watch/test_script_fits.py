@@ -73,6 +73,70 @@ while True:
     optimizer.step()
     optimizer.zero_grad()
 """
+# On what there is, or on a GPU, which is an error here.
+OF_MXNET = """
+import mxnet as mx
+
+net = mx.gluon.nn.Dense(2)
+net.initialize(ctx=DEVICE)
+trainer = mx.gluon.Trainer(net.collect_params(), "sgd")
+for _ in range(3):
+    with mx.autograd.record():
+        loss = net(mx.nd.ones((4, 3), ctx=DEVICE)).sum()
+    loss.backward()
+    trainer.step(4)
+"""
+# As with Hugging Face's networks: batches and outputs are dictionaries, the loss is the network's
+# own, and two groups of parameters decay otherwise.
+OF_DICTIONARIES = """
+from torch.utils.data import DataLoader
+
+class Output(dict):
+    __getattr__ = dict.__getitem__
+
+class WithLoss(Net):
+    def forward(self, input_ids=None, attention_mask=None, labels=None):
+        assert attention_mask.all() and input_ids.shape == labels.shape
+        logits = super().forward(input_ids)
+        loss = nn.functional.cross_entropy(logits, labels.flatten(), ignore_index=-100)
+        return Output(loss=loss, logits=logits)
+
+X, y = make(64)
+rows = [
+    {"input_ids": X[i], "attention_mask": torch.ones_like(X[i]), "labels": y[32 * i :][:32]}
+    for i in range(64)
+]
+model = WithLoss().to("cuda")
+model.train()
+decay = {id(p) for p in model.parameters() if p.dim() > 1}
+optimizer = torch.optim.AdamW(
+    [
+        {"params": [p for p in model.parameters() if id(p) in decay], "weight_decay": 0.01},
+        {"params": [p for p in model.parameters() if id(p) not in decay], "weight_decay": 0.0},
+    ]
+)
+for batch in DataLoader(rows, batch_size=16):
+    batch = {name: tensor.to(next(model.parameters()).device) for name, tensor in batch.items()}
+    out = model(**batch)
+    out.loss.backward()
+    nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    optimizer.zero_grad()
+    print(out.loss.item())
+"""
+ZERO_1 = """
+import torch.distributed as dist
+from torch.distributed.optim import ZeroRedundancyOptimizer
+from torch.nn.parallel import DistributedDataParallel
+
+dist.init_process_group("nccl")
+net = DistributedDataParallel(nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)]).cuda())
+optimizer = ZeroRedundancyOptimizer(net.parameters(), torch.optim.Adam)
+while True:
+    net(torch.rand(8, 512, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
 
 
 @pytest.fixture
@@ -155,6 +219,36 @@ def test_a_sharded_network_takes_what_its_steps_take(script):
     expected = fits(net, lambda n: [torch.rand(n, 512)], lambda net, X: net(X).sum(),
                     torch.optim.Adam, 8, devices=4)  # fmt: skip
     assert found.fit.peak == pytest.approx(expected.peak, rel=0.05)
+
+
+def test_the_optimizer_of_zero_1_has_a_share_of_the_state(script):
+    path = script(NETWORK + ZERO_1)
+    one, four = fits_script(path, card="T4", devices=[1, 4])
+    assert one.fit.parts["optimizer state"] == pytest.approx(
+        2 * one.fit.parts["parameters"], rel=0.001
+    )
+    assert four.fit.parts["optimizer state"] == pytest.approx(
+        one.fit.parts["optimizer state"] / 4, rel=0.001
+    )
+    assert four.fit.parts["buckets"] == four.fit.parts["parameters"]
+
+
+def test_batches_and_outputs_may_be_dictionaries_and_the_loss_the_networks_own(script):
+    """What a script holds in ``out`` until its next batch are the logits before."""
+    path = script(NETWORK + OF_DICTIONARIES)
+    (found,) = fits_script(path, card="T4")
+    expected, logits = trained(16), 4 * 16 * 32 * 5000
+    assert found.fit.peak == pytest.approx(expected.peak + logits, rel=0.02)
+    for part in ("parameters", "gradients", "optimizer state"):
+        assert found.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
+    line = int(found.line.removeprefix("train.py:"))
+    assert path.read_text().splitlines()[line - 1].strip() == "out.loss.backward()"
+
+
+@pytest.mark.parametrize("device", ["mx.cpu()", "mx.gpu()"])
+def test_what_mxnet_takes_cannot_be_told(script, device):
+    with pytest.raises(WatchError, match=r"^It cannot be told: the script trains with MXNet"):
+        fits_script(script(OF_MXNET, DEVICE=device), card="T4")
 
 
 REFUSED = {

@@ -25,15 +25,21 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
     loss : callable
         ``loss(net, *batch)`` is the scalar that ``backward`` is called on.
     optimizer : callable
-        Makes the optimizer of a list of parameters: those that require a gradient.
+        Makes the optimizer of a list of parameters: those that require a gradient. Any
+        ``torch.optim.Optimizer`` whose step can be called without a closure, states of 8 bits
+        included: what its steps allocate is counted, and what stays of it is its state. One that
+        calls a GPU's own operations, as bitsandbytes does, cannot run here; one in PyTorch's
+        operations with states of the same types can stand for it.
     batch_size : int
         Examples on the device.
     precision : str
         One of "float32", "amp float16", "amp bfloat16" (autocast) and "bfloat16" (all of it).
     devices : int
-        So many train together, and this is one of them. What ``net`` makes may be sharded by
-        ``fully_shard`` (FSDP2); any other network is as under DistributedDataParallel, with the
-        buckets in which gradients are exchanged (without ``gradient_as_bucket_view``).
+        So many train together, and this is the first of them. What ``net`` makes may be sharded
+        by ``fully_shard`` (FSDP2, which is ZeRO-3; with ``reshard_after_forward=False`` ZeRO-2);
+        any other network is as under DistributedDataParallel, with the buckets in which gradients
+        are exchanged (without ``gradient_as_bucket_view``). With an optimizer in PyTorch's
+        ``ZeroRedundancyOptimizer`` that is ZeRO-1. The first device has the largest parameter.
 
     Returns
     -------

@@ -1,6 +1,7 @@
 """Some steps of training on fake tensors, with every storage that they take."""
 
 import copy
+import inspect
 from contextlib import contextmanager, nullcontext
 from unittest import mock
 
@@ -10,6 +11,7 @@ from torch._subclasses.fake_tensor import FakeCopyMode, FakeTensorMode
 from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_leaves
 
+from d2lmgpu.memory import need
 from d2lmgpu.torch.memory.on_gpu import on_gpu
 from d2lmgpu.torch.memory.storages import FollowStorages, NumberNeeded
 
@@ -20,6 +22,7 @@ PRECISIONS = {  # name -> (autocast computes in, parameters are in)
     "bfloat16": (None, torch.bfloat16),
 }
 NUM_STEPS = 2  # the second has the optimizer's state from its beginning
+SECOND_STEP = 2  # what an optimizer is told of its count of steps; NAdam divides by 1 - a number
 
 
 def follow(net, batch, loss, optimizer, batch_size, precision, devices):
@@ -40,6 +43,7 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
         exchanged = buckets(trained) if devices > 1 and not sharded else []
         storages.name("buckets", exchanged)
         trainer = optimizer(trained)
+        need(is_simple(trainer), "optimizer", trainer, "one whose step needs no closure")
         storages.answers = True
         for _ in range(NUM_STEPS):
             trainer.zero_grad()
@@ -48,16 +52,25 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
             before = storages.alive()
             with torch.autocast("cpu", computes) if computes else nullcontext():
                 value = loss(net, *inputs)
-            for number in storages.alive() - before:
-                storages.timeline.part.setdefault(number, "activations")
+            storages.name_since(before, "activations")
             value.backward()
             del value
-            looked = storages.looked
+            looked, begin, before = storages.looked, len(storages.timeline.events), storages.alive()
+            storages.number = SECOND_STEP
             trainer.step()
-            storages.looked = looked  # at its own count of steps, on which no shape depends
+            storages.timeline.updates.append(range(begin, len(storages.timeline.events)))
+            # It looks at its own count of steps, on which no shape depends
+            storages.number, storages.looked = 1, looked
             storages.name("optimizer state", tensors(dict(trainer.state)))
+            storages.name_since(before, "optimizer state")  # wherever it keeps that
     del exchanged
     return storages.timeline, storages.looked
+
+
+def is_simple(optimizer):
+    """Whether its step can be called without a function that computes the loss again."""
+    given = inspect.signature(optimizer.step).parameters.values()
+    return all(p.default is not p.empty for p in given if p.kind is p.POSITIONAL_OR_KEYWORD)
 
 
 def buckets(parameters):

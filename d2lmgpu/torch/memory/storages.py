@@ -22,16 +22,16 @@ class NumberNeeded(Exception):
 class FollowStorages(TorchDispatchMode):
     """Notes in ``timeline`` when each storage that an operation makes comes and goes.
 
-    With ``answers`` a look at a number is answered by True or 1 and counted in ``looked``;
-    otherwise it raises NumberNeeded. ``counts`` says of a tensor whether it is one of those, and
-    ``where`` which line of the reader's takes it.
+    With ``answers`` a look at a number is answered by True or by ``number``, and counted in
+    ``looked``; otherwise it raises NumberNeeded. ``counts`` says of a tensor whether it is one of
+    those, and ``where`` which line of the reader's takes it.
     """
 
     def __init__(self, counts=lambda tensor: True, where=lambda: None):
         super().__init__()
         self.timeline = Timeline()
         self._counts, self._where = counts, where
-        self.answers, self.looked = False, 0
+        self.answers, self.number, self.looked = False, 1, 0
         self._alive = {}  # address of a storage -> (its number, its size, a weak reference)
         self._numbers = count()
 
@@ -72,7 +72,9 @@ class FollowStorages(TorchDispatchMode):
         if not self.answers:
             raise NumberNeeded
         self.looked += 1
-        return True if dtype is torch.bool else 1.0 if dtype.is_floating_point else 1
+        if dtype is torch.bool:
+            return True
+        return float(self.number) if dtype.is_floating_point else self.number
 
     def _note(self, storage) -> int:
         """The number of a storage; one that is new, or has another size, is taken now."""
@@ -109,14 +111,18 @@ class FollowStorages(TorchDispatchMode):
         for number in self._of(tensors):
             self.timeline.part.setdefault(number, part)
 
+    def name_since(self, before, part):
+        """Say what all storages are for that were not in ``before``, of which it is not known."""
+        for number in self.alive() - before:
+            self.timeline.part.setdefault(number, part)
+
     def rename(self, part, tensors):
         """The same, whatever was known."""
         self.timeline.part |= dict.fromkeys(self._of(tensors), part)
 
     def name_rest(self, part):
         """Say what all storages are for of which it is not known."""
-        for number in self.alive():
-            self.timeline.part.setdefault(number, part)
+        self.name_since(set(), part)
 
 
 def unwrapped(values):

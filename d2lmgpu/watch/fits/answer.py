@@ -11,6 +11,11 @@ OBSERVER = "d2lmgpu.watch.fits.observer"
 LIMITS = Limits(steps=2, seconds=60)  # the second has the optimizer's state from its beginning
 # What can be changed in a script from outside; FSDP is in place of DistributedDataParallel.
 REMEDIES = ("mixed precision", "recomputation", "SGD", "FSDP")
+OF_MXNET = (
+    "It cannot be told: the script trains with MXNet, and only what PyTorch puts on a GPU is "
+    "followed. Another framework keeps other things of the same network, so an answer by PyTorch "
+    "would be none."
+)
 
 
 @dataclass(frozen=True)
@@ -50,9 +55,9 @@ def fits_script(
     """What two updates of ``script`` take on GPUs of the kind ``card``, for each of ``devices``.
 
     Nothing is computed on the GPU, so that none is needed; what the script does on the CPU is done.
-    Raises WatchError for a card that is not known and a script that puts nothing on a GPU or does
-    not train. ``unprotected``: also where your files cannot be protected from it. ``remedies``: run
-    it again with each of `REMEDIES`, and tell those with which it takes less.
+    Raises WatchError for a card that is not known and a script that puts nothing on a GPU, does not
+    train, or trains with MXNet. ``unprotected``: also where your files cannot be protected from it.
+    ``remedies``: run it again with each of `REMEDIES`, and tell those with which it takes less.
     """
     path = check_script(script)
     need.choice("card", card, CARDS)
@@ -78,6 +83,8 @@ def _fit(path, arguments, card, devices, unprotected, remedy=None):
     options = {"card": card.name, "total": card.total, "devices": devices, "remedy": remedy}
     environ = {"CUDA_VISIBLE_DEVICES": ",".join(map(str, range(devices)))}
     watched = run(path, arguments, 1, OBSERVER, options, LIMITS, environ, unprotected=unprotected)
+    if any(r["mxnet"] for r in watched.reports) and not any(r["steps"] for r in watched.reports):
+        raise WatchError(OF_MXNET)
     if watched.trouble:
         raise WatchError(watched.explanation)
     report = watched.reports[0]

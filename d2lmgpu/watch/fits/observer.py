@@ -18,7 +18,7 @@ def observe(watch):
     """
     # PyTorch must be there before these are imported
     from d2lmgpu.torch.memory.as_gpu import is_there
-    from d2lmgpu.torch.memory.follow import tensors
+    from d2lmgpu.torch.memory.follow import SECOND_STEP, tensors
     from d2lmgpu.torch.memory.on_gpu import on_gpu
     from d2lmgpu.torch.memory.script_changes import CHANGES
     from d2lmgpu.torch.memory.stand_ins import stand_ins
@@ -39,7 +39,7 @@ def observe(watch):
     backward = torch.autograd.backward
 
     add = torch.optim.Optimizer.add_param_group
-    trained = []
+    trained, known = [], set()
 
     @wraps(add)
     def added(optimizer, group):
@@ -58,9 +58,17 @@ def observe(watch):
 
     torch.optim.Optimizer.add_param_group, torch.autograd.backward = added, passed
 
+    def updates(*_):
+        before()
+        known.clear()
+        known.update(storages.alive())
+        storages.number = SECOND_STEP
+
     def after(optimizer):
+        storages.number = 1
         if optimizer:
             storages.name("optimizer state", tensors(dict(optimizer.state)))
+            storages.name_since(known, "optimizer state")  # wherever it keeps that
 
     def report(entered=stack):  # kept here: what it has entered would be left with it
         timeline = storages.timeline
@@ -69,6 +77,6 @@ def observe(watch):
         last = timeline.events[timeline.peak()].number
         return {"fit": asdict(Fit.of(timeline, storages.looked)), "line": timeline.line[last]}
 
-    watch.steps.before.append(before)
+    watch.steps.before.append(updates)
     watch.steps.after.append(after)
     watch.at_end(report)
