@@ -8,7 +8,6 @@ from notebooks import NAMES, ROOT, read
 from programs import program
 from rules import RULES
 
-
 # Pages whose exercises have no solutions yet. None may stand here that keeps the rule.
 OWED = {"chapters/memory/fits.ipynb", "chapters/diagnosis/profile.ipynb"}
 
