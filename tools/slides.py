@@ -23,7 +23,7 @@ STYLE = """<style>.reveal .jp-Cell pre { font-size: 17px; line-height: 1.35 }
 .reveal .jp-InputPrompt, .reveal .jp-OutputPrompt { display: none }
 .reveal .jp-OutputArea-output svg, .reveal .jp-OutputArea-output img { max-height: 560px }
 </style></head>"""
-DROPPED = {"remove-cell", "checked-exercises"}
+DROPPED = {"remove-cell", "checked-exercises", "solution"}
 LINK = re.compile(r"\[([^][]+)\]\((?!https?:)[^()\s]+\)")
 
 

@@ -84,6 +84,38 @@ def section_faults(notebook):
     return faults
 
 
+def solution_faults(notebook):
+    """Below each exercise that the package does not check a folded cell asserts its answer.
+
+    A solution prints nothing, for what it prints is not folded.
+    """
+    exercises, faults = dict(sections(notebook)).get("Exercises", []), []
+    for cell, below in zip(exercises, [*exercises[1:], None]):
+        if cell.cell_type == "code":
+            if "solution" not in tags(cell):
+                faults.append(f"code among the exercises that is no solution: {first_line(cell)}")
+            continue
+        _, _, exercise = f"\n{cell.source}".rpartition("\n## Exercises")
+        number = len(re.findall(r"^(?:\d+\.|[-*]) ", exercise, re.M))
+        if "checked-exercises" in tags(cell) or not number:
+            continue
+        if number > 1 or below is None or not is_solution(below):
+            faults.append(f"exercise without a folded solution below it: {exercise.strip()}")
+    return faults
+
+
+def is_solution(cell):
+    """Whether a cell asserts something, silently, and is folded in the book and in JupyterLab."""
+    folded = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+    return (
+        cell.cell_type == "code"
+        and {"solution", "hide-input", IGNORE} <= tags(cell)
+        and folded
+        and asserts(tree(cell))
+        and not re.search(r"^print\(", cell.source, re.M)
+    )
+
+
 def asserts(module):
     """Whether a cell asserts something when it runs: not in a function, and not of a constant."""
     pending = list(module.body)

@@ -10,6 +10,7 @@ RULES = [
     hygiene.width_faults,
     hygiene.checked_faults,
     hygiene.section_faults,
+    hygiene.solution_faults,
     hygiene.text_faults,
     hygiene.markup_faults,
     hygiene.framework_faults,

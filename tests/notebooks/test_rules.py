@@ -104,6 +104,44 @@ def test_only_the_first_section_may_be_without_code():
     ]
 
 
+FOLDED = ["solution", "hide-input", *IGNORED]
+
+
+def solution(source="assert 1 + 1 == 2", tags=FOLDED, hidden=True):
+    cell = code(source, tags)
+    cell.metadata["jupyter"] = {"source_hidden": hidden}
+    return cell
+
+
+def exercises(*cells):
+    of_package = v4.new_markdown_cell("- [1. Add](x)", metadata={"tags": ["checked-exercises"]})
+    return notebook("## Summary\n\n- 1 is one.\n\n## Exercises\n\n1. Add.", *cells, of_package)
+
+
+def test_exercises_with_solutions():
+    assert hygiene.solution_faults(exercises(solution(), "2. And?", solution())) == []
+    assert hygiene.solution_faults(notebook("## Summary\n\n1. One.\n\n## Exercises")) == []
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        [],
+        [solution(), "2. And?"],
+        ["2. And?", solution()],
+        [solution(tags=["solution", *IGNORED])],
+        [solution(tags=["hide-input", *IGNORED])],
+        [solution(hidden=False)],
+        [solution("x = 2")],
+        [solution("print(2)\nassert x")],
+        [solution(), code("assert x")],
+        [solution(), "2. And?\n3. Again?", solution()],
+    ],
+)
+def test_exercise_without_a_solution(cells):
+    assert hygiene.solution_faults(exercises(*cells)) != []
+
+
 @pytest.mark.parametrize(
     "old, new, fault",
     [

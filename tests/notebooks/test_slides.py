@@ -30,7 +30,8 @@ def test_each_section_begins_a_slide_and_each_cell_has_one(slides):
     titles = [title for source in text for title in headings(source)]
     found = [column.find(["h1", "h2"]).get_text().removesuffix("¶") for column in columns]
     assert found[1:] == titles
-    shown = [cell for cell in code_cells(notebook) if "remove-cell" not in tags(cell)]
+    dropped = {"remove-cell", "solution"}
+    shown = [cell for cell in code_cells(notebook) if not dropped & tags(cell)]
     assert len(slides.select(".jp-CodeCell")) == len(shown)
     assert all(len(one.select(".jp-Cell")) <= 1 for one in slides.select("section section"))
 
