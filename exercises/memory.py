@@ -37,6 +37,40 @@ def training_bytes(parameters, optimizer, mixed):
     weights = 2 + 2 + 4 if mixed else 4 + 4
     return parameters * (weights + state)
 
+# %% [markdown] exercise="kept" kind="predict"
+# ### What a dense network keeps
+#
+# A dense network has layers of `widths[0]` inputs, then `widths[1]`, and so on to the `widths[-1]`
+# classes, with a ReLU after each layer but the last. A loss of cross-entropy follows, which keeps the
+# logarithms of all probabilities and the labels, of 8 bytes each, and one number for the batch. All
+# other numbers have 4 bytes. Write `kept(widths, batch_size)`: the bytes that wait for the backward
+# pass. What two operations keep lies in one storage.
+
+# %%
+def kept(widths, batch_size):
+    return batch_size * (4 * sum(widths) + 8) + 4
+
+# %% [markdown] pages=["memory/out-of-memory"]
+# ## Out of Memory
+
+# %% [markdown] exercise="cleared-first"
+# ### The peak with the gradients cleared first
+#
+# Layer `i` of a network has `weights[i]` bytes of parameters, which stay, and keeps `kept[i]` bytes
+# for the backward pass. The old gradients are cleared before the forward pass. The backward pass goes
+# from the last layer to the first: the gradient of a layer is as large as its parameters and stays
+# until the step ends; it is made while what this layer keeps is still there, which is dropped then.
+# Write `peak(weights, kept)`: the most bytes that are there at once.
+
+# %%
+def peak(weights, kept):
+    there = most = sum(weights) + sum(kept)
+    for size, activations in zip(reversed(weights), reversed(kept)):
+        there += size
+        most = max(most, there)
+        there -= activations
+    return most
+
 # %% [markdown] exercise="recompute" kind="predict"
 # ### How much to recompute at a time
 #
@@ -53,6 +87,18 @@ def best_group(blocks, edge, inside):
         return groups * edge + s * inside
 
     return min(range(1, blocks + 1), key=kept)
+
+# %% [markdown] exercise="copies" kind="predict"
+# ### From which batch on autocast saves
+#
+# A network multiplies with `parameters` weights and keeps `numbers` numbers an example for the
+# backward pass. In 32 bits each has four bytes. With `autocast` each has two, and a copy of every
+# weight, of two bytes, is kept besides. Write `fewest(parameters, numbers)`: the smallest batch for
+# which less is kept with `autocast` than without.
+
+# %%
+def fewest(parameters, numbers):
+    return parameters // numbers + 1
 
 # %% [markdown] pages=["memory/sharding"]
 # ## ZeRO and FSDP: Shard What Everybody Copies

@@ -36,6 +36,7 @@ IDEAS = {
     "scaling/overlap": "how the exchange hides behind the backward pass",
     "scaling/batch-size": "what a larger batch costs, and what it buys",
     "memory/fits": "predict the memory of a step, and measure it",
+    "memory/out-of-memory": "read the message, find who holds it, make a step smaller",
     "memory/sharding": "for the network that fits on no GPU",
     "beyond/gpt": "thirty-five lines, counted, and what data parallelism cannot do",
     "beyond/tensor-parallel": "one layer on several devices, by hand and with a plan",

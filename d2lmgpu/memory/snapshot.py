@@ -7,7 +7,7 @@ from itertools import accumulate
 def line_of(frames):
     """The line of a reader's own code in the frames of an allocation.
 
-    Defined in chapters/memory/fits.
+    Defined in chapters/memory/out-of-memory.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def line_of(frames):
 def held_at_peak(snapshot, device=0):
     """The lines of code that had taken what was in use at the highest moment of a snapshot.
 
-    Defined in chapters/memory/fits. The history is walked backwards from the blocks that are in use
-    at its end: so it may begin anywhere, also where older events were overwritten.
+    Defined in chapters/memory/out-of-memory. The history is walked backwards from the blocks that
+    are in use at its end: so it may begin anywhere, also where older events were overwritten.
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ import pytest
 from test_pages import visit
 
 SUBJECTS = {
-    "out of memory": "memory/fits",
+    "out of memory": "memory/out-of-memory",
     "ring": "scaling/allreduce",
     "hang": "diagnosis/hangs",
     "learning rate": "scaling/batch-size",

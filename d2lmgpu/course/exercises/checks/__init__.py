@@ -21,6 +21,7 @@ CHAPTERS = (
     "long_sequences",
     "many_machines",
     "on_your_cluster",
+    "out_of_memory",
     "overlap",
     "pipelines",
     "profile",

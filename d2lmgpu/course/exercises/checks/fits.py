@@ -1,5 +1,7 @@
 """What Fits on a GPU?"""
 
+from itertools import pairwise
+
 from d2lmgpu.course.exercises.formulas import formula
 
 STATES = {"sgd": 0, "momentum": 1, "adam": 2}
@@ -86,28 +88,44 @@ formula(
 )
 
 
-def cheapest(blocks, edge, inside):
-    """All sizes of a group, tried."""
-    return min(range(1, blocks + 1), key=lambda s: (-(-blocks // s) * edge + s * inside, s))
+def lives(widths, batch_size):
+    """Storage after storage: the input, the output of each ReLU, and what the loss keeps."""
+    storages = [4 * width for width in widths[:-1]] + [4 * widths[-1], 8]
+    return batch_size * sum(storages) + 4
 
 
 formula(
-    "recompute",
-    "With groups of s blocks, how many edges are kept, and how much is inside of the one that is "
-    "being recomputed?",
-    "Try all sizes from 1 to the number of blocks. The last group may be smaller: round up.",
+    "kept",
+    "What does each layer's backward pass read? The gradient of a weight needs the layer's input.",
+    "The input and the output of each ReLU, which is the next layer's input as well. Then what the "
+    "loss keeps: the logarithms, the labels and one number.",
     cases=lambda g: [
-        (int(g.integers(8, 60)), *map(int, g.integers(1, 20, 2) * times))
-        for times in ([1, 1], [1, 1], [1, 1], [1, 200], [200, 1])
+        ([int(n) for n in g.integers(3, 3000, layers)], int(g.integers(2, 300)))
+        for layers in (2, 3, 6)
     ],
-    right=cheapest,
+    right=lives,
     slips={
-        "root": (
-            lambda blocks, edge, inside: round(blocks**0.5),
-            "An edge and the inside of a block are not equally large.",
+        "twice": (
+            lambda widths, n: lives(widths, n) + 4 * n * sum(widths[1:-1]),
+            "The output of a ReLU is the input of the next layer: one storage.",
         ),
-        "one": (lambda blocks, edge, inside: 1, "Then every edge is kept."),
+        "input": (
+            lambda widths, n: lives(widths, n) - 4 * n * widths[0],
+            "The first layer's input waits, too.",
+        ),
+        "labels": (
+            lambda widths, n: lives(widths, n) - 8 * n,
+            "The loss needs the labels, to know which class is right.",
+        ),
+        "last": (
+            lambda widths, n: lives(widths, n) - 4,
+            "One number is kept for the whole batch.",
+        ),
+        "parameters": (
+            lambda widths, n: lives(widths, n) + 4 * sum(a * b for a, b in pairwise(widths)),
+            "Parameters are no activations: they are there anyway.",
+        ),
     },
-    what="The size of a group",
-    says="No other size needs less.",
-)  # fmt: skip
+    what="The number of bytes",
+    says="The bytes are those that autograd puts aside.",
+)
