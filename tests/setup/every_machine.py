@@ -164,7 +164,8 @@ def keep(answer):
     """Put a row in the place of the one of this machine that was kept before."""
     rows = json.loads(KEPT.read_text(encoding="utf-8"))["rows"] if KEPT.exists() else []
     by_name = {row["name"]: row for row in rows} | {answer["name"]: answer}
-    store.save(KEPT, {"rows": [by_name[name] for name in MACHINES if name in by_name]})
+    rows = [by_name[name] for name in MACHINES if name in by_name]
+    store.save(KEPT, store.provenance("make soak-machines") | {"rows": rows})
 
 
 def main(names):
