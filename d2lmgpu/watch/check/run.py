@@ -200,7 +200,8 @@ def _run_many(runs, processes, options):
 def _wants_gpus(watched):
     """Whether a script may not have trained because fewer GPUs are there than it wants."""
     reports = watched.reports
-    return any(one.get("cuda") for one in reports) and not any(one["steps"] for one in reports)
+    ended = all(one["end"] != "wall" and not one["steps"] for one in reports)
+    return ended and any(one.get("cuda") for one in reports)
 
 
 def _one_failed(alone):
