@@ -77,6 +77,8 @@ def test_line_of_code_that_the_page_would_cut():
     assert hygiene.width_faults(notebook("# A", code(fits))) == []
     faults = hygiene.width_faults(notebook("# A", code("y = 2\n" + long)))
     assert faults == [f"93 characters: {long}"]
+    folded = code(fits[:89], tags=["hide-input"])
+    assert hygiene.width_faults(notebook("# A", folded)) == [f"89 characters: {fits[:89]}"]
 
 
 def test_chapter_without_a_checked_cell():
