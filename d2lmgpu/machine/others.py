@@ -23,7 +23,7 @@ class Others:
         self._start, self._busy, self._own = time.monotonic(), _busy(), _own()
 
     def cores(self) -> float | None:
-        """The mean number of cores since then; None where that is not fields, or too early."""
+        """The mean number of cores since then; None where that is not known, or too early."""
         busy, seconds = _busy(), time.monotonic() - self._start
         if None in (busy, self._busy) or seconds < LEAST:
             return None

@@ -67,11 +67,12 @@ def peak(kind, precision, optimizer, strategy, **numbers) -> float:
     letters |= {"b": int(letters["k"] > 1)}  # DDP's buckets
     own = share(kind, letters) if strategy == "ZeRO-1" else 1
     letters |= {"z": own * REMEMBERS[optimizer]}
-    counted = {s for s in STRATEGIES if f"{precision}, {SUMS_OF.get(s, s)}" in DATA["sums"][kind]}
-    need(strategy in counted, "strategy", strategy, f"one of {sorted(counted)} with {precision}")
-    sums = DATA["sums"][kind][f"{precision}, {SUMS_OF.get(strategy, strategy)}"]
+    every = {s: DATA["sums"][kind].get(f"{precision}, {SUMS_OF.get(s, s)}") for s in STRATEGIES}
+    counted = sorted(name for name, sums in every.items() if sums)
+    need(strategy in counted, "strategy", strategy, f"one of {counted} with {precision}")
     return max(
-        sum(size * value(product, letters) for product, size in terms.items()) for terms in sums
+        sum(size * value(product, letters) for product, size in terms.items())
+        for terms in every[strategy]
     )
 
 
