@@ -37,9 +37,21 @@ def test_one_that_has_ended_is_none_before_and_after_its_parent_asks(sleeper):
     for status in (psutil.STATUS_ZOMBIE, None):
         assert asked(seen.status) == status
         assert marked("D2LMGPU_TEST", mark) == [] and commands([seen]) == {}
-        assert not asked(lambda: runs(seen))
+        assert not asked(lambda: runs(seen)) and left([seen], 0) == []
         process.wait()
-    assert left([seen], 1) == []
+
+
+def test_one_whose_parent_never_asks_is_not_left():
+    parent = subprocess.Popen(["sh", "-c", "sleep 60 & exec sleep 60"])
+    while not (children := psutil.Process(parent.pid).children()):
+        pass
+    (child,) = children
+    child.kill()
+    try:
+        assert left([child], 60) == [] and child.status() == psutil.STATUS_ZOMBIE
+    finally:
+        parent.kill()
+        parent.wait()
 
 
 def test_workers_are_below_a_guard_and_its_supervisor():

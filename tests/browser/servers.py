@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 import psutil
 from lab_notebook import CELLS
-from processes import left
+from processes import commands, left
 
 from d2lmgpu.process.roles import held_ports
 
@@ -88,9 +88,11 @@ class Server:
         processes = [*self.descendants(), psutil.Process(self.process.pid)]
         self.process.terminate()
         alive = left(processes, SECONDS)
+        names = list(commands(alive).values())
         for process in alive:
             process.kill()
-        assert alive == []
+        self.process.wait()
+        assert alive == [], f"{names}\n{''.join(self.log)}"
         assert list(self.temporary.glob("d2lmgpu-*")) == []
 
     def descendants(self):
