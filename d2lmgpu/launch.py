@@ -27,13 +27,9 @@ from d2lmgpu.process.settings import settings
 from d2lmgpu.process.supervisors import Supervisors, start_ranks
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
-# Parts of PyTorch that take long to import: an optimiser or DDP imports the first.
-SLOW = (
-    "torch._dynamo",
-    "torch.distributed.fsdp",
-    "torch.distributed.checkpoint.state_dict",
-    "torch.distributed.tensor.parallel",
-)
+# Imported once, before the workers are forked. What an optimiser and DDP import as soon as they are
+# made takes as long as PyTorch; with it come FSDP and tensor parallelism.
+IMPORTED = ("torch", "torch._dynamo")
 
 
 def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
@@ -103,7 +99,7 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
     elif servers:
         child = start_ranks("mxnet")
     else:
-        child = _SUPERVISORS.start("torch", *_slow_parts())
+        child = _SUPERVISORS.start(*IMPORTED)
     return _run(child, call, number, servers)
 
 
@@ -148,11 +144,6 @@ def _run(child, call, number, servers):
         return results(child, roles.in_words(processes), end, errors_end.text(), hang)
 
 
-def _slow_parts():
-    """Those that the caller uses: imported once, before the workers are forked, not by each."""
-    return [name for name in SLOW if name in sys.modules]
-
-
 def _check_hosts(hosts):
     right = is_list(hosts) and len(hosts) and all(isinstance(host, str) for host in hosts)
     if not right or any(not host or host[0] == "-" or set(host) & set(" \t\n/") for host in hosts):
@@ -173,4 +164,4 @@ _SUPERVISORS = Supervisors()
 
 def prepare() -> None:
     """Import PyTorch for the next ``launch`` now, in a process that ends with this one."""
-    _SUPERVISORS.prepare("torch", "torch._dynamo")  # the first optimiser imports the latter
+    _SUPERVISORS.prepare(*IMPORTED)
