@@ -168,6 +168,7 @@ def test_a_later_update_that_differs_is_found():
             parts(whole_run()), rows=lambda t, rank: "same 0")),
         ("several optimizers", lambda: held(parts(whole_run()), optimizers=2)),
         ("other names", lambda: held(parts(whole_run()), names=["a", *NAMES[1:]])),
+        ("hold the same part of up", lambda: held([parts(whole_run())[0]] * 2)),
         ("not all of what", lambda: held([parts(whole_run(), 4)[0], parts(whole_run(), 4)[1]])),
         ("some have a gradient", lambda: held(parts(whole_run(), change=lambda what, i, rank, a: (
             None if what == "grads" and (i, rank) == (0, 1) else a)))),

@@ -148,7 +148,8 @@ def _places(many, single):
             for part, (_, first) in zip(parts, found):
                 seen[first : first + part.shape[d]] = True
             if not seen.all():
-                raise NotComparedError(words.MISSING_PARTS.format(name=name))
+                why = words.SAME_PARTS if len({*found}) == 1 else words.MISSING_PARTS
+                raise NotComparedError(why.format(name=name))
         places.append(found)
     return order, places
 

@@ -78,6 +78,11 @@ MISSING_PARTS = (
     "The parts of {name} that the ranks hold are not all of what one process has. Cut it so that "
     "every entry is on a rank."
 )
+SAME_PARTS = (
+    "The ranks hold the same part of {name}, and one process has other numbers beside it. Where "
+    "weights are drawn after the cut (FSDP2, from the meta device), ranks on CPUs with one seed "
+    "draw alike. Draw the whole net before it is cut, or load it."
+)
 NO_GRADIENT = (
     "Of {name} some have a gradient and some have none: on a rank, or on one device. Let every "
     "parameter be used with every number of processes."
