@@ -5,8 +5,8 @@ from html import escape
 from d2lmgpu.figures.site import embedded, inlined
 from d2lmgpu.lab import scripts
 from d2lmgpu.lab.recorded import machine, recorded
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import store
-from d2lmgpu.records.run import RunError
 
 NOTE = (
     "In a live notebook this is a lab: it trains with the number of devices and the batch size "

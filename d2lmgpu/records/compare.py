@@ -8,8 +8,9 @@ from math import inf
 from statistics import median
 
 from d2lmgpu.machine.checks import is_count, is_real, is_whole
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import steady
-from d2lmgpu.records.run import Run, RunError, at_least, need
+from d2lmgpu.records.run import Run, at_least, need
 from d2lmgpu.records.speedup import refer, reference
 
 SETTINGS = ("train", "version", "num_gpus", "batch_size", "lr", "num_epochs", "sharing", "status")

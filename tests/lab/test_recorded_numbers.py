@@ -5,8 +5,8 @@ import json
 import pytest
 
 from d2lmgpu.lab.recorded import recorded
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import store
-from d2lmgpu.records.run import RunError
 
 WITH_RUNS = [path for path in sorted(store.FOLDER.glob("*.json")) if store.read(path).get("runs")]
 ABOUT = {
