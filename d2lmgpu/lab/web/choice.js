@@ -19,7 +19,7 @@ class LabChoice {
     const shape = JSON.stringify(options);
     if (shape !== this.shape) {
       this.shape = shape;
-      this.root.querySelector("div").innerHTML = options.map((one) => this.#radio(...one)).join("");
+      this.root.querySelector("div").innerHTML = options.map((option) => this.#radio(...option)).join("");
     }
     for (const radio of this.root.querySelectorAll("input[type=radio]")) {
       radio.checked = radio.value === value;
