@@ -178,7 +178,7 @@ def examine(frameworks: list[Framework], gpus: list[str]) -> tuple[list[str], li
     checks = [check_framework(framework, len(gpus)) for framework in frameworks]
     checks += [check_profile(seen), *map(check_data, DATA_SETS)]
     lines += [line for line, _ in checks]
-    problems = [problem for _, found in checks for problem in found]
+    problems = [problem for _, of_check in checks for problem in of_check]
     if not any(framework.version or framework.problem for framework in frameworks):
         remedies = "; or: ".join(INSTALL[framework.name] for framework in frameworks)
         problems.append(f"Neither PyTorch nor MXNet is installed. One is needed: {remedies}")

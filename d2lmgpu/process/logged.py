@@ -15,9 +15,9 @@ def logged() -> dict:
     """``{logger's name: (level, hands on?, [(stream's name, level, formatter), …])}``"""
     known = {"": logging.root, **logging.root.manager.loggerDict}
     return {
-        name: (one.level, one.propagate, list(filter(None, map(_described, one.handlers))))
-        for name, one in known.items()
-        if isinstance(one, logging.Logger) and (one.level or one.handlers)
+        name: (logger.level, logger.propagate, list(filter(None, map(_described, logger.handlers))))
+        for name, logger in known.items()
+        if isinstance(logger, logging.Logger) and (logger.level or logger.handlers)
     }
 
 

@@ -56,7 +56,7 @@ def _peer_lost(error):
     None if none does.
     """
     seen = []
-    while error is not None and not any(error is one for one in seen):
+    while error is not None and not any(error is earlier for earlier in seen):
         if isinstance(error, RuntimeError) and PEER_LOST.search(str(error)):
             return error
         seen.append(error)

@@ -114,7 +114,9 @@ def _annotating(file):
         if isinstance(function, ast.FunctionDef):
             arguments = [part for part in ast.walk(function.args) if isinstance(part, ast.arg)]
             annotations = [function.returns, *(part.annotation for part in arguments)]
-            parts = [part for one in filter(None, annotations) for part in ast.walk(one)]
+            parts = [
+                part for annotation in filter(None, annotations) for part in ast.walk(annotation)
+            ]
             first = min(part.lineno for part in [*function.decorator_list, function])
             names[first] = {part.id for part in parts if isinstance(part, ast.Name)}
     return names
@@ -197,7 +199,7 @@ def _culprit(things):
     seen = [value]
     while True:
         for part in _parts(words, name, value):
-            new = not any(part[-1] is one for one in seen)
+            new = not any(part[-1] is earlier for earlier in seen)
             if new and (reason := _refused(part[-1])):
                 words, name, value = part
                 seen.append(value)
@@ -272,7 +274,11 @@ def functions_of(fn):
     queue = [fn.__init__ if isinstance(fn, type) else fn]
     while queue:
         value = queue.pop(0)
-        if not callable(value) or isinstance(value, type) or any(value is one for one in seen):
+        if (
+            not callable(value)
+            or isinstance(value, type)
+            or any(value is earlier for earlier in seen)
+        ):
             continue
         seen.append(value)
         if isinstance(value, types.FunctionType):

@@ -11,7 +11,7 @@ LEARNED, KEPT = rates.split(rates.pairs())
 
 def test_no_source_is_in_both_halves_and_each_gpu_has_a_published_rate():
     assert not {pair.source for pair in LEARNED} & {pair.source for pair in KEPT}
-    assert {pair.one for pair in LEARNED + KEPT} == {*GPUS}
+    assert {pair.measured_on for pair in LEARNED + KEPT} == {*GPUS}
     assert len({pair.network for pair in KEPT} - {pair.network for pair in LEARNED}) > 5
 
 

@@ -88,7 +88,7 @@ def _of_rank(function, arrays):
 def _without_tensors(value):
     """With arrays in place of tensors, also in lists: the checker has no PyTorch."""
     if isinstance(value, (list, tuple)):
-        return [_without_tensors(one) for one in value]
+        return [_without_tensors(entry) for entry in value]
     return value.numpy() if hasattr(value, "numpy") else value
 
 

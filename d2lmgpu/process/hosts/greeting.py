@@ -7,7 +7,7 @@ from d2lmgpu.process.failures import LaunchError
 
 def check_addresses(links):
     """LaunchError for a host that was reached on the loopback, where others do not find it."""
-    own = [one for one in links if ipaddress.ip_address(one.hello["address"]).is_loopback]
+    own = [link for link in links if ipaddress.ip_address(link.hello["address"]).is_loopback]
     if own and len(own) < len(links):
         raise LaunchError(
             f"Host {own[0].host} was reached at {own[0].hello['address']}, which is this machine's "

@@ -134,22 +134,22 @@ def _places(many, single):
     (alone,) = single.arrays(0)
     order = [many.names.index(name) for name in single.names]
     places = []
-    for of_all, mine, name in zip(alone["before"], order, single.names):
-        parts, found, first = [start[mine] for start in starts], [], 0
+    for of_all, index, name in zip(alone["before"], order, single.names):
+        parts, slices, first = [start[index] for start in starts], [], 0
         for rank, part in enumerate(parts):
             place = slice_of(part, of_all, first)
-            if place is None or place[0] != (found or [place])[0][0]:
+            if place is None or place[0] != (slices or [place])[0][0]:
                 raise NotComparedError(words.no_slice(name, rank, part.shape, of_all.shape))
-            found.append(place)
+            slices.append(place)
             first += 0 if place[0] is None else part.shape[place[0]]
-        d = found[0][0]
+        d = slices[0][0]
         if d is not None:
             seen = np.zeros(of_all.shape[d], bool)
-            for part, (_, first) in zip(parts, found):
+            for part, (_, first) in zip(parts, slices):
                 seen[first : first + part.shape[d]] = True
             if not seen.all():
                 raise NotComparedError(words.MISSING_PARTS.format(name=name))
-        places.append(found)
+        places.append(slices)
     return order, places
 
 
@@ -207,10 +207,10 @@ def compare(many, single):
             return Finding(False, max(off), t + 1, defect, detail)
         weights = _of_update(many, single, t, "after", order, places)
         apart = _length(part - right for pairs in weights for part, right in pairs)
-        way = _length(a - b for a, b in zip(alone["after"], alone["before"]))
-        if not way:
+        update_length = _length(a - b for a, b in zip(alone["after"], alone["before"]))
+        if not update_length:
             raise NotComparedError(words.NO_WAY)
-        difference = max(difference, apart / way)
+        difference = max(difference, apart / update_length)
         if difference >= SAME[double]:
             return Finding(False, difference, t + 1, "unknown", _of_weights(many, single, t))
     return Finding(True, difference, steps)
@@ -222,17 +222,17 @@ def _of_update(many, single, t, what, order, places):
     return [
         [
             (part, _part(right, part, place))
-            for part, place in zip(_held(ranks, what, mine, right is None, name), found)
+            for part, place in zip(_held(ranks, what, index, right is None, name), slices)
         ]
-        for mine, right, found, name in zip(order, alone[what], places, single.names)
-        if right is not None or any(rank[what][mine] is not None for rank in ranks)
+        for index, right, slices, name in zip(order, alone[what], places, single.names)
+        if right is not None or any(rank[what][index] is not None for rank in ranks)
     ]
 
 
-def _held(ranks, what, mine, is_none, name):
+def _held(ranks, what, index, is_none, name):
     """What the ranks hold; terms of a gradient are summed."""
-    held = [rank[what][mine] for rank in ranks]
-    terms = {bool(rank["terms"][mine]) for rank in ranks}
+    held = [rank[what][index] for rank in ranks]
+    terms = {bool(rank["terms"][index]) for rank in ranks}
     if is_none or any(part is None for part in held) or len(terms) > 1:
         raise NotComparedError(words.NO_GRADIENT.format(name=name))
     return [sum(held)] * len(held) if what == "grads" and True in terms else held
@@ -278,7 +278,9 @@ def _one_scale(pairs, eps):
 
 
 def _of_weights(many, single, t):
-    mine, right = (one.ranks[0]["updates"][t]["lr"] for one in (many, single))
-    if mine != right:
-        return f"the gradients are those of one device, and the rate is {mine[0]}, not {right[0]}"
+    rate, right_rate = (run.ranks[0]["updates"][t]["lr"] for run in (many, single))
+    if rate != right_rate:
+        return (
+            f"the gradients are those of one device, and the rate is {rate[0]}, not {right_rate[0]}"
+        )
     return "the gradients are those of one device, and the updated weights are not"

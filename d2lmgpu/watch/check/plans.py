@@ -29,10 +29,12 @@ class Plans:
 
         module.parallelize_module = watched
 
-    def _read(self, given):
-        for one in given:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            if match := UNMATCHED.match(str(one.message)):
+    def _read(self, all_warnings):
+        for warning in all_warnings:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+            if match := UNMATCHED.match(str(warning.message)):
                 self.unmatched.append(match[1])
                 self.where = self.where or self.watch.where()
 

@@ -127,15 +127,15 @@ def one_accuracy(accuracy, g):
             places = order[rank::k]
             of_rank += [(labels + 1 - right)[places] % 10, labels[places]]
     ranks = in_processes(partial(_tested, accuracy), given)
-    found = [
-        [float(array(one, f"{n} images: the accuracy on rank {rank}", ()))
-         for n, one in zip(TEST_SETS, results)]
+    answers = [
+        [float(array(result, f"{n} images: the accuracy on rank {rank}", ()))
+         for n, result in zip(TEST_SETS, results)]
         for rank, results in enumerate(ranks.results)
     ]  # fmt: skip
 
     def found_by(mistake):
         theirs = [[mistake(*hits_and_real, rank) for hits_and_real in dealt] for rank in range(k)]
-        return np.allclose(found, theirs, rtol=1e-6)
+        return np.allclose(answers, theirs, rtol=1e-6)
 
     if not found_by(lambda hits, real, rank: (hits * real).sum() / real.sum()):
         sizes = " and ".join(map(str, TEST_SETS))

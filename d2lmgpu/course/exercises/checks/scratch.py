@@ -21,7 +21,7 @@ def in_place(allreduce, g):
         for rank, kept in enumerate(before):
             off = distance(kept, total)
             if off > 1e-9:
-                rebound = any(distance(np.asarray(one), total) < 1e-9 for one in data)
+                rebound = any(distance(np.asarray(entry), total) < 1e-9 for entry in data)
                 reason = "rebinding" if rebound and data[rank] is not kept else "value"
                 far = f"{off:.1%} away from the sum"
                 far = far if (kept != was[rank]).any() else "still what it was before the call"
