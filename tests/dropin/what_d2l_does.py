@@ -48,7 +48,7 @@ def used(node) -> set:
 
 def definitions(module: ast.Module) -> dict:
     """name -> the nodes that define it at the top of the module: d2l defines some names twice."""
-    found = {}
+    nodes_of = {}
     for node in module.body:
         names = []
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -56,8 +56,8 @@ def definitions(module: ast.Module) -> dict:
         elif isinstance(node, ast.Assign):
             names = [target.id for target in node.targets if isinstance(target, ast.Name)]
         for name in names:
-            found.setdefault(name, []).append(node)
-    return found
+            nodes_of.setdefault(name, []).append(node)
+    return nodes_of
 
 
 def own_deeds(node) -> set:

@@ -30,10 +30,10 @@ def row(script, *arguments):
     verdicts, speedups, seconds = Counter(), [], []
     for _ in range(RUNS):
         start = time.monotonic()
-        told = explained(script, *arguments)
+        answer = explained(script, *arguments)
         seconds.append(time.monotonic() - start)
-        verdicts[told["cause"]] += 1
-        speedups.append(told["speedup"]["measured"])
+        verdicts[answer["cause"]] += 1
+        speedups.append(answer["speedup"]["measured"])
     return verdicts, [speed for speed in speedups if speed], seconds
 
 

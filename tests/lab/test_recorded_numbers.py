@@ -41,8 +41,8 @@ def test_every_record_that_is_kept_here_can_be_sent(path):
     explained = {(s["num_gpus"], s["median"]) for s in record.get("speedups", ()) if s["explained"]}
     shown = {(s["num_gpus"], s["median"]) for s in got["speedups"] if s["num_gpus"] > 1}
     assert shown == explained
-    for one in got["speedups"]:
-        assert 0 < one["low"] <= one["median"] <= one["high"]
+    for speedup in got["speedups"]:
+        assert 0 < speedup["low"] <= speedup["median"] <= speedup["high"]
 
 
 def test_there_are_records_to_try():
