@@ -5,7 +5,7 @@ import re
 import sys
 import types
 
-from d2lmgpu.backend.refused import VERSION, why_refused
+from d2lmgpu.backend.refusals import VERSION, why_refused
 
 INSTALL = {
     "torch": "pip install torch==2.13.0 (without a GPU: from the CPU index that PyTorch's install "

@@ -4,7 +4,7 @@ from html import escape
 
 from d2lmgpu.figures.site import embedded, inlined
 from d2lmgpu.lab import scripts
-from d2lmgpu.lab.recorded import machine, recorded
+from d2lmgpu.lab.record import machine, recorded
 from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import store
 

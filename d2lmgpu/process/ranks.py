@@ -30,11 +30,11 @@ from time import time_ns
 from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
 from d2lmgpu.process import roles
+from d2lmgpu.process.errors import error_report, is_own
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.hangs.calls import logged
 from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.output import cut
-from d2lmgpu.process.raised import error_report, is_own
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import (
     end,

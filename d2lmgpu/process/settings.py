@@ -8,7 +8,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from d2lmgpu.process.logged import log_as, logged
+from d2lmgpu.process.logs import log_as, logged
 
 # What Python runs with -c. Started with -m, it would take a random.py or a json.py in the working
 # folder for its own. The first argument is the folder in which this package lies.

@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from schemas import stated
 from scripts_of import FOLDER
-from stated import stated
 
 from d2lmgpu.watch.check import words
 from d2lmgpu.watch.check.run import check

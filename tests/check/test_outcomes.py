@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from schemas import stated
 from soaking import sample
-from stated import stated
 
 from d2lmgpu.watch.check.run import OUTCOMES
 

@@ -2,7 +2,7 @@
 
 A name does what its code does, and what the names do that it uses: functions, classes, those that a
 class is made from. ``python tests/dropin/what_d2l_does.py`` prints the list of
-d2lmgpu/backend/refused.py again, for another version of d2l.
+d2lmgpu/backend/refusals.py again, for another version of d2l.
 """
 
 import ast

@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from explained import FAIR, SCRIPTS, cause_of, explained
+from explain_scripts import FAIR, SCRIPTS, cause_of, explained
 
 from d2lmgpu.watch.explain.answer import OBSERVER
 from d2lmgpu.watch.run import Limits, run

@@ -4,8 +4,8 @@ import copy
 import json
 
 import pytest
-from given import CASES, ONE, rank
-from stated import stated
+from reports import CASES, ONE, rank
+from schemas import stated
 
 from d2lmgpu import __main__ as cli
 from d2lmgpu.watch import MisuseError, WatchError

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from given import CASES, ONE, rank
+from reports import CASES, ONE, rank
 
 from d2lmgpu.watch.explain.answer import answer
 from d2lmgpu.watch.explain.page import chrome_trace, timelines

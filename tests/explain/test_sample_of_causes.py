@@ -1,6 +1,6 @@
 """Two causes and the shape of the answer; all scripts and their twins are in `every_cause`."""
 
-from explained import SCRIPTS, explained
+from explain_scripts import SCRIPTS, explained
 
 BY_NAME = {script.stem: script for script in SCRIPTS}
 

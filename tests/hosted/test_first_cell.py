@@ -6,9 +6,9 @@ from importlib.metadata import requires
 
 import pytest
 from free_host import LACKS, NEEDS, ROOT, URL, Host, read
-from installed import brought_by, wheel
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
+from packages import brought_by, wheel
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from static_site import served

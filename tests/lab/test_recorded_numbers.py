@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from d2lmgpu.lab.recorded import recorded
+from d2lmgpu.lab.record import recorded
 from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import store
 

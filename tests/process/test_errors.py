@@ -9,7 +9,7 @@ from soaking import sample
 
 from d2lmgpu.lab import worker
 from d2lmgpu.launch import LaunchError, launch
-from d2lmgpu.process.raised import error_report
+from d2lmgpu.process.errors import error_report
 
 RAISING = {
     "a cause": """
