@@ -177,12 +177,12 @@ def check_framework(name, gpus):
     except ImportError as error:
         print(f"{title}: {error}")
         return 1
-    seen = d2l.num_gpus()
-    if seen < gpus:
+    num_gpus = d2l.num_gpus()
+    if num_gpus < gpus:
         needs = f"{GPU_BUILD[name]}, and CUDA_VISIBLE_DEVICES must hide none"
-        print(f"{title} sees {seen} of {counted(gpus, 'GPU')}. It takes {needs}.")
+        print(f"{title} sees {num_gpus} of {counted(gpus, 'GPU')}. It takes {needs}.")
         return 1
-    checked = check(d2l, d2l.try_all_gpus(), ELEMENTS) | check_sharing(d2l, name, seen)
+    checked = check(d2l, d2l.try_all_gpus(), ELEMENTS) | check_sharing(d2l, name, num_gpus)
     lines, problems = report(checked)
     print(*(f"{title}: {line}" for line in lines), sep="\n")
     record = store.provenance("make gpu-check") | checked

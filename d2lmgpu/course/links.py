@@ -90,10 +90,10 @@ def _slow_pairs(links):
         fastest = max(rates.values(), default=0)
         slow = {pair for pair, rate in rates.items() if rate < SLOW_PAIR * fastest}
         for name, ranks in _groups(links, inside).items():
-            theirs = {pair for pair in rates if ranks & {*pair}}
-            if theirs and theirs <= slow and theirs != set(rates):
-                slow -= theirs
-                rate = median(rates[pair] for pair in theirs)
+            of_ranks = {pair for pair in rates if ranks & {*pair}}
+            if of_ranks and of_ranks <= slow and of_ranks != set(rates):
+                slow -= of_ranks
+                rate = median(rates[pair] for pair in of_ranks)
                 yield (
                     f"{name}: all its links carry about {_rate(rate)}, the fastest link between "
                     f"others {_rate(fastest)}. Look at its cable, port, or slot."

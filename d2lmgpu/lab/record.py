@@ -29,9 +29,9 @@ def recorded(record, stem=""):
     row_of = {id(trial): row.number for row in rows for trial in row.trials}
     runs = []
     for number, (trial, about) in enumerate(zip(trials, record.get("runs", ()), strict=True), 1):
-        seen = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))
-        seen.sharing, settings = trial.sharing, as_json(vars(trial))
-        runs.append(LabRun(number, settings, seen, trial))
+        live = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))
+        live.sharing, settings = trial.sharing, as_json(vars(trial))
+        runs.append(LabRun(number, settings, live, trial))
     names = words.names([lab_run.settings for lab_run in runs])
     return {
         "name": text(title(stem or stem_of(record), record)),

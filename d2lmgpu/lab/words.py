@@ -49,7 +49,7 @@ def names(runs):
     """
     several = {what: len({run[what] for run in runs}) > 1 for what in ("train", "lr", "num_epochs")}
     numbers = versions(runs)
-    seen, named = {}, []
+    repeats, named = {}, []
     for run, version in zip(runs, numbers, strict=True):
         parts = [run["train"]] if several["train"] else []
         parts += [counted(run["num_gpus"], "device"), f"batch {run['batch_size']}"]
@@ -62,8 +62,8 @@ def names(runs):
             parts.append(f"version {version}")
         name = ", ".join(parts)
         if run["status"] in ("finished", "running"):
-            seen[name] = seen.get(name, 0) + 1
-        repeat = seen.get(name, 1)
+            repeats[name] = repeats.get(name, 0) + 1
+        repeat = repeats.get(name, 1)
         named.append(name if repeat == 1 else f"{name}, repeat {repeat}")
     return named
 

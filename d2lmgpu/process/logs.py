@@ -31,9 +31,9 @@ def _described(handler):
     return (name, handler.level, formatter) if name and plain else None
 
 
-def log_as(given: dict) -> None:
+def log_as(settings: dict) -> None:
     """Log as the process does whose ``logged`` that is; a logger keeps handlers that it has."""
-    for name, (level, propagate, handlers) in given.items():
+    for name, (level, propagate, handlers) in settings.items():
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.propagate = propagate

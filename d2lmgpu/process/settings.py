@@ -96,8 +96,8 @@ def take_on(job):
     if sys.prefix in job["prefixes"]:
         sys.path[:] = job["path"]
     else:  # the caller's own modules, but not the libraries of its Python
-        theirs = tuple(os.path.join(prefix, "") for prefix in job["prefixes"])
-        sys.path[:0] = [p for p in job["path"] if p not in sys.path and not p.startswith(theirs)]
+        prefixes = tuple(os.path.join(prefix, "") for prefix in job["prefixes"])
+        sys.path[:0] = [p for p in job["path"] if p not in sys.path and not p.startswith(prefixes)]
     os.chdir(job["folder"])
     tempfile.tempdir = None  # as the environment has it now
     log_as(job["logged"])

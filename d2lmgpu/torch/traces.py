@@ -54,8 +54,8 @@ def merged(traces):
         events.append(process | {"args": {"name": f"rank {rank}"}})
         for event in trace["traceEvents"]:
             if event["ph"] == "X" and event["cat"] != "Trace":
-                kept = {key: event[key] for key in ("name", "cat", "ph", "tid", "dur")}
-                events.append(kept | {"pid": rank + 1, "ts": event["ts"] + ahead})
+                fields = {key: event[key] for key in ("name", "cat", "ph", "tid", "dur")}
+                events.append(fields | {"pid": rank + 1, "ts": event["ts"] + ahead})
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 

@@ -42,9 +42,9 @@ class Held:
     def __init__(self, watched):
         self.ranks, self.files = watched.reports, watched.files
         self.names, self.double = self.ranks[0]["names"], all(r["double"] for r in self.ranks)
-        kept = [sum(f"kept-parts-{t}-{rank['rank']}" in self.files for t in range(99))
+        counts = [sum(f"kept-parts-{t}-{rank['rank']}" in self.files for t in range(99))
                 for rank in self.ranks]  # fmt: skip
-        self.steps = min(*kept, *(len(rank["inputs"]) for rank in self.ranks))
+        self.steps = min(*counts, *(len(rank["inputs"]) for rank in self.ranks))
         self._read = {}
 
     def arrays(self, t):
@@ -53,13 +53,13 @@ class Held:
         return self._read[t]
 
     def _rank(self, t, rank):
-        kept = np.load(io.BytesIO(self.files[f"kept-parts-{t}-{rank['rank']}"]))
-        kept = {name: kept[name] for name in kept}
+        arrays = np.load(io.BytesIO(self.files[f"kept-parts-{t}-{rank['rank']}"]))
+        arrays = {name: arrays[name] for name in arrays}
         lists = {
-            name: [kept.get(f"{name}-{i}") for i in range(len(self.names))]
+            name: [arrays.get(f"{name}-{i}") for i in range(len(self.names))]
             for name in ("before", "grads", "after")
         }
-        return lists | {"terms": kept["terms"]}
+        return lists | {"terms": arrays["terms"]}
 
     def losses(self, t):
         return [rank["updates"][t]["loss"] for rank in self.ranks]
@@ -73,9 +73,9 @@ class Held:
 def same_rows(inputs):
     """Whether all of them are alike: {argument: {row: times}} of each update, of each rank."""
     updates = [*zip(*inputs)]
-    if not updates or not any(seen for seen in updates[0]):
+    if not updates or not any(rows for rows in updates[0]):
         return None
-    return all(seen == of_rank for seen, *others in updates for of_rank in others)
+    return all(rows == of_rank for rows, *others in updates for of_rank in others)
 
 
 def drawn(many, single):
@@ -98,7 +98,7 @@ def drawn(many, single):
 def is_cut(shapes, single):
     """Whether ranks have parameters of these shapes where one process has larger ones."""
     return len(shapes) == len(single) and any(
-        math.prod(mine) < math.prod(of_all) for mine, of_all in zip(shapes, single)
+        math.prod(part) < math.prod(of_all) for part, of_all in zip(shapes, single)
     )
 
 
@@ -144,10 +144,10 @@ def _places(many, single):
             first += 0 if place[0] is None else part.shape[place[0]]
         d = slices[0][0]
         if d is not None:
-            seen = np.zeros(of_all.shape[d], bool)
+            covered = np.zeros(of_all.shape[d], bool)
             for part, (_, first) in zip(parts, slices):
-                seen[first : first + part.shape[d]] = True
-            if not seen.all():
+                covered[first : first + part.shape[d]] = True
+            if not covered.all():
                 raise NotComparedError(words.MISSING_PARTS.format(name=name))
         places.append(slices)
     return order, places
@@ -250,20 +250,22 @@ def _cause(many, single, t, gradients, off, eps):
     """Why gradients are wrong though all began alike: (defect, detail)."""
     scales = [_one_scale(of_rank, eps) for of_rank in zip(*gradients)]
     if None not in scales:
-        seen = " and ".join(f"{scale:.3g}" for scale in scales)
+        detail = " and ".join(f"{scale:.3g}" for scale in scales)
         alike = max(scales) - min(scales) <= eps * max(scales)
-        return ("unknown" if alike else "norm"), f"{words.SCALED} {seen} times those of one device"
+        return (
+            "unknown" if alike else "norm"
+        ), f"{words.SCALED} {detail} times those of one device"
     (alone,) = single.arrays(t)
     names = [name for name, grad in zip(single.names, alone["grads"]) if grad is not None]
     wrong = [name for name, apart in zip(names, off) if apart > eps]
     most, worst = max(zip(off, names))
-    seen = f"{len(wrong)} of {len(off)} gradients are wrong, {worst} by {most:.0%}"
+    detail = f"{len(wrong)} of {len(off)} gradients are wrong, {worst} by {most:.0%}"
     losses, (right,) = many.losses(t), single.losses(t)
     if right is None or None in losses:
-        return "unknown", seen
+        return "unknown", detail
     near = [abs(loss - right) <= eps * abs(right) for loss in (*losses, sum(losses))]
     if all(near[:-1]) or near[-1]:  # each has the loss, or a term of it
-        return "backward-sum", f"the loss is that of one device; {seen}; the last is {wrong[-1]}"
+        return "backward-sum", f"the loss is that of one device; {detail}; the last is {wrong[-1]}"
     return "forward-sum", f"the loss is {losses[0]:.6g} on rank 0 and {right:.6g} on one device"
 
 

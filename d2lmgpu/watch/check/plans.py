@@ -21,10 +21,10 @@ class Plans:
 
         @wraps(real)
         def watched(*args, **kwargs):
-            with warnings.catch_warnings(record=True) as given:
+            with warnings.catch_warnings(record=True) as all_warnings:
                 warnings.simplefilter("always")
                 cut = real(*args, **kwargs)
-            self._read(given)
+            self._read(all_warnings)
             return cut
 
         module.parallelize_module = watched

@@ -270,7 +270,7 @@ def _with_single(run_single, evidence, many):
     files, updates = many.files, evidence.first["updates"]
     if "kept-weights-0-0" not in files:
         return None, words.TOO_LARGE
-    given = {"ranks": evidence.world, "lr": [update["lr"] for update in updates]}
+    settings = {"ranks": evidence.world, "lr": [update["lr"] for update in updates]}
     draws, loads = (
         any(name.startswith(f"kept-{what}-") for name in files) for what in ("draws", "batches")
     )
@@ -279,7 +279,7 @@ def _with_single(run_single, evidence, many):
             Path(folder, name).write_bytes(data)
 
         def compared(loaders, draws):
-            alone = run_single(given | {"folder": folder, "loaders": loaders, "draws": draws})
+            alone = run_single(settings | {"folder": folder, "loaders": loaders, "draws": draws})
             if alone.trouble or not alone.reports[0].get("updates"):
                 return None, _one_failed(alone)
             single = Evidence(alone)
@@ -307,9 +307,9 @@ def _draws(many, comparison):
     """How one process is to be given the ranks' draws: see ``draws``."""
     if comparison is None:
         return "joined"
-    mine, alone = many.first["drawn"], comparison.single.first["drawn"]
-    last = min(len(mine), len(alone)) - 1
-    often = alone[last] - alone[0], mine[last] - mine[0]
+    drawn, alone = many.first["drawn"], comparison.single.first["drawn"]
+    last = min(len(drawn), len(alone)) - 1
+    often = alone[last] - alone[0], drawn[last] - drawn[0]
     return "in turn" if often[1] and often[0] == many.world * often[1] else "joined"
 
 

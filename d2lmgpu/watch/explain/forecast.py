@@ -38,10 +38,10 @@ def modelled_speedup(single, run) -> float | None:
 
 def _calibration(framework):
     """This machine's, measured once for a version of the framework and a number of cores."""
-    kept = cache() / f"calibrated-{framework}-{version_of(framework)}-{num_cores()}.json"
+    file = cache() / f"calibrated-{framework}-{version_of(framework)}-{num_cores()}.json"
     try:
-        return Calibration(**json.loads(kept.read_text(encoding="utf-8")))
+        return Calibration(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):  # none yet, or another version's
         measured = calibrate(framework, "processes" if framework == "torch" else "threads")
-        save(kept, json.dumps(asdict(measured)).encode())
+        save(file, json.dumps(asdict(measured)).encode())
         return measured

@@ -131,8 +131,8 @@ def one_exchange(accumulate, g):
         [_gradient(w, X[i : i + MICRO], y[i : i + MICRO]) for i in range(0, len(X), MICRO)]
         for X, y in data
     ]
-    given = [[array.copy() for array in of_rank] for of_rank in data]
-    ranks = in_processes(partial(_of_its_rows, accumulate, w, n), given)
+    copies = [[array.copy() for array in of_rank] for of_rank in data]
+    ranks = in_processes(partial(_of_its_rows, accumulate, w, n), copies)
     right = np.sum([sum(of_rank) for of_rank in sums], axis=0) / n
     for rank, answer in enumerate(ranks.results):
         answer = array(answer, f"What rank {rank} returns", right.shape)

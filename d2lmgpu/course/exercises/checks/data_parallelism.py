@@ -18,8 +18,8 @@ def gradients_of_shards(combine, g):
         sizes = g.integers(1, 9, k).tolist()
         images = [g.normal(size=(size, 4)) for size in sizes]
         means = [shard.mean(axis=0) for shard in images]
-        given = [mean.copy() for mean in means]
-        answer = array(combine(given, list(sizes)), "The gradient", (4,))
+        copies = [mean.copy() for mean in means]
+        answer = array(combine(copies, list(sizes)), "The gradient", (4,))
         off = distance(answer, np.concatenate(images).mean(axis=0))
         if off > 1e-9:
             equal = distance(answer, np.mean(means, axis=0)) < 1e-9
@@ -29,7 +29,7 @@ def gradients_of_shards(combine, g):
                 f"Shards of {sizes} images: your gradient is {off:.1%} away from that of the whole "
                 f"batch.{' Every shard counts the same in it.' if equal and k > 1 else ''}",
             )
-        if any(not np.array_equal(a, b) for a, b in zip(given, means, strict=True)):
+        if any(not np.array_equal(a, b) for a, b in zip(copies, means, strict=True)):
             raise Wrong("changed", "The gradients that were given have been changed.")
     return "The gradient is that of the whole batch, for one to five uneven shards."
 

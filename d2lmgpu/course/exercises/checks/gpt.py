@@ -14,10 +14,10 @@ def one_token_at_a_time(q, k, v, heads, own_scale=True, future=False):
     for head in range(heads):
         these = slice(head * part, (head + 1) * part)
         for token in range(tokens):
-            seen = tokens if future else token + 1
-            scores = np.array([q[token, these] @ k[j, these] for j in range(seen)])
+            length = tokens if future else token + 1
+            scores = np.array([q[token, these] @ k[j, these] for j in range(length)])
             weights = np.exp(scores / np.sqrt(part if own_scale else width))
-            output[token, these] = weights @ v[:seen, these] / weights.sum()
+            output[token, these] = weights @ v[:length, these] / weights.sum()
     return output
 
 

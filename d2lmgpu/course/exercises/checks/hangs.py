@@ -136,8 +136,8 @@ def all_in_one_order(end_of_epoch, g):
     losses[0] = np.array([30, 270, 270]) / 256  # below the mean, above it, above it
     means = losses.mean(axis=0)
     limits = means + np.array([-0.01, 0.01, 0])  # so that the rate is halved, is not, and is
-    given = [[losses[rank].copy(), rates[rank].copy()] for rank in range(k)]
-    ranks = in_processes(partial(_epochs, end_of_epoch, limits.tolist()), given)
+    copies = [[losses[rank].copy(), rates[rank].copy()] for rank in range(k)]
+    ranks = in_processes(partial(_epochs, end_of_epoch, limits.tolist()), copies)
     for epoch in range(epochs):
         pairs = [
             array(results[epoch], f"What rank {rank} returns", (2,))

@@ -40,12 +40,12 @@ def the_order_of_a_rank(order, g):
                 raise Wrong("missing", f"{where}: each of {kind}0 to {kind}{m - 1} once.")
             if numbers != sorted(numbers):
                 raise Wrong("sequence", f"{where}: micro-batches go in the order of their numbers.")
-        kept, most, held = set(), p - rank, []
+        in_flight, most, held = set(), p - rank, []
         for kind, i in operations:
-            if kind == "B" and i not in kept:
+            if kind == "B" and i not in in_flight:
                 raise Wrong("before", f"{where}: B{i} stands before F{i}.")
-            (kept.add if kind == "F" else kept.remove)(i)
-            held.append(len(kept))
+            (in_flight.add if kind == "F" else in_flight.remove)(i)
+            held.append(len(in_flight))
         if max(held) > min(most, m):
             raise Wrong(
                 "kept", f"{where}: it keeps {max(held)} micro-batches, more than it has to."

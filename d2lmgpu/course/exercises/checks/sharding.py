@@ -122,8 +122,8 @@ def like_one_process(step, g):
     n = int(g.integers(7, 9))  # of the last part one number or two are none
     w, lr = g.normal(size=n), float(g.uniform(0.1, 1))
     gradients = g.normal(size=(k, updates, n))
-    given = [[w.copy(), np.zeros(size), *gradients[rank].copy()] for rank in range(k)]
-    ranks = in_processes(partial(_updates, step, lr), given)
+    inputs = [[w.copy(), np.zeros(size), *gradients[rank].copy()] for rank in range(k)]
+    ranks = in_processes(partial(_updates, step, lr), inputs)
     alone, velocity = w, np.zeros(n)
     for update in range(updates):
         before, mean = alone, gradients[:, update].mean(axis=0)
@@ -131,7 +131,7 @@ def like_one_process(step, g):
         alone = before - lr * velocity
         after = "the first update" if update == 0 else f"{update + 1} updates"
         for rank in range(k):
-            answer, kept = ranks.results[rank][update]
+            answer, momentum = ranks.results[rank][update]
             part = slice(rank * size, (rank + 1) * size)
             off = distance(answer, alone)
             if off > 1e-9:
@@ -148,7 +148,7 @@ def like_one_process(step, g):
                 if distance(answer, before - lr * mean) < 1e-9:
                     raise Wrong("momentum", f"{text} The velocity of before is not in them.")
                 raise Wrong("value", text)
-            if distance(kept[: len(velocity[part])], velocity[part]) > 1e-9:
+            if distance(momentum[: len(velocity[part])], velocity[part]) > 1e-9:
                 text = f"The weights are right, and the velocity on rank {rank} is not."
                 raise Wrong("velocity", text)
     sent = ranks.sent[0]

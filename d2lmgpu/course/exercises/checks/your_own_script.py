@@ -196,8 +196,8 @@ def none_is_left(train, g):
         results, devices = trained(train, k, batches)
         for update, rows in enumerate(batches):
             parts = [device.trained[update : update + 1] for device in devices]
-            seen = sorted(row for part in parts for shard in part for row in shard)
-            if sorted(set(seen)) != sorted(rows):
+            learned = sorted(row for part in parts for shard in part for row in shard)
+            if sorted(set(learned)) != sorted(rows):
                 raise Wrong("rows", f"{k} devices, batch {update}: not all its rows are learned.")
         for answer in results:
             if np.shape(answer) != np.shape(expected) or not np.allclose(answer, expected):
