@@ -68,7 +68,8 @@ class LabSave {
       status.textContent = "Copied.";
     } catch {
       getSelection().selectAllChildren(cell);
-      status.textContent = "This page may not copy: the cell is selected, copy it with the keyboard.";
+      status.textContent =
+        "This page may not copy: the cell is selected, copy it with the keyboard.";
     }
   }
 }
