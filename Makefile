@@ -77,7 +77,7 @@ QUICK := \
     memory/test_allocator.py memory/test_peaks.py \
     notebooks/test_chapters.py notebooks/test_rules.py notebooks/test_speed.py \
     predictions/test_prediction.py \
-    process/test_ddp_parity.py process/test_frames.py process/test_lanes.py process/test_raised.py \
+    process/test_ddp_parity.py process/test_frames.py process/test_lanes.py process/test_errors.py \
     published/test_speedups.py \
     records/test_compare.py records/test_run.py records/test_steady.py records/test_store.py \
     setup/test_dependencies.py setup/test_pins.py \

@@ -47,17 +47,19 @@ class Pair:
     source: str
     network: str
     format: str
-    one: str
-    other: str
+    measured_on: str
+    wanted_on: str
     rate: float
 
     @property
     def peak(self) -> float:
-        return math.log(GPUS[self.other].peaks[self.format] / GPUS[self.one].peaks[self.format])
+        return math.log(
+            GPUS[self.wanted_on].peaks[self.format] / GPUS[self.measured_on].peaks[self.format]
+        )
 
     @property
     def bandwidth(self) -> float:
-        return math.log(GPUS[self.other].bandwidth / GPUS[self.one].bandwidth)
+        return math.log(GPUS[self.wanted_on].bandwidth / GPUS[self.measured_on].bandwidth)
 
 
 def pairs() -> list[Pair]:
@@ -72,9 +74,9 @@ def pairs() -> list[Pair]:
                 of = source, row["network"], row["framework"], row["unit"], kind
                 rates[of][gpu].append(float(row["rate"]))
     return [
-        Pair(source, network, kind, one, other, math.log(median(of[other]) / median(of[one])))
+        Pair(source, network, kind, first, second, math.log(median(of[second]) / median(of[first])))
         for (source, network, _, _, kind), of in rates.items()
-        for one, other in permutations(of, 2)
+        for first, second in permutations(of, 2)
     ]
 
 
@@ -82,7 +84,7 @@ def split(all_pairs) -> tuple[list[Pair], list[Pair]]:
     """Those of the source that has most GPUs, and those of all others."""
     gpus = defaultdict(set)
     for pair in all_pairs:
-        gpus[pair.source].add(pair.one)
+        gpus[pair.source].add(pair.measured_on)
     learned = max(sorted(gpus), key=lambda source: len(gpus[source]))
     return tuple([p for p in all_pairs if (p.source == learned) is half] for half in (True, False))
 
@@ -100,8 +102,8 @@ def off(of, peak, bandwidth) -> np.ndarray:
 
 def learn(of) -> list[float]:
     """What ``d2lmgpu.costmodel.gpus`` knows: two exponents, then the range."""
-    found = exponents(of)
-    return [*map(float, found), *map(float, np.exp(np.quantile(off(of, *found), LEVELS)))]
+    learned = exponents(of)
+    return [*map(float, learned), *map(float, np.exp(np.quantile(off(of, *learned), LEVELS)))]
 
 
 def score(of) -> dict[str, float]:
@@ -122,12 +124,12 @@ def score(of) -> dict[str, float]:
 
 def worse(kept) -> list[str]:
     """The formats in which the pairs that are kept are told worse than at first."""
-    found = []
+    formats = []
     for format, (error, inside) in AT_FIRST.items():
         now = score([pair for pair in kept if pair.format == format])
         if now["expected"] > error or now["inside"] < inside:
-            found.append(format)
-    return found
+            formats.append(format)
+    return formats
 
 
 def main() -> int:
@@ -145,7 +147,7 @@ def main() -> int:
         expected = math.exp(PEAK * pair.peak + BANDWIDTH * pair.bandwidth)
         print(
             f"{math.exp(pair.rate):5.2f}, expected {expected:5.2f}: {pair.network}, "
-            f"{pair.format}, {pair.one} -> {pair.other} ({pair.source})"
+            f"{pair.format}, {pair.measured_on} -> {pair.wanted_on} ({pair.source})"
         )
     return len(worse(kept))
 

@@ -268,17 +268,17 @@ def figures() -> dict:
     """All that is recorded: the choice, both directions, and the rows that were kept."""
     rows = published()
     learned, kept = split(rows)
-    ways = ("table", "publication")
+    groupings = ("table", "publication")
     return {
         "publications": {
             half: sorted({row.publication for row in of})
             for half, of in (("learned", learned), ("kept", kept))
         },
         "left_out": {
-            name: {by: error_left_out(form, learned, by) for by in ways}
+            name: {by: error_left_out(form, learned, by) for by in groupings}
             for name, form in FORMS.items()
         },
-        "inside_left_out": {by: inside_left_out(learned, by) for by in ways},
+        "inside_left_out": {by: inside_left_out(learned, by) for by in groupings},
         "learned": scores(learned, DELAYS),
         "kept": scores(kept, DELAYS),
         "other_way_round": scores(learned, delays(kept)),

@@ -127,10 +127,10 @@ def check(options):
     from d2lmgpu.watch.check import words
     from d2lmgpu.watch.check.run import OUTCOMES, Verdict, check
 
-    given = options.script, options.arguments, options.devices
+    positional = options.script, options.arguments, options.devices
     further = {"unprotected": options.unprotected, "progress": options.progress}
     verdict = _asked(
-        lambda: check(*given, **further), lambda why: Verdict.refused(why, options.devices)
+        lambda: check(*positional, **further), lambda why: Verdict.refused(why, options.devices)
     )
     screen = words.screen(verdict, options.script) if verdict.updates else ""
     _print_answer(options, verdict.as_dict(), screen, verdict.annotations(options.script))
@@ -143,9 +143,9 @@ def explain(options):
     from d2lmgpu.watch.explain.page import page
 
     before = against.read(options.against) if options.against else None
-    given = options.script, options.arguments, options.devices
+    positional = options.script, options.arguments, options.devices
     further = {"unprotected": options.unprotected, "progress": options.progress}
-    answer = _asked(lambda: explain_script(*given, **further), Refused)
+    answer = _asked(lambda: explain_script(*positional, **further), Refused)
     explained = answer.outcome != "not explained"
     content, screen = answer.as_dict(), str(answer) if explained else ""
     if before and explained:
@@ -160,8 +160,14 @@ def explain(options):
 def fits(options):
     from d2lmgpu.watch.fits.answer import fits_script
 
-    given = options.script, options.arguments, options.gpu, options.devices, options.unprotected
-    answers = fits_script(*given, remedies=options.remedies)
+    positional = (
+        options.script,
+        options.arguments,
+        options.gpu,
+        options.devices,
+        options.unprotected,
+    )
+    answers = fits_script(*positional, remedies=options.remedies)
     if options.json:
         print(json.dumps([answer.as_dict() for answer in answers], indent=1))
     else:

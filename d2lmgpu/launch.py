@@ -127,8 +127,8 @@ def _run(child, call, number, servers):
             **settings(os.environ | child.environ),
         }
         child.send(pickle.dumps(job))
-        seen = not isinstance(child, Hosts) and not servers
-        watcher = Watcher(child.folder, child.kill) if seen else contextlib.nullcontext()
+        is_watched = not isinstance(child, Hosts) and not servers
+        watcher = Watcher(child.folder, child.kill) if is_watched else contextlib.nullcontext()
         with watcher:
             end = child.read(
                 on_event=lambda e: child.finish() if e["event"] == "done" else pass_on(e),
@@ -138,9 +138,9 @@ def _run(child, call, number, servers):
         shown.close()
         errors.close()
         processes = child.processes if isinstance(child, Hosts) else {None: names}
-        if seen and watcher.hang:
+        if is_watched and watcher.hang:
             raise LaunchError(f"The workers wait for each other without end. {watcher.hang}")
-        hang = watcher.at_the_end(end["codes"] or ()) if seen else None
+        hang = watcher.at_the_end(end["codes"] or ()) if is_watched else None
         return results(child, roles.in_words(processes), end, errors_end.text(), hang)
 
 

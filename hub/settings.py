@@ -20,7 +20,7 @@ FOLDER = re.compile(r"\w[\w.-]*")  # of the learner's, which nbgitpuller makes
 BRANCH = re.compile(r"\w[\w./-]*")
 
 
-def number(default, least, most=math.inf, parse=None, words=""):
+def setting(default, least, most=math.inf, parse=None, words=""):
     """A setting from ``least`` to ``most``; ``parse`` turns text into it, ``words`` describe it."""
     parse = parse or type(default)
     kind = "a whole number" if parse is int else "a number"
@@ -38,7 +38,7 @@ class Settings:
     """All settings with their defaults; ``HUB_ADDRESS`` is ``address`` and so on."""
 
     address: str = "127.0.0.1"
-    port: int = number(8000, 1, 65533)  # the two after it are the hub's own
+    port: int = setting(8000, 1, 65533)  # the two after it are the hub's own
     state: str = ""
     auth: str = "shared-password"
     password: str = field(default="", repr=False)
@@ -48,19 +48,19 @@ class Settings:
     spawner: str = "local"
     connect_address: str = ""
     group: str = "learners"
-    create_accounts: int = number(0, 0, 1)
+    create_accounts: int = setting(0, 0, 1)
     tls_key: str = ""
     tls_cert: str = ""
     subdomain_host: str = ""
     repositories: str = ""
     python: str = sys.executable
-    memory: int = number(0, 1, parse=size, words="a size such as 8G or 512M")  # 0: no limit
-    cpus: float = number(0.0, 0.01)  # 0: no limit; the kernel takes no smaller share
-    gpus_per_learner: int = number(NO_LIMIT, 0)
-    simulated_gpus: int = number(0, 0)
-    idle_timeout: int = number(3600, 1)
-    silent_timeout: int = number(21600, 0)
-    max_age: int = number(43200, 0)
+    memory: int = setting(0, 1, parse=size, words="a size such as 8G or 512M")  # 0: no limit
+    cpus: float = setting(0.0, 0.01)  # 0: no limit; the kernel takes no smaller share
+    gpus_per_learner: int = setting(NO_LIMIT, 0)
+    simulated_gpus: int = setting(0, 0)
+    idle_timeout: int = setting(3600, 1)
+    silent_timeout: int = setting(21600, 0)
+    max_age: int = setting(43200, 0)
 
     @property
     def on_loopback(self) -> bool:

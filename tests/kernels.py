@@ -22,28 +22,28 @@ class Kernel:
         self.manager.shutdown_kernel(now=True)
 
     def _reply(self, cell):
-        told = []
+        texts = []
 
         def output(message):
             content = message["content"]
             if message["msg_type"] == "stream" and content["name"] == "stdout":
-                told.append(content["text"])
+                texts.append(content["text"])
             elif message["msg_type"] == "execute_result":
-                told.append(content["data"]["text/plain"])
+                texts.append(content["data"]["text/plain"])
 
         reply = self.client.execute_interactive(
             cell, timeout=90, output_hook=output, allow_stdin=False
         )
-        return reply["content"], "".join(told)
+        return reply["content"], "".join(texts)
 
     def run(self, cell):
         """What a cell prints and, at its end, shows."""
-        reply, told = self._reply(cell)
+        reply, output = self._reply(cell)
         assert reply["status"] == "ok", f"{reply['ename']}: {reply['evalue']}"
-        return told
+        return output
 
     def error(self, cell):
         """The error of a cell that fails, with its kind."""
-        reply, told = self._reply(cell)
-        assert reply["status"] == "error", told
+        reply, output = self._reply(cell)
+        assert reply["status"] == "error", output
         return f"{reply['ename']}: {reply['evalue']}"

@@ -81,7 +81,7 @@ def gradient(network, vector, X, y):
     loss, right = -np.log(shares[rows, y]).sum(), (scores.argmax(axis=1) == y).sum()
     dZ = shares.copy()
     dZ[rows, y] -= 1
-    found = []
+    gradients = []
     for (W, _), (H, Z) in list(zip(layers(network, vector), kept))[::-1]:
         if Z is not scores:
             if W.ndim == 4:
@@ -91,6 +91,6 @@ def gradient(network, vector, X, y):
             dH, dW, db = convolve_back(H, W, dZ)
         else:
             dH, dW, db = dZ @ W.T, H.T @ dZ, dZ.sum(axis=0)
-        found += [db, dW.ravel()]
+        gradients += [db, dW.ravel()]
         dZ = dH
-    return np.concatenate(found[::-1]), loss, right
+    return np.concatenate(gradients[::-1]), loss, right

@@ -11,7 +11,7 @@ from functools import partial
 import psutil
 
 
-def found(fits, *attributes):
+def running(fits, *attributes):
     """The processes of which ``fits(process)`` is true; ``info`` of each has these attributes."""
     return [
         process
@@ -25,7 +25,7 @@ def marked(variable, value, *attributes):
 
     To mark what a test starts is to find it again, whoever its parent is by then.
     """
-    return found(lambda process: process.environ().get(variable) == value, *attributes)
+    return running(lambda process: process.environ().get(variable) == value, *attributes)
 
 
 def commands(among=None):

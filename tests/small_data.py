@@ -54,12 +54,12 @@ def put(folder, files):
         (folder / name).write_bytes(content)
 
 
-def assert_small(found):
+def assert_small(data):
     """``found`` is the small data set, whole and exact."""
-    assert found.standin is None and found.name == "fashion-mnist"
+    assert data.standin is None and data.name == "fashion-mnist"
     for part, images, labels in (
-        ("train", found.X_train, found.y_train),
-        ("t10k", found.X_test, found.y_test),
+        ("train", data.X_train, data.y_train),
+        ("t10k", data.X_test, data.y_test),
     ):
         assert images.dtype == np.float32 and labels.dtype == np.int64
         assert images.shape == (len(X[part]), 1, 28, 28)

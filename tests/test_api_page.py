@@ -105,16 +105,16 @@ def names(section):
     return [name.strip("* ") for line in entries for name in line.split(" :")[0].split(",")]
 
 
-def faults(told):
+def faults(entry):
     """What is wrong with a docstring."""
-    if told.get("error"):
+    if entry.get("error"):
         return []
-    parts, wrong = sections(told["doc"]), []
-    section = "Attributes" if told["dataclass"] and "Parameters" not in parts else "Parameters"
+    parts, wrong = sections(entry["doc"]), []
+    section = "Attributes" if entry["dataclass"] and "Parameters" not in parts else "Parameters"
     documented = names(parts.get(section, ""))
-    if documented != told["parameters"]:
-        wrong.append(f"documents {documented}, takes {told['parameters']}")
-    if told["returns"] and "Returns" not in parts:
+    if documented != entry["parameters"]:
+        wrong.append(f"documents {documented}, takes {entry['parameters']}")
+    if entry["returns"] and "Returns" not in parts:
         wrong.append("does not say what it returns")
     return wrong
 
@@ -125,20 +125,20 @@ def asked():
 
 
 def test_the_page_has_every_public_name_once_and_no_other(asked):
-    public, on_page, told = asked
+    public, on_page, entries = asked
     assert TEXT.count("\n.. auto") == len(ENTRIES) == len(on_page) > 100
-    more = {name for name in on_page if told[name][""].get("error")} | MORE
+    more = {name for name in on_page if entries[name][""].get("error")} | MORE
     assert {public[name] for name in public.keys() - on_page.keys()} == HELPERS
     assert on_page.keys() - public.keys() - more == set()
 
 
 def test_every_error_that_is_named_is_on_the_page(asked):
-    _, on_page, told = asked
-    errors = {name.rpartition(".")[2] for name in on_page if told[name][""].get("error")}
+    _, on_page, entries = asked
+    errors = {name.rpartition(".")[2] for name in on_page if entries[name][""].get("error")}
     raised = {
         error
         for name in on_page
-        for part in told[name].values()
+        for part in entries[name].values()
         for error in names(sections(part.get("doc", "")).get("Raises", ""))
     }
     assert len(errors) > 8
@@ -149,14 +149,14 @@ def test_every_error_that_is_named_is_on_the_page(asked):
 def test_every_docstring_has_the_arguments_that_there_are(framework):
     of_torch = framework == "torch"
     modules = [f"d2lmgpu.{framework}", *(MODULES if of_torch else [])]
-    _, _, told = ask(ENTRIES if of_torch else [], modules)
+    _, _, entries = ask(ENTRIES if of_torch else [], modules)
     wrong = {
         name + part: fault
-        for name, parts in told.items()
+        for name, parts in entries.items()
         for part, about in parts.items()
         if name not in HELPERS and (fault := faults(about))
     }
-    assert len(told) > 30
+    assert len(entries) > 30
     assert wrong == {}
 
 
@@ -165,8 +165,8 @@ def test_a_docstring_that_lacks_something_is_seen():
         "Sum.\n\nParameters\n----------\na, *b : int\n    Two.\nc : str, optional\n"
         "\nReturns\n-------\nint"
     )
-    told = {"doc": doc, "parameters": ["a", "b", "c"], "returns": True, "dataclass": False}
-    assert faults(told) == []
-    assert len(faults(told | {"parameters": ["b", "a", "c"]})) == 1
-    assert len(faults(told | {"doc": doc.partition("\n\nReturns")[0]})) == 1
-    assert len(faults(told | {"doc": "Sum."})) == 2
+    entry = {"doc": doc, "parameters": ["a", "b", "c"], "returns": True, "dataclass": False}
+    assert faults(entry) == []
+    assert len(faults(entry | {"parameters": ["b", "a", "c"]})) == 1
+    assert len(faults(entry | {"doc": doc.partition("\n\nReturns")[0]})) == 1
+    assert len(faults(entry | {"doc": "Sum."})) == 2

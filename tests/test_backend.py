@@ -8,7 +8,7 @@ import pytest
 
 from d2lmgpu.backend import hand_on
 from d2lmgpu.backend.arguments import ArgumentError, Rules
-from d2lmgpu.backend.refused import VERSION
+from d2lmgpu.backend.refusals import VERSION
 from d2lmgpu.data.loader import resize_images
 
 OURS = ["devices", "train_batch"]

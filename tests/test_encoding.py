@@ -63,7 +63,7 @@ print("right")
 def test_under_another_encoding_the_lab_is_the_same():
     """As on Windows: without Python's UTF-8 mode, in a locale that has not all letters."""
     plain = {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
-    said = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-c", LATIN], env=os.environ | plain, capture_output=True, text=True
     )
-    assert said.stdout == "right\n", said.stderr
+    assert result.stdout == "right\n", result.stderr

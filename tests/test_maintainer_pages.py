@@ -47,23 +47,23 @@ def missing(where):
     """What a cell names that is not there: ``file`` or ``file: name``."""
     links = LINK.findall(where)
     left = LINK.sub("", where).strip("; ")
-    found = [f"{left}: no link to a file with its functions"] if left or not links else []
+    faults = [f"{left}: no link to a file with its functions"] if left or not links else []
     for text, file, functions in links:
         path = ROOT / file
         if not path.is_file() or not file.endswith(text):
-            found.append(file)
+            faults.append(file)
             continue
         names = re.findall("`([^`]+)`", functions)
-        found += [f"{file}: {name}" for name in names if name not in defined(path)]
-    return found
+        faults += [f"{file}: {name}" for name in names if name not in defined(path)]
+    return faults
 
 
 @pytest.mark.parametrize("run", RUNS)
 def test_every_step_names_a_file_and_a_function_of_it(run):
-    told = steps(run)
-    assert [row[0] for row in told] == [str(number + 1) for number in range(len(told))] != []
-    assert [name for row in told for name in missing(row[2])] == []
-    assert all(cell for row in told for cell in row)
+    rows = steps(run)
+    assert [row[0] for row in rows] == [str(number + 1) for number in range(len(rows))] != []
+    assert [name for row in rows for name in missing(row[2])] == []
+    assert all(cell for row in rows for cell in row)
 
 
 def test_every_word_of_the_code_has_an_owner():

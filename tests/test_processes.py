@@ -7,7 +7,7 @@ import uuid
 
 import psutil
 import pytest
-from processes import asked, below, commands, found, left, marked, runs
+from processes import asked, below, commands, left, marked, running, runs
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def test_one_that_runs_is_found(sleeper):
     (seen,) = marked("D2LMGPU_TEST", mark, "name")
     assert seen.pid == process.pid and seen.info["name"] == "sleep"
     assert commands([seen])[seen] == commands()[seen] == "sleep 60"
-    assert found(lambda other: other.pid == process.pid) == [seen]
+    assert running(lambda other: other.pid == process.pid) == [seen]
     assert runs(seen) and left([seen], 0) == [seen]
 
 

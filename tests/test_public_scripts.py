@@ -17,7 +17,7 @@ def test_what_is_right_to_say_can_be_said():
 
 
 @pytest.mark.parametrize(
-    ("right", "outcome", "defect", "told"),
+    ("right", "outcome", "defect", "verdict"),
     [
         ("same", "same", "none", "right"),
         ("not compared", "not compared", "none", "right"),
@@ -31,9 +31,9 @@ def test_what_is_right_to_say_can_be_said():
         ("not compared", "same", "none", "false all-clear"),
     ],
 )
-def test_kinds_of_answers(right, outcome, defect, told):
+def test_kinds_of_answers(right, outcome, defect, verdict):
     row = {"right": right, "outcome": outcome, "defect": defect}
-    assert kind(row) == told and is_right(row) == (told == "right")
+    assert kind(row) == verdict and is_right(row) == (verdict == "right")
 
 
 def test_the_record_is_of_these_rows_and_says_nothing_false():

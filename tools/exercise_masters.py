@@ -119,7 +119,9 @@ class Part:
 
     def runs_processes(self) -> bool:
         """Whether an answer runs in processes of PyTorch's."""
-        return any("from torch import distributed" in one.solution for one in self.questions())
+        return any(
+            "from torch import distributed" in question.solution for question in self.questions()
+        )
 
     def for_otter(self) -> NotebookNode:
         """The notebook from which otter-grader makes the learner's and the autograder."""

@@ -19,7 +19,7 @@ from nbclient.exceptions import CellExecutionComplete
 from nbval.plugin import coalesce_streams
 
 
-class Run:
+class ChapterRun:
     """One chapter while nbval runs it (``file``: nbval's collector, whose kernel is alive)."""
 
     def __init__(self, file):
@@ -57,7 +57,9 @@ class Executed:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self, item):
-        run = self._runs.get(item.parent) or self._runs.setdefault(item.parent, Run(item.parent))
+        run = self._runs.get(item.parent) or self._runs.setdefault(
+            item.parent, ChapterRun(item.parent)
+        )
         run.begin(item.cell_num)
         try:
             return (yield)

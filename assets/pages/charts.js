@@ -50,7 +50,7 @@
         series.on = !series.on;
         button.ariaPressed = series.on;
         const parts = this.svg.querySelectorAll(`[data-series="${text.dataset.legend}"]`);
-        for (const one of parts) one.style.display = series.on ? "" : "none";
+        for (const part of parts) part.style.display = series.on ? "" : "none";
         text.style.opacity = series.on ? "" : 0.5;
         text.style.textDecoration = series.on ? "" : "line-through";
         this.#order();

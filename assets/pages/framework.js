@@ -12,7 +12,7 @@
   const NAMES = ["PyTorch", "MXNet"]; // the first unless the reader chooses
   const LOST = "This browser keeps nothing for these pages, so you will be asked on each of them.";
   const root = document.documentElement;
-  const here = () => CoursePages.findIndex(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
+  const index = () => CoursePages.findIndex(({ page }) => page === DOCUMENTATION_OPTIONS.pagename);
   const address = ({ page }) => `${root.dataset.content_root}${page}.html`;
 
   /** What is remembered, null if nothing is or may be. */
@@ -42,7 +42,7 @@
     connectedCallback() {
       const name = `framework-${(ChooseFramework.#made += 1)}`;
       const choices = NAMES.map(
-        (way) => `<label><input type="radio" name="${name}" value="${way}"><span>${way}</span></label>`,
+        (value) => `<label><input type="radio" name="${name}" value="${value}"><span>${value}</span></label>`,
       );
       this.innerHTML = `<fieldset><legend></legend><div>${choices.join("")}</div></fieldset>
         <p role="status"></p>`;
@@ -71,7 +71,7 @@
 
   /** The links at the page's end: to the nearest page on either side that is not the other way's. */
   function lead() {
-    const at = here();
+    const at = index();
     const chosen = root.dataset.framework ?? NAMES[0];
     const area = document.querySelector(".prev-next-area");
     if (at < 0 || !area) return;
@@ -110,8 +110,10 @@
 
   /** What the side bar dims: the pages of a framework, whichever the reader's is. */
   function mark() {
-    const ways = CoursePages.filter(({ framework }) => framework);
-    const of = new Map(ways.map((way) => [new URL(address(way), location).pathname, way.framework]));
+    const ofFrameworks = CoursePages.filter(({ framework }) => framework);
+    const of = new Map(
+      ofFrameworks.map((page) => [new URL(address(page), location).pathname, page.framework]),
+    );
     for (const link of document.querySelectorAll(".bd-links a")) {
       const framework = of.get(new URL(link.href).pathname);
       if (framework) link.dataset.framework = framework;
@@ -123,8 +125,8 @@
     lead();
     carry();
     const area = document.querySelector(".prev-next-area");
-    const matters = CoursePages.slice(Math.max(0, here())).some(({ framework }) => framework);
-    if (area && here() >= 0 && matters && !root.dataset.framework) {
+    const matters = CoursePages.slice(Math.max(0, index())).some(({ framework }) => framework);
+    if (area && index() >= 0 && matters && !root.dataset.framework) {
       area.before(document.createElement("choose-framework"));
     }
   }

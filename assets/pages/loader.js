@@ -2,7 +2,7 @@
 // page loads nothing but this.
 (() => {
   "use strict";
-  const here = new URL("..", document.currentScript.src);
+  const root = new URL("..", document.currentScript.src);
   const TRAINING = [
     "training", "steady", "runs", "words", "settings", "chart", "table", "race", "panel",
   ];
@@ -20,7 +20,7 @@
     for (const [selector, names] of Object.entries(PLACES)) {
       const place = document.querySelector(selector);
       for (const name of place ? names(place) : []) {
-        const href = new URL(name, here);
+        const href = new URL(name, root);
         if (name.endsWith(".css")) add("link", { rel: "stylesheet", href });
         else add("script", { src: href, async: false }); // one after the other
       }

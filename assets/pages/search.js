@@ -24,9 +24,9 @@ document.addEventListener("DOMContentLoaded", () => {
   Search.makeSearchSummary = (html, keywords, anchor) => {
     const text = Search.htmlToText(html, anchor);
     const place = (words) => text.toLowerCase().indexOf(words.toLowerCase());
-    const found = [asked, ...keywords].map(place).find((at) => at >= 0);
+    const first = [asked, ...keywords].map(place).find((at) => at >= 0);
     if (!text) return null;
-    const start = Math.max(0, (found ?? 0) - AROUND / 3);
+    const start = Math.max(0, (first ?? 0) - AROUND / 3);
     const from = start ? text.indexOf(" ", start) + 1 : 0;
     const quoted = document.createElement("p");
     quoted.className = "context";

@@ -26,7 +26,7 @@
         <summary>Settings: <span></span></summary>
         <div class="training-fields"></div>
       </details>`,
-    said: `
+    status: `
       <p class="training-small training-untried">Training in a page has not been tried in this browser:
         Chromium and Firefox on a computer have. It may work all the same.</p>
       <p class="training-said" role="status"></p>
@@ -53,8 +53,8 @@
       </div>
       <div class="training-kept" hidden></div>`,
   };
-  const plain = ({ intro, buttons, settings, said, more }) =>
-    `<form novalidate>${intro}${buttons}${settings}</form>${said}${more}`;
+  const plain = ({ intro, buttons, settings, status, more }) =>
+    `<form novalidate>${intro}${buttons}${settings}</form>${status}${more}`;
 
   const { userAgent } = navigator;
   const TRIED = /Chrome|Firefox/.test(userAgent) && !/Mobi|Android/.test(userAgent);
@@ -75,7 +75,7 @@
       contrast.hidden = true; // until there is something to contrast it with
       run.hidden = isRace;
       this.parts = {
-        said: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
+        status: find(".training-said"), error: find(".training-error"), live: find(".training-live"),
         progress: find("progress"), now: find("dl"),
       };
       const over = [...root.querySelectorAll(".training-over input")];
@@ -207,7 +207,7 @@
     }
 
     #say(text) {
-      this.parts.said.textContent = text;
+      this.parts.status.textContent = text;
     }
 
     #enable(idle) {

@@ -5,7 +5,7 @@ class TrainingRace {
   static MOST = 2;
 
   /** The parts of the panel in their order; `buttons`, `said`, `settings` and `more` are its own. */
-  static html({ intro, buttons, said, settings, more }) {
+  static html({ intro, buttons, status, settings, more }) {
     return `
       <form novalidate>
         <div class="race">
@@ -21,7 +21,7 @@ class TrainingRace {
           </div>
           <p class="race-legend"><u></u>as long as you guessed</p>
           <p class="race-verdict"></p>
-          ${said}
+          ${status}
           <div class="race-why" hidden></div>
         </div>
         <details class="race-more">
@@ -78,47 +78,47 @@ class TrainingRace {
   /** A run goes on: its bar is as long as its seconds. */
   show(run) {
     if (!this.runs.includes(run)) this.runs.push(run);
-    const seconds = this.runs.map((one) => one.seconds.at(-1) ?? 0);
-    const [one, two = 0] = seconds;
+    const seconds = this.runs.map((run) => run.seconds.at(-1) ?? 0);
+    const [single, double = 0] = seconds;
     const { how, steps, epochs, updates } = this.runs[0];
     const done = how === "running" ? (updates.at(-1) ?? 0) / (steps * epochs) : 1;
-    const whole = done > 0 ? one / done : 1; // of one device, as far as can be told
-    const longest = Math.max(whole / TrainingRace.LEAST, two);
-    const said = (value) => (value ? `${value.toFixed(1)} s` : "");
-    this.#lane(this.bars[0], one / longest, said(one));
-    this.#lane(this.bars[1], two / longest, said(two));
+    const whole = done > 0 ? single / done : 1; // of one device, as far as can be told
+    const longest = Math.max(whole / TrainingRace.LEAST, double);
+    const inWords = (value) => (value ? `${value.toFixed(1)} s` : "");
+    this.#lane(this.bars[0], single / longest, inWords(single));
+    this.#lane(this.bars[1], double / longest, inWords(double));
     this.parts.mark.style.setProperty("--guess", whole / this.guessed / longest);
   }
 
-  #lane(bar, share, said) {
+  #lane(bar, share, words) {
     bar.style.setProperty("--part", share);
-    bar.nextElementSibling.textContent = said;
+    bar.nextElementSibling.textContent = words;
   }
 
   /** Both have run, or something ended them. */
   end(runs) {
     this.slider.disabled = false;
-    const [one, two] = this.runs;
-    const { times, why } = two ? runs.speedup(two) : {};
+    const [single, double] = this.runs;
+    const { times, why } = double ? runs.speedup(double) : {};
     const lanes = this.runs.map(
       (run, place) => `${this.names[place]}: ${run.seconds.at(-1)?.toFixed(1)} s`,
     );
     this.parts.lanes.ariaLabel = lanes.join(", ") || "Nothing has run yet";
     if (why === "unsteady") this.parts.verdict.textContent = "Too unsteady to tell: try again";
-    if (!times || two.how !== "finished") return;
+    if (!times || double.how !== "finished") return;
     const far = this.guessed - times;
     const near = Math.abs(far) < 0.05;
     const judged = near ? "as you guessed" : `you guessed ${this.guessed.toFixed(2)}`;
     const verdict = `${times.toFixed(2)} times as fast`;
     this.parts.verdict.textContent = `${verdict}; ${judged}`;
-    this.#explain(one, two);
+    this.#explain(single, double);
   }
 
   /** What an update took on each device, to one scale. */
-  #explain(one, two) {
+  #explain(single, double) {
     const step = (run) => (1000 * run.seconds.at(-1)) / run.seconds.length;
-    const share = TrainingRuns.exchangeShare(two);
-    const [alone, both] = [step(one), step(two)];
+    const share = TrainingRuns.exchangeShare(double);
+    const [alone, both] = [step(single), step(double)];
     const longest = Math.max(alone, both);
     const part = (kind, ms) => `<i class="race-${kind}" style="width:calc((100% - 6.5rem) * ${ms / longest})"></i>`;
     const lane = (name, ...parts) => `<p><span>${name}</span>${parts.join("")}</p>`;
@@ -128,9 +128,9 @@ class TrainingRace {
     this.parts.why.innerHTML = `
       <div aria-hidden="true">
         ${lane("One device", part("compute", alone))}
-        ${[...Array(two.devices).keys()].map((k) => lane(`Device ${k}`, half)).join("")}
+        ${[...Array(double.devices).keys()].map((k) => lane(`Device ${k}`, half)).join("")}
       </div>
-      <p>An update took ${ms(alone)} on one device. On ${TrainingWords.devices(two.devices)}, each
+      <p>An update took ${ms(alone)} on one device. On ${TrainingWords.devices(double.devices)}, each
         <i class="race-key race-compute"></i>computed its part of the batch in
         ${ms(both * (1 - share))}, and <i class="race-key race-exchange"></i>adding up the gradients,
         with the wait for each other, took

@@ -85,18 +85,18 @@ class TrainingRuns {
     if (run.devices === 1) return { why: "reference" };
     if (TrainingRuns.shared(run)) return { why: "shared cores" };
     if (run.hidden) return { why: "tab was hidden" };
-    const one = this.reference(run, (other) => !other.hidden);
-    if (!one) return { why: this.reference(run) ? "tab was hidden" : "no run on one device" };
+    const single = this.reference(run, (other) => !other.hidden);
+    if (!single) return { why: this.reference(run) ? "tab was hidden" : "no run on one device" };
     if (!run.losses.length || run.how === "stopped") return { why: "not finished" };
-    if (TrainingRuns.unsteady(run) || TrainingRuns.unsteady(one)) return { why: "unsteady" };
-    return { times: TrainingRuns.rate(run) / TrainingRuns.rate(one) };
+    if (TrainingRuns.unsteady(run) || TrainingRuns.unsteady(single)) return { why: "unsteady" };
+    return { times: TrainingRuns.rate(run) / TrainingRuns.rate(single) };
   }
 
   /** The largest difference of the losses from one device's, over the updates that both made. */
   difference(run) {
-    const one = run.devices > 1 && this.reference(run);
-    if (!one || !run.losses.length) return null;
-    const others = run.updates.map((update) => one.losses[update - 1]);
+    const single = run.devices > 1 && this.reference(run);
+    if (!single || !run.losses.length) return null;
+    const others = run.updates.map((update) => single.losses[update - 1]);
     if (run.losses.every((loss, index) => Object.is(loss, others[index]))) return 0;
     return Math.max(...run.losses.map((loss, index) => Math.abs(loss - others[index])));
   }

@@ -6,22 +6,22 @@ class TrainingSteady {
 
   /** Seconds per sample of pieces of at least PIECE seconds, of [seconds, samples] each. */
   static pieces(points) {
-    const found = [];
+    const paces = [];
     let [seconds, samples] = [0, 0];
     for (const [moreSeconds, moreSamples] of points) {
       seconds += moreSeconds;
       samples += moreSamples;
       if (seconds >= TrainingSteady.PIECE && samples > 0) {
-        found.push(seconds / samples);
+        paces.push(seconds / samples);
         [seconds, samples] = [0, 0];
       }
     }
-    return found;
+    return paces;
   }
 
   /** How many times as slow the slowest piece is as the fastest, without tenths and the first. */
   static spread(pieces) {
-    const rest = pieces.slice(1).sort((one, other) => one - other);
+    const rest = pieces.slice(1).sort((a, b) => a - b);
     const tenth = Math.floor(rest.length / 10);
     const [low, high] = [rest[tenth], rest[rest.length - 1 - tenth]];
     return low > 0 ? high / low : 1;

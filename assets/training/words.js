@@ -26,8 +26,8 @@ const TrainingWords = (() => {
   function settings(chosen) {
     const { devices: k, batchSize, lr, epochs, algorithm } = chosen;
     const times = `${epochs} epoch${epochs === 1 ? "" : "s"}`;
-    const way = k > 1 ? ` (${ALGORITHMS[algorithm]})` : "";
-    return `${network(chosen)}, ${devices(k)}${way}, batch ${batchSize}, learning rate ${lr}, ${times}`;
+    const exchange = k > 1 ? ` (${ALGORITHMS[algorithm]})` : "";
+    return `${network(chosen)}, ${devices(k)}${exchange}, batch ${batchSize}, learning rate ${lr}, ${times}`;
   }
 
   function accuracy(run) {
@@ -73,8 +73,8 @@ const TrainingWords = (() => {
     const { times, why } = runs.speedup(run);
     if (!times) {
       const reason = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
-      const [said, then] = why === "unsteady" ? [UNSTEADY, " Try again."] : [reason, ""];
-      return `${said}, so no speedup is told; ${losses(run, runs)}.${then}`;
+      const [reasonInWords, then] = why === "unsteady" ? [UNSTEADY, " Try again."] : [reason, ""];
+      return `${reasonInWords}, so no speedup is told; ${losses(run, runs)}.${then}`;
     }
     const how =
       times >= 1

@@ -5,7 +5,7 @@ import re
 import sys
 import types
 
-from d2lmgpu.backend.refused import VERSION, why_refused
+from d2lmgpu.backend.refusals import VERSION, why_refused
 
 INSTALL = {
     "torch": "pip install torch==2.13.0 (without a GPU: from the CPU index that PyTorch's install "
@@ -28,8 +28,8 @@ def not_installed(error):
 
 def need_torch(version):
     """Raises ImportError if a version of PyTorch, as '2.13.0+cpu', is older than OLDEST_TORCH."""
-    found = tuple(map(int, re.match(r"(\d+)\.(\d+)", version).groups()))
-    if found < OLDEST_TORCH:
+    major_minor = tuple(map(int, re.match(r"(\d+)\.(\d+)", version).groups()))
+    if major_minor < OLDEST_TORCH:
         oldest = "{}.{}".format(*OLDEST_TORCH)
         raise ImportError(
             f"PyTorch {version} is installed here, and the course needs {oldest} or newer: "
@@ -58,10 +58,10 @@ def hand_on(name, module, ours):
             f"{name!r} is d2l's, and {module} cannot be imported here ({error}). "
             f"Install it: pip install d2l=={VERSION} torchvision"
         ) from error
-    if (found := sys.modules["d2l"].__version__) != VERSION:
+    if (version := sys.modules["d2l"].__version__) != VERSION:
         raise AttributeError(
-            f"{name!r} is not handed on from d2l {found}: what its names do is known of {VERSION} "
-            f"only. Install that: pip install d2l=={VERSION}"
+            f"{name!r} is not handed on from d2l {version}: what its names do is known of "
+            f"{VERSION} only. Install that: pip install d2l=={VERSION}"
         )
     return value
 

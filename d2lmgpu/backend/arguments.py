@@ -138,20 +138,20 @@ class Rules:
         @functools.wraps(function)
         def call(*args, **kwargs):
             bound = signature.bind(*args, **kwargs)
-            given = bound.arguments
+            arguments = bound.arguments
             for name, rule in rules.items():
-                if name in given and given[name] is not defaults[name]:
-                    need(rule.valid(given[name]), name, given[name], rule.allowed)
+                if name in arguments and arguments[name] is not defaults[name]:
+                    need(rule.valid(arguments[name]), name, arguments[name], rule.allowed)
             if checks.together:
-                checks.together(**given)
+                checks.together(**arguments)
             for name, rule in rules.items():
-                if rule.convert and name in given:
-                    given[name] = rule.convert(given[name])
+                if rule.convert and name in arguments:
+                    arguments[name] = rule.convert(arguments[name])
             try:
                 return function(*bound.args, **bound.kwargs)
             except Exception:
                 if checks.failed:
-                    checks.failed(**given)
+                    checks.failed(**arguments)
                 raise
 
         return call

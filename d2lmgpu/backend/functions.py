@@ -26,10 +26,10 @@ def both_editions(fix_inputs):
             two = len(args) > 1 and not isinstance(args[1], bool)
             if two or (args and "num_channels" in kwargs):
                 inputs, *args = args
-            given = inspect.signature(init).bind(self, *args, **kwargs)
-            given.apply_defaults()
+            call = inspect.signature(init).bind(self, *args, **kwargs)
+            call.apply_defaults()
             for name in ("num_channels", "strides"):
-                need.whole(name, given.arguments[name])
+                need.whole(name, call.arguments[name])
             if inputs is not None:
                 need.whole("input_channels", inputs)
             init(self, *args, **kwargs)

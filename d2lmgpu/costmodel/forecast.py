@@ -125,10 +125,10 @@ def forecast(network, framework, num_gpus, batch_size) -> Forecast | None:
     """
     need.whole("num_gpus", num_gpus)
     need.whole("batch_size", batch_size)
-    kept = _kept(network, framework)
-    if kept is None or num_gpus > kept[0].devices == 1:
+    entry = _kept(network, framework)
+    if entry is None or num_gpus > entry[0].devices == 1:
         return None
-    return predict(kept[0], kept[1], num_gpus, batch_size, kept[2])
+    return predict(entry[0], entry[1], num_gpus, batch_size, entry[2])
 
 
 def speedups(network, framework, batch_size, most) -> list[tuple[int, float]]:
@@ -158,10 +158,10 @@ def speedups(network, framework, batch_size, most) -> list[tuple[int, float]]:
     """
     need.whole("batch_size", batch_size)
     need.whole("most", most)
-    kept = _kept(network, framework)
-    if kept is None:
+    entry = _kept(network, framework)
+    if entry is None:
         return []
-    calibration, work, _ = kept
+    calibration, work, _ = entry
     at_most = min(most, batch_size, calibration.devices)
     seconds = [
         predict(calibration, work, k, batch_size).step.seconds for k in range(1, at_most + 1)
@@ -173,10 +173,10 @@ def _kept(network, framework):
     """(calibration, work, fit_error) that was kept here, if it counts; else None."""
     file = _file(network, framework)
     try:
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept["key"] != _key(framework, kept["source"]):
+        entry = json.loads(file.read_text(encoding="utf-8"))
+        if entry["key"] != _key(framework, entry["source"]):
             return None
-        return Calibration(**kept["calibration"]), Work(**kept["work"]), kept["fit_error"]
+        return Calibration(**entry["calibration"]), Work(**entry["work"]), entry["fit_error"]
     except (OSError, ValueError, TypeError, KeyError):
         return None  # none yet, not for us to read, by another version of this file
 
@@ -245,9 +245,9 @@ def keep(network, framework, calibration, work, fit_error, source) -> None:
         For another network or framework.
     """
     source = str(Path(source).resolve())
-    kept = {"key": _key(framework, source), "source": source, "calibration": asdict(calibration),
+    entry = {"key": _key(framework, source), "source": source, "calibration": asdict(calibration),
             "work": asdict(work), "fit_error": fit_error}  # fmt: skip
-    save(_file(network, framework), json.dumps(kept, indent=1).encode())
+    save(_file(network, framework), json.dumps(entry, indent=1).encode())
 
 
 def training(network, framework) -> Training:

@@ -93,7 +93,7 @@ def expected_rate(rate: float, measured_on: str, wanted_on: str, format: str) ->
     return Range(LOW * middle, middle, HIGH * middle)
 
 
-def _times_as_fast(one, other, format):
+def _times_as_fast(gpu, other, format):
     """How many times as fast ``other`` is expected to train, with the exponents learned."""
-    peaks = other.peaks[format] / one.peaks[format]
-    return peaks**PEAK * (other.bandwidth / one.bandwidth) ** BANDWIDTH
+    peaks = other.peaks[format] / gpu.peaks[format]
+    return peaks**PEAK * (other.bandwidth / gpu.bandwidth) ** BANDWIDTH

@@ -99,9 +99,18 @@ class Sizes:
 
     @property
     def parameters(self) -> int:
+        return int(self.blocks * self._block() + self._ends())
+
+    def _block(self, tp: int = 1) -> float:
+        """Numbers of a block on one of ``tp`` devices: norms and the biases of rows are whole."""
         d = self.width
-        ends = (self.symbols * (1 if self.tied else 2) + self.tokens + 2) * d
-        return self.blocks * (12 * d * d + 13 * d) + ends
+        return (12 * d + 7) * d / tp + 6 * d
+
+    def _ends(self, first: bool = True, last: bool = True, tp: int = 1) -> float:
+        """Numbers outside the blocks, of a stage with these ends, on one of ``tp`` devices."""
+        d, matrix = self.width, self.symbols * self.width / tp
+        before = first * (matrix + self.tokens * d)
+        return before + last * (2 * d + matrix * (not (self.tied and first)))
 
     def operations(self, recompute: bool = False) -> int:
         """Of one token, forward and backward; with ``recompute`` the blocks' forward pass twice."""
@@ -202,14 +211,14 @@ def factorings(devices: int, most_tp: int = 8, most_cp: int = 1) -> list[Layout]
     need.whole("most_cp", most_cp)
     need(devices <= MOST_DEVICES, "devices", devices, f"{MOST_DEVICES:,} or less")
     divisors = [n for n in range(1, devices + 1) if devices % n == 0]
-    found = []
+    layouts = []
     for dp, fsdp, pp in product(divisors, repeat=3):
         rest, over = divmod(devices, dp * fsdp * pp)
         if over:
             continue
         of_cp = [cp for cp in divisors if cp <= most_cp and rest % cp == 0]
-        found += [Layout(dp, fsdp, pp, cp, rest // cp) for cp in of_cp if rest // cp <= most_tp]
-    return found
+        layouts += [Layout(dp, fsdp, pp, cp, rest // cp) for cp in of_cp if rest // cp <= most_tp]
+    return layouts
 
 
 def micro_batches(layout: Layout, training: Training) -> int:
@@ -233,14 +242,10 @@ def parameters(sizes: Sizes, layout: Layout, training: Training, stage=0) -> tup
     _check(sizes, layout, training)
     need.whole("stage", stage, least=0)
     need(stage < layout.pp, "stage", stage, f"a stage below {layout.pp}")
-    d, t = sizes.width, layout.tp
-    block = (12 * d + 7) * d / t + 6 * d  # norms and the biases of rows are whole
-    matrix = sizes.symbols * d / (t if training.cut_ends else 1)
     first, last = stage == 0, stage == layout.pp - 1
-    ends = first * (matrix + sizes.tokens * d) + last * 2 * d
-    ends += last * matrix * (not (sizes.tied and first))
+    ends = sizes._ends(first, last, layout.tp if training.cut_ends else 1)
     blocks = sizes.blocks // layout.pp + (stage < sizes.blocks % layout.pp)
-    return blocks, block, ends
+    return blocks, sizes._block(layout.tp), ends
 
 
 def memory(sizes: Sizes, layout: Layout, training: Training) -> Memory:
@@ -254,7 +259,7 @@ def memory(sizes: Sizes, layout: Layout, training: Training) -> Memory:
     """
     stages = {0, layout.pp - 1} if isinstance(layout, Layout) else {0}
     held = [_memory(sizes, layout, training, stage) for stage in sorted(stages)]
-    return max(held, key=lambda one: one.total)
+    return max(held, key=lambda of_stage: of_stage.total)
 
 
 def _memory(sizes, layout, training, stage) -> Memory:
@@ -298,11 +303,11 @@ def exchanges(sizes: Sizes, layout: Layout, training: Training, stage=0) -> list
     """
     blocks, block, ends = parameters(sizes, layout, training, stage)
     m, shards = micro_batches(layout, training), layout.shards
-    found = []
+    all_exchanges = []
 
     def add(operation, side, calls, num_bytes):
         if calls and layout.size(side) > 1:
-            found.append(Exchange(operation, side, calls, num_bytes))
+            all_exchanges.append(Exchange(operation, side, calls, num_bytes))
 
     tokens = training.micro_batch * sizes.tokens // layout.cp
     activations = tokens * sizes.width * training.activation_bytes
@@ -326,7 +331,7 @@ def exchanges(sizes: Sizes, layout: Layout, training: Training, stage=0) -> list
         add("all_reduce", "dp", math.ceil(gradients / BUCKET_BYTES), gradients)
     sends = m * training.interleave * ((not last or training.interleave > 1) + (not first))
     add("send", "pp", sends, sends * activations / layout.tp)
-    return found
+    return all_exchanges
 
 
 def _hops(cp, training) -> tuple[int, int]:
@@ -382,14 +387,20 @@ def step(
     need.kind("machine", machine, Machine)
     need.positive("busy", busy)
     m = micro_batches(layout, training)
-    found = exchanges(sizes, layout, training)
+    all_exchanges = exchanges(sizes, layout, training)
 
     def seconds(side, *operations):
-        chosen = [one for one in found if one.side == side and one.operation in operations]
-        return sum(seconds_of(one, layout, machine) for one in chosen)
+        of_side = [
+            exchange
+            for exchange in all_exchanges
+            if exchange.side == side and exchange.operation in operations
+        ]
+        return sum(seconds_of(exchange, layout, machine) for exchange in of_side)
 
     def of_a_call(side):
-        return sum((seconds_of(e, layout, machine) / e.calls for e in found if e.side == side), 0.0)
+        return sum(
+            (seconds_of(e, layout, machine) / e.calls for e in all_exchanges if e.side == side), 0.0
+        )
 
     tokens = training.micro_batch * sizes.tokens // layout.cp
     spent = tokens * sizes.operations(training.recompute)
@@ -424,7 +435,7 @@ def step(
     if layout.shards > 1:
         gradients = exposed(behind + gradients, backward, blocks + 1) - of_shards
     elif gradients:
-        (calls,) = (one.calls for one in found if one.side == "dp")
+        (calls,) = (exchange.calls for exchange in all_exchanges if exchange.side == "dp")
         gradients = exposed_seconds(gradients, backward, calls, machine.overlap)
     return Step(
         m * compute,
@@ -477,8 +488,8 @@ def quickest(sizes: Sizes, layout: Layout, batch: int, machine: Machine, card: s
 
     What cannot be told to fit does not count. See `considered` for what is tried.
     """
-    found = considered(sizes, layout, batch, machine, card)
-    return found.plan if found.verdict == FITS else None
+    best = considered(sizes, layout, batch, machine, card)
+    return best.plan if best.verdict == FITS else None
 
 
 def considered(sizes: Sizes, layout: Layout, batch: int, machine: Machine, card: str) -> Considered:
@@ -523,8 +534,8 @@ def considered(sizes: Sizes, layout: Layout, batch: int, machine: Machine, card:
         training, of = min(held, key=lambda both: both[1].total)
         return Considered(layout, verdict, _plan(sizes, layout, training, of, machine))
     best = None
-    for (training, of), found in zip(held, verdicts):
-        if found == FITS and not (best and _at_least(sizes, best, training) > best.step.seconds):
+    for (training, of), of_card in zip(held, verdicts):
+        if of_card == FITS and not (best and _at_least(sizes, best, training) > best.step.seconds):
             plan = _plan(sizes, layout, training, of, machine)
             best = plan if best is None or plan.step.seconds < best.step.seconds else best
     return Considered(layout, verdict, best)
@@ -598,16 +609,16 @@ def ranked(
         For what `factorings` and `considered` refuse.
     """
     every = factorings(devices, most_tp, most_cp)
-    found = [considered(sizes, layout, batch, machine, card) for layout in every]
+    candidates = [considered(sizes, layout, batch, machine, card) for layout in every]
 
-    def place(one):
-        if one.plan is None:
-            return VERDICTS.index(one.verdict), 0.0
-        fits = one.verdict == FITS
-        of_plan = one.plan.step.seconds if fits else one.plan.memory.total
-        return VERDICTS.index(one.verdict), of_plan
+    def place(candidate):
+        if candidate.plan is None:
+            return VERDICTS.index(candidate.verdict), 0.0
+        fits = candidate.verdict == FITS
+        of_plan = candidate.plan.step.seconds if fits else candidate.plan.memory.total
+        return VERDICTS.index(candidate.verdict), of_plan
 
-    return sorted(found, key=place)
+    return sorted(candidates, key=place)
 
 
 def _misfit(sizes, layout) -> str | None:
@@ -692,20 +703,20 @@ def _read(path) -> list[PublishedLayout]:
         names = [field.name for field in fields(kind) if field.name in row]
         return kind(**{name: int(row[name]) for name in names}, **more)
 
-    found = []
+    layouts = []
     with open(path, encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             flags = {name: row.pop(name) == "yes" for name in ("recompute", "cut_tokens")}
             used = row.pop("used") == "yes"
             sizes = made(Sizes, row, tied=row.pop("tied") == "yes")
-            found.append(
+            layouts.append(
                 PublishedLayout(
                     row["source"], row["name"], sizes, made(Layout, row),
                     made(Training, row, **flags), PRESETS[row["machine"]],
                     float(row["tflops"]), row["counts"], row["card"], used,
                 )
             )  # fmt: skip
-    return found
+    return layouts
 
 
 # Megatron-LM: arXiv 2104.04473, table 1; micro-batches and interleaving from NVIDIA/Megatron-LM,

@@ -174,11 +174,11 @@ def examine(frameworks: list[Framework], gpus: list[str]) -> tuple[list[str], li
         f"Machine: {system}, {counted(num_cores(), 'CPU core')}",
         f"GPUs: {'; '.join(gpus) or 'none'}",
     ]
-    seen = max(framework.gpus for framework in frameworks)
+    gpus_in_use = max(framework.gpus for framework in frameworks)
     checks = [check_framework(framework, len(gpus)) for framework in frameworks]
-    checks += [check_profile(seen), *map(check_data, DATA_SETS)]
+    checks += [check_profile(gpus_in_use), *map(check_data, DATA_SETS)]
     lines += [line for line, _ in checks]
-    problems = [problem for _, found in checks for problem in found]
+    problems = [problem for _, of_check in checks for problem in of_check]
     if not any(framework.version or framework.problem for framework in frameworks):
         remedies = "; or: ".join(INSTALL[framework.name] for framework in frameworks)
         problems.append(f"Neither PyTorch nor MXNet is installed. One is needed: {remedies}")

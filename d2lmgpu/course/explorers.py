@@ -73,8 +73,8 @@ def cost() -> Explorer:
                     f"<p>This training loop is one process, and drives the {max(steps)} GPUs of "
                     "one machine at most.\nChoose fewer.</p>"
                 )
-            one = steps[1].samples_per_second
-            modelled = {c: s.samples_per_second / one for c, s in steps.items()}
+            base = steps[1].samples_per_second
+            modelled = {c: s.samples_per_second / base for c, s in steps.items()}
             words, sizes = _step_in_words(steps[k]), {c: s.batch_size for c, s in steps.items()}
         measured = {
             c: speedup for c, (speedup, size) in published_speedups(*training).items()
@@ -92,10 +92,10 @@ def cost() -> Explorer:
                 "Speedup over the number of GPUs. The text says its numbers.",
             )
         ]
-        said = [*_speedup_in_words(k, modelled, measured, k > inside)]
+        sentences = [*_speedup_in_words(k, modelled, measured, k > inside)]
         if sizes and k > 1:
             curve, pays = _batches(training, between, of_each, k)
-            said.append(_paying_in_words(curve, pays, k))
+            sentences.append(_paying_in_words(curve, pays, k))
             charts.append(
                 svg.paying(
                     curve,
@@ -105,7 +105,7 @@ def cost() -> Explorer:
                 )
             )
         pair = ['<div class="explore-pair">', *charts, "</div>"]
-        return "\n".join([*words, *said, *pair])
+        return "\n".join([*words, *sentences, *pair])
 
     controls = {
         "Training": TRAININGS,
@@ -193,11 +193,11 @@ def band(several: bool) -> tuple[float, float]:
             if _published(*training)[0].k > 1:
                 modelled = fitted_speedups(*training)[k]
             else:
-                one, here = (
+                base, rate = (
                     step(_work(*training), machine, count, size).samples_per_second
                     for count, size in ((1, _published(*training)[0].batch_size), (k, batch_size))
                 )
-                modelled = here / one
+                modelled = rate / base
             reached.append(published / modelled)
     return min(reached), max(reached)
 
@@ -276,9 +276,11 @@ def overlap() -> Explorer:
     def answer(num_bytes, backward, machines, network, bucket):
         num_buckets = max(1, round(num_bytes / bucket)) if bucket else 1
         machine = replace(PRESETS["V100 NVLink"], network=network)
-        one = machine_seconds(machine, machines * machine.devices, num_bytes / num_buckets)
-        sends = bucket_sends(one, backward / 2, backward, num_buckets)
-        exchange = one * num_buckets
+        bucket_seconds = machine_seconds(
+            machine, machines * machine.devices, num_bytes / num_buckets
+        )
+        sends = bucket_sends(bucket_seconds, backward / 2, backward, num_buckets)
+        exchange = bucket_seconds * num_buckets
         exposed = exposed_seconds(exchange, backward, num_buckets)
         hidden = 1 - exposed / exchange
         alt = f"The device computes while the network sends; {_time(exposed)} stick out."
@@ -304,10 +306,12 @@ def overlap() -> Explorer:
     return Explorer(answer, controls, start)
 
 
-def bucket_sends(one: float, forward: float, backward: float, num_buckets: int) -> list:
-    """(start, end) of each bucket's exchange, of `one` seconds: see model.exposed_seconds."""
+def bucket_sends(bucket_seconds: float, forward: float, backward: float, num_buckets: int) -> list:
+    """(start, end) of each bucket's exchange, of `bucket_seconds`: see model.exposed_seconds."""
     layers = [(f"{i}", 1.0, backward / num_buckets) for i in range(num_buckets)]
-    planned = plan_buckets(layers, lambda num_bytes: one, at_least=0)  # a bucket for each
+    planned = plan_buckets(
+        layers, lambda num_bytes: bucket_seconds, at_least=0
+    )  # a bucket for each
     return [(forward + bucket.start, forward + bucket.end) for bucket in planned]
 
 

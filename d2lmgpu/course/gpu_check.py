@@ -56,12 +56,12 @@ def distance(replicas, expected):
 
 def copy_times(d2l, source, target, elements):
     """Seconds of ``REPEATS`` copies from one device to another; None if data arrived changed."""
-    here = d2l.array(np.random.RandomState(1).rand(elements).astype("float32"))
+    host_array = d2l.array(np.random.RandomState(1).rand(elements).astype("float32"))
 
     def on(device, x):  # the backends' own way to bring an array to a device
         return d2l.split_batch(x, x, [device])[0][0]
 
-    sent, received = on(source, here), on(target, here * 0)
+    sent, received = on(source, host_array), on(target, host_array * 0)
     received[:] = sent  # the first copy sets the link up
     d2l.synchronize()
     timer = Timer()
@@ -70,7 +70,7 @@ def copy_times(d2l, source, target, elements):
         received[:] = sent
         d2l.synchronize()
         timer.stop()
-    return timer.times if squares([on(d2l.cpu(), received) - here]) == 0 else None
+    return timer.times if squares([on(d2l.cpu(), received) - host_array]) == 0 else None
 
 
 def check(d2l, devices, elements):
@@ -147,23 +147,23 @@ def check_sharing(d2l, framework, gpus):
 
 def report(checked):
     """The lines that say what ``check`` found, and the problems among them."""
-    updates = [(f"device {one['device']}", "the CPU's", one) for one in checked["single"]]
+    updates = [(f"device {single['device']}", "the CPU's", single) for single in checked["single"]]
     updates += [(f"{many['num_devices']} devices", "one's", many) for many in checked["parity"]]
-    for one in checked.get("shared", ()):
-        by = f", DDP over {one['backend']}" if one["backend"] else ""
-        updates.append((f"{VARIABLE}={one['choice']}{by}", "the CPU's", one))
-    said = []  # lines, and whether they are good
-    for what, whose, found in updates:
-        off = found["distance"]
+    for shared in checked.get("shared", ()):
+        by = f", DDP over {shared['backend']}" if shared["backend"] else ""
+        updates.append((f"{VARIABLE}={shared['choice']}{by}", "the CPU's", shared))
+    lines = []  # lines, and whether they are good
+    for what, whose, distances in updates:
+        off = distances["distance"]
         line = f"{what}: an update is {off:.1e} from {whose} (allowed: {BOUND})"
-        said.append((line, off <= BOUND))
+        lines.append((line, off <= BOUND))
     for copy in checked["copies"]:
         speed = copy["seconds"] and copy["bytes"] / median(copy["seconds"]) / 1e9
         what = f"{speed:.1f} GB/s" if speed else "the data arrived changed"
-        said.append((f"device {copy['source']} to {copy['target']}: {what}", bool(speed)))
+        lines.append((f"device {copy['source']} to {copy['target']}: {what}", bool(speed)))
     if len(checked["single"]) == 1:
-        said.append(("There is one GPU: nothing was checked between two.", True))
-    return [line for line, _ in said], [line for line, good in said if not good]
+        lines.append(("There is one GPU: nothing was checked between two.", True))
+    return [line for line, _ in lines], [line for line, good in lines if not good]
 
 
 def check_framework(name, gpus):
@@ -177,12 +177,12 @@ def check_framework(name, gpus):
     except ImportError as error:
         print(f"{title}: {error}")
         return 1
-    seen = d2l.num_gpus()
-    if seen < gpus:
+    num_gpus = d2l.num_gpus()
+    if num_gpus < gpus:
         needs = f"{GPU_BUILD[name]}, and CUDA_VISIBLE_DEVICES must hide none"
-        print(f"{title} sees {seen} of {counted(gpus, 'GPU')}. It takes {needs}.")
+        print(f"{title} sees {num_gpus} of {counted(gpus, 'GPU')}. It takes {needs}.")
         return 1
-    checked = check(d2l, d2l.try_all_gpus(), ELEMENTS) | check_sharing(d2l, name, seen)
+    checked = check(d2l, d2l.try_all_gpus(), ELEMENTS) | check_sharing(d2l, name, num_gpus)
     lines, problems = report(checked)
     print(*(f"{title}: {line}" for line in lines), sep="\n")
     record = store.provenance("make gpu-check") | checked

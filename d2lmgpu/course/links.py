@@ -51,31 +51,31 @@ def measure(num_processes: int, hosts=None) -> Links:
     """
     from d2lmgpu.torch.links import in_ranks
 
-    found = launch(in_ranks, num_processes=num_processes, hosts=hosts)
-    names = [host for host, *_ in found]
-    pairs = {pair: value for _, _, pairs, _ in found for pair, value in pairs.items()}
-    shared = dict(zip(names, (shared for _, shared, *_ in found), strict=True))
-    return Links(names, pairs, found[0][-1], shared, installed_gpus())
+    results = launch(in_ranks, num_processes=num_processes, hosts=hosts)
+    names = [host for host, *_ in results]
+    pairs = {pair: value for _, _, pairs, _ in results for pair, value in pairs.items()}
+    shared = dict(zip(names, (shared for _, shared, *_ in results), strict=True))
+    return Links(names, pairs, results[0][-1], shared, installed_gpus())
 
 
 def lines(links: Links) -> list[str]:
     """What was measured, a line for each fact."""
     k, hosts = len(links.hosts), dict.fromkeys(links.hosts)
-    said = [f"{counted(k, 'rank')} on {', '.join(hosts)}"]
+    facts = [f"{counted(k, 'rank')} on {', '.join(hosts)}"]
     for pair, (latency, bandwidth) in links.pairs.items():
-        said.append(
+        facts.append(
             f"ranks {pair[0]} and {pair[1]} ({_where(links, pair)}): "
             f"{1e6 * latency:.0f} µs, {_rate(bandwidth)} in one direction"
         )
     for number, (size, seconds) in enumerate(links.sums):
-        said.append(
+        facts.append(
             f"allreduce of {size / 2**20:.0f} MiB: {1000 * seconds:.1f} ms, "
             f"{_rate(size / seconds)}; bus bandwidth {_rate(links.bus_bandwidth(number))}"
         )
     for host, size in links.shared_memory.items():
         room = "none" if size is None else f"{size / 2**20:,.0f} MiB"
-        said.append(f"shared memory of {host} ({SHARED}): {room}")
-    return said
+        facts.append(f"shared memory of {host} ({SHARED}): {room}")
+    return facts
 
 
 def problems(links: Links) -> list[str]:
@@ -90,10 +90,10 @@ def _slow_pairs(links):
         fastest = max(rates.values(), default=0)
         slow = {pair for pair, rate in rates.items() if rate < SLOW_PAIR * fastest}
         for name, ranks in _groups(links, inside).items():
-            theirs = {pair for pair in rates if ranks & {*pair}}
-            if theirs and theirs <= slow and theirs != set(rates):
-                slow -= theirs
-                rate = median(rates[pair] for pair in theirs)
+            of_ranks = {pair for pair in rates if ranks & {*pair}}
+            if of_ranks and of_ranks <= slow and of_ranks != set(rates):
+                slow -= of_ranks
+                rate = median(rates[pair] for pair in of_ranks)
                 yield (
                     f"{name}: all its links carry about {_rate(rate)}, the fastest link between "
                     f"others {_rate(fastest)}. Look at its cable, port, or slot."
@@ -165,6 +165,6 @@ def main(devices=None, hosts=None) -> int:
         raise DeviceError("One rank has no link: give --devices 2, or --hosts and two names.")
     links = measure(devices, hosts)
     print(*lines(links), sep="\n")
-    found = problems(links)
-    print(*(found or ["Nothing is off."]), sep="\n")
-    return bool(found)
+    complaints = problems(links)
+    print(*(complaints or ["Nothing is off."]), sep="\n")
+    return bool(complaints)

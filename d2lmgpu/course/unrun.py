@@ -31,7 +31,7 @@ class Unrun:
 
 def unrun(folder) -> list[Unrun]:
     """All marks in the notebooks of a folder of chapters, in the order of pages and texts."""
-    folder, found = Path(folder), []
+    folder, marks = Path(folder), []
     for path in sorted(folder.rglob("*.ipynb")):
         if ".ipynb_checkpoints" in path.parts:
             continue
@@ -43,8 +43,8 @@ def unrun(folder) -> list[Unrun]:
                 heading = re.match(r"#{1,3} (.*)\n*", part)
                 section = heading[1] if heading else section
                 text = part[heading.end() :] if heading else part
-                found += [Unrun(page, section, plain(words)) for words in marked(text)]
-    return found
+                marks += [Unrun(page, section, plain(words)) for words in marked(text)]
+    return marks
 
 
 def marked(text):
@@ -68,10 +68,12 @@ def plain(statement):
 
 def main(folder) -> int:
     """Print the list."""
-    found = unrun(folder)
-    print(f"The chapters mark {len(found)} things as not run on a GPU:")
-    for one in found:
+    marks = unrun(folder)
+    print(f"The chapters mark {len(marks)} things as not run on a GPU:")
+    for mark in marks:
         print(
-            textwrap.fill(f"{one.page}, {one.section}: {one.statement}", 88, subsequent_indent="  ")
+            textwrap.fill(
+                f"{mark.page}, {mark.section}: {mark.statement}", 88, subsequent_indent="  "
+            )
         )
     return 0

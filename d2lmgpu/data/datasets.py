@@ -177,11 +177,11 @@ def _dataset(name, num_train, num_test):
 
 # In memory as bytes; the arguments are there so that a changed setting is noticed.
 @lru_cache
-def _load(name, given, cache_folder):
+def _load(name, setting, cache_folder):
     """``((X_train, y_train, X_test, y_test), source, standin)``, all arrays uint8."""
     data_set = DATA_SETS[name]
     try:
-        if place := locate(data_set, given, cache_folder):
+        if place := locate(data_set, setting, cache_folder):
             source, paths = place
             contents = [read(data_set, i, path) for i, path in enumerate(paths)]
         elif _was_just_asked(note := cache_folder / f"{name}-was-not-downloaded"):

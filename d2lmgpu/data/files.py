@@ -87,17 +87,17 @@ DATA_SETS = {
 }
 
 
-def locate(data_set, given, cache_folder):
+def locate(data_set, setting, cache_folder):
     """``(where in words, the four paths)`` of the first place that has all files, else None.
 
-    ``given`` is D2LMGPU_DATA or None: a folder with the files, or with one for each data set. Where
-    it is set nothing else is searched, and DataError is raised if it lacks a file.
+    ``setting`` is D2LMGPU_DATA or None: a folder with the files, or with one for each data set.
+    Where it is set nothing else is searched, and DataError is raised if it lacks a file.
     """
-    if given:
-        shown = f"D2LMGPU_DATA={_short(given)}"
+    if setting:
+        shown = f"D2LMGPU_DATA={_short(setting)}"
         remedy = f"{data_set.how_to_get} Or unset it, to search elsewhere."
         try:
-            folder = Path(given).expanduser()
+            folder = Path(setting).expanduser()
         except RuntimeError as error:  # ~ and the name of nobody
             raise DataError(f"{shown}: there is no such user's folder. {remedy}") from error
         if os.path.isdir(folder / data_set.name):

@@ -13,10 +13,10 @@ from d2lmgpu.machine.devices import VARIABLE
 def cell(model):
     """Python that trains as the next run will, in the reader's own names; "" if there are none."""
     called = _source(model.function)
-    given = {name: getattr(model, name) for name in CONTROLS} | model.fixed
-    if given["num_epochs"] is None:
-        del given["num_epochs"]
-    arguments = {name: _literal(value) for name, value in given.items()}
+    settings = {name: getattr(model, name) for name in CONTROLS} | model.fixed
+    if settings["num_epochs"] is None:
+        del settings["num_epochs"]
+    arguments = {name: _literal(value) for name, value in settings.items()}
     if called is None or None in arguments.values():
         return ""
     lines, name = called

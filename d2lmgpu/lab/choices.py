@@ -26,7 +26,7 @@ class Choices(HasTraits):
     def rename(self, run_id, name):
         """Call a run of this lab so; an empty name gives it the lab's own again."""
         name = " ".join(str(name).split())[:LONGEST_NAME]
-        others = {id: given for id, given in self.names.items() if id != run_id}
+        others = {id: own_name for id, own_name in self.names.items() if id != run_id}
         if self.knows(run_id):
             self.names = others | ({run_id: name} if name else {})
 

@@ -90,7 +90,7 @@ def check_call(fn, arguments=NEEDED):
             "The lab calls train(num_gpus, batch_size, lr), with num_epochs where train takes it; "
             "give what else it needs as TrainingLab(train, fixed={'name': value})."
         ) from None
-    if any(runs_later(one) for runs_later in LATER for one in (fn, type(fn).__call__)):
+    if any(runs_later(function) for runs_later in LATER for function in (fn, type(fn).__call__)):
         raise JobError(
             f"{name} is a generator or an async function: a call of it returns at once and trains "
             "nothing. The lab needs a function that has trained when it returns: without yield, "

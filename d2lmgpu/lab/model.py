@@ -81,15 +81,15 @@ class LabModel(Choices):
     @property
     def wrong(self):
         """What is wrong with the present settings, in words by their names: they cannot run."""
-        given = {name: getattr(self, name) for name in CONTROLS}
-        alone = {name: refused(**RIGHT | {name: value}) for name, value in given.items()}
+        settings = {name: getattr(self, name) for name in CONTROLS}
+        alone = {name: refused(**RIGHT | {name: value}) for name, value in settings.items()}
         if self.num_gpus > MAX_DEVICES:
             alone["num_gpus"] = (
                 f"num_gpus={self.num_gpus}: the lab has 1 to {MAX_DEVICES} devices. "
                 "Those past what this machine has are simulated."
             )
         wrong = {name: words for name, words in alone.items() if words}
-        if not wrong and (words := refused(**given)):
+        if not wrong and (words := refused(**settings)):
             wrong["batch_size"] = words
         return wrong
 
@@ -274,11 +274,11 @@ class LabModel(Choices):
         if finished and sharing != "simulated":
             steps = steady.pieces(self.live.pace) or numbers["seconds"]
             unsteady = steady.unsteady(steps, settings["num_gpus"], result.get("others"))
-        seen = {"diverged": self.live.diverged(numbers["accuracy"]), "unsteady": unsteady}
-        sentences = [outcome.message, DIVERGED if seen["diverged"] else "", result.get("note")]
+        marks = {"diverged": self.live.diverged(numbers["accuracy"]), "unsteady": unsteady}
+        sentences = [outcome.message, DIVERGED if marks["diverged"] else "", result.get("note")]
         message = " ".join(filter(None, sentences))
         end = {"status": outcome.status, "message": message, "sharing": sharing}
-        trial = compare.Trial(**settings, **end, **numbers, **seen)
+        trial = compare.Trial(**settings, **end, **numbers, **marks)
         self.ended, self.present = [*self.ended, replace(self.present, trial=trial)], None
         self.runs = [*self.runs, trial]  # last: who observes runs finds all the rest in its place
         self.details, self.printed = outcome.traceback, (outcome.lines, outcome.log)

@@ -95,15 +95,15 @@ def live(model):
     """The run that goes on; None without one."""
     if model.present is None:
         return None
-    seen = model.present.live
+    live_run = model.present.live
     return {
         "run": run(model.present, names(model)[-1], None),
-        "progress": finite(seen.progress),
-        "epoch": seen.epoch,
-        "num_epochs": finite(seen.num_epochs),
-        "speed": finite(seen.speed),
-        "seconds_left": finite(seen.seconds_left),
-        "lanes": seen.lanes,
+        "progress": finite(live_run.progress),
+        "epoch": live_run.epoch,
+        "num_epochs": finite(live_run.num_epochs),
+        "speed": finite(live_run.speed),
+        "seconds_left": finite(live_run.seconds_left),
+        "lanes": live_run.lanes,
     }
 
 
@@ -118,39 +118,39 @@ def names(model):
 
 def run(lab_run, name, row):
     """A ``LabRun``: ``row`` is the number of its row in the table."""
-    trial, seen = lab_run.trial, lab_run.live
+    trial, live_run = lab_run.trial, lab_run.live
     return {
         "id": lab_run.id,
         "name": name,
         "row": row,
         "status": trial.status if trial else "running",
-        "timing": words.TIMING.get(seen.sharing, ""),
+        "timing": words.TIMING.get(live_run.sharing, ""),
         "unsteady": bool(trial and trial.unsteady),
         "diverged": bool(trial and trial.diverged),
         "settings": {what: as_json(lab_run.settings[what]) for what in SETTINGS},
-        "curves": curves(seen, trial),
-        "forecast": finite(seen.modelled.get(SPEED)),
-        "where": seen.where,
-        "memory": seen.memory,
+        "curves": curves(live_run, trial),
+        "forecast": finite(live_run.modelled.get(SPEED)),
+        "where": live_run.where,
+        "memory": live_run.memory,
     }
 
 
-def curves(seen, trial=None):
+def curves(live_run, trial=None):
     """``{label: [[epoch, seconds, samples, value], …]}`` of a run, at most 150 points a curve.
 
     What ``train`` returned, as ``trial`` has it, is a curve where ``train`` has not drawn it.
     """
-    num_samples = (trial and trial.num_samples) or seen.num_samples
+    num_samples = (trial and trial.num_samples) or live_run.num_samples
     drawn = {
         text(SAME_LABEL.get(label, label)): [
             [finite(epoch), finite(seconds), samples(epoch, num_samples), finite(value)]
             for _, epoch, seconds, value in thin(points)
         ]
-        for label, points in seen.points.items()
+        for label, points in live_run.points.items()
     }
     if trial:
         values = [[point[3] for point in points] for points in drawn.values()]
-        for label, curve in returned(trial, num_samples, seen.epoch_ends).items():
+        for label, curve in returned(trial, num_samples, live_run.epoch_ends).items():
             if label not in drawn and [point[3] for point in curve] not in values:
                 drawn[label] = curve
     return drawn
@@ -179,8 +179,8 @@ def returned(trial, num_samples, epoch_ends=None):
 def samples(epoch, num_samples):
     """Training images that had been seen after so many epochs; None if not known."""
     known = finite(epoch), finite(num_samples)
-    seen = None if None in known else finite(float(known[0]) * known[1])
-    return None if seen is None else round(seen)
+    total = None if None in known else finite(float(known[0]) * known[1])
+    return None if total is None else round(total)
 
 
 def thin(points):

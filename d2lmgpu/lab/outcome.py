@@ -52,12 +52,12 @@ def outcome_of_return(returned):
             f"train returned a {kind} and has not trained: that only runs when somebody asks it. "
             "Let train do the work itself, without yield or await, and return at its end."
         )
-    given = returned
+    values = returned
     if not isinstance(returned, dict):
-        given = {name: getattr(returned, name) for name in MISSING if hasattr(returned, name)}
+        values = {name: getattr(returned, name) for name in MISSING if hasattr(returned, name)}
     numbers = {}
     for name, missing in MISSING.items():
-        value = given.get(name, missing)
+        value = values.get(name, missing)
         try:
             most = 1 if name == "accuracies" else inf
             numbers[name] = count(value) if name == "num_samples" else one_an_epoch(value, most)
@@ -66,11 +66,11 @@ def outcome_of_return(returned):
             why = f"{str(error).rstrip('.')}."  # it may be Python's or NumPy's
             return failed(f"train returned {name}={value}, which cannot be: {why} {ALLOWED}")
     note = ""
-    if left := [str(name) for name in given if name not in KNOWN]:
+    if left := [str(name) for name in values if name not in KNOWN]:
         note = f"Of the dict that train returned, {', '.join(left)} is not shown. {ALLOWED}"
     elif returned is None:
         note = NOTHING
-    elif not given:
+    elif not values:
         note = f"Nothing of what train returned (of type {kind}) is shown. {ALLOWED}"
     return {"status": "finished", **numbers, "note": note}
 

@@ -4,9 +4,9 @@ from html import escape
 
 from d2lmgpu.figures.site import embedded, inlined
 from d2lmgpu.lab import scripts
-from d2lmgpu.lab.recorded import machine, recorded
+from d2lmgpu.lab.record import machine, recorded
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import store
-from d2lmgpu.records.run import RunError
 
 NOTE = (
     "In a live notebook this is a lab: it trains with the number of devices and the batch size "
@@ -23,7 +23,7 @@ def page(stem="", folder=store.FOLDER):
     for path in sorted(folder.glob("*.json")):
         if stem in path.stem:
             records.append(numbers(path, [record["name"] for record in records]))
-    records = sorted((one for one in records if one["runs"]), key=rank)
+    records = sorted((record for record in records if record["runs"]), key=rank)
     if not records:
         return f"<p>{NOTE}No runs have been recorded yet: <code>make record</code> does it.</p>"
     tables = "".join(table(record) for record in records)
@@ -45,11 +45,11 @@ def rank(record):
 def off(runs):
     """Ids of the runs that are not shown at first: all but one device and two with one batch."""
     pairs = [
-        (one["id"], two["id"])
-        for one in runs
-        for two in runs
-        if [run["settings"]["num_gpus"] for run in (one, two)] == [1, 2]
-        and one["settings"]["batch_size"] == two["settings"]["batch_size"]
+        (first["id"], second["id"])
+        for first in runs
+        for second in runs
+        if [run["settings"]["num_gpus"] for run in (first, second)] == [1, 2]
+        and first["settings"]["batch_size"] == second["settings"]["batch_size"]
     ]
     shown = pairs[len(pairs) // 2] if pairs else [run["id"] for run in runs[:2]]
     return [run["id"] for run in runs if run["id"] not in shown]

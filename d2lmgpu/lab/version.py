@@ -97,7 +97,11 @@ def parts_of(function):
 def globals_in(code):
     """The global names in ``code`` and in the functions within it."""
     inner = [globals_in(const) for const in code.co_consts if isinstance(const, types.CodeType)]
-    reads = [one.argval for one in dis.get_instructions(code) if one.opname in LOADS]
+    reads = [
+        instruction.argval
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in LOADS
+    ]
     return set(reads).union(*inner)
 
 

@@ -49,10 +49,10 @@ def sentence(base, new):
     total = [sum(filter(None, where.values())) for where in (before, after)]
     if None in (base.trial.samples_per_second, new.trial.samples_per_second) or not total[0]:
         return ""
-    seen = base.trial.samples_per_second / new.trial.samples_per_second
-    seen *= new.trial.batch_size / base.trial.batch_size  # of a step, as the table has it
+    times = base.trial.samples_per_second / new.trial.samples_per_second
+    times *= new.trial.batch_size / base.trial.batch_size  # of a step, as the table has it
     ratio = total[1] / total[0]
-    if abs(ratio / seen - 1) > AGREE:
+    if abs(ratio / times - 1) > AGREE:
         return f"{UNKNOWN} the steps that were timed were not as fast as the whole run."
     changes = {
         name: after[part] - before[part]

@@ -35,10 +35,10 @@ def versions(runs):
     Each of ``runs`` is a dict with train and version, a hash.
     """
     known = {}
-    for one in runs:
-        mine = known.setdefault(one["train"], {})
-        mine.setdefault(one["version"], len(mine) + 1)
-    return [known[one["train"]][one["version"]] for one in runs]
+    for run in runs:
+        of_train = known.setdefault(run["train"], {})
+        of_train.setdefault(run["version"], len(of_train) + 1)
+    return [known[run["train"]][run["version"]] for run in runs]
 
 
 def names(runs):
@@ -47,23 +47,23 @@ def names(runs):
     Each of ``runs`` is a dict with train, version, num_gpus, batch_size, lr, num_epochs and status.
     Only those that have finished or go on are counted as repeats.
     """
-    several = {what: len({one[what] for one in runs}) > 1 for what in ("train", "lr", "num_epochs")}
+    several = {what: len({run[what] for run in runs}) > 1 for what in ("train", "lr", "num_epochs")}
     numbers = versions(runs)
-    seen, named = {}, []
-    for one, version in zip(runs, numbers, strict=True):
-        parts = [one["train"]] if several["train"] else []
-        parts += [counted(one["num_gpus"], "device"), f"batch {one['batch_size']}"]
+    repeats, named = {}, []
+    for run, version in zip(runs, numbers, strict=True):
+        parts = [run["train"]] if several["train"] else []
+        parts += [counted(run["num_gpus"], "device"), f"batch {run['batch_size']}"]
         if several["lr"]:
-            parts.append(f"lr {one['lr']:g}")
+            parts.append(f"lr {run['lr']:g}")
         if several["num_epochs"]:
-            epochs = one["num_epochs"]
+            epochs = run["num_epochs"]
             parts.append(counted(epochs, "epoch") if epochs else "its own epochs")
         if max(numbers) > 1:
             parts.append(f"version {version}")
         name = ", ".join(parts)
-        if one["status"] in ("finished", "running"):
-            seen[name] = seen.get(name, 0) + 1
-        repeat = seen.get(name, 1)
+        if run["status"] in ("finished", "running"):
+            repeats[name] = repeats.get(name, 0) + 1
+        repeat = repeats.get(name, 1)
         named.append(name if repeat == 1 else f"{name}, repeat {repeat}")
     return named
 
@@ -72,7 +72,7 @@ def cells(row, several_trains, code):
     """The texts of one row of the table, by column; ``code`` says which version it is."""
     run = row.trial
     speedup = efficiency = NONE if row.measured else ""
-    over, unsteady = "", sum(bool(one.unsteady) for one in row.trials)
+    over, unsteady = "", sum(bool(trial.unsteady) for trial in row.trials)
     repeats = str(row.repeats)
     if row.explained:
         speedup = f"{row.speedup:.2f}"

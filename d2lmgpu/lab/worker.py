@@ -17,9 +17,9 @@ from d2lmgpu.machine import devices
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.others import Others
 from d2lmgpu.process import lanes
+from d2lmgpu.process.errors import error_report
 from d2lmgpu.process.events import VARIABLE, report
 from d2lmgpu.process.main_module import received
-from d2lmgpu.process.raised import error_report
 from d2lmgpu.process.settings import take_on, variable_of
 
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")

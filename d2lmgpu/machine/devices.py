@@ -26,7 +26,7 @@ class DeviceError(ValueError):
 
 
 class RunError(ValueError):
-    """A training run was asked for that cannot be right."""
+    """A training run that cannot be right: its settings, or its numbers."""
 
 
 def places(gpus: int) -> list[tuple[str, int]]:
@@ -57,11 +57,11 @@ def places(gpus: int) -> list[tuple[str, int]]:
         kinds += [kind] * int(number or have[kind])
     if len(kinds) > MOST:
         raise DeviceError(f"{VARIABLE}={choice} are {len(kinds)} devices: give at most {MOST}.")
-    before, found = Counter(), []
+    before, pairs = Counter(), []
     for kind in kinds:
-        found.append((kind, before[kind] % gpus if kind == "gpu" else before[kind]))
+        pairs.append((kind, before[kind] % gpus if kind == "gpu" else before[kind]))
         before[kind] += 1
-    return found
+    return pairs
 
 
 def available(gpus: int) -> tuple[str, int]:

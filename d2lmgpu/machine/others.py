@@ -33,11 +33,11 @@ class Others:
 def _busy():
     """Seconds that the cores which this process may use have worked; None if not known."""
     try:
-        mine = {f"cpu{number}" for number in os.sched_getaffinity(0)}
+        own_cores = {f"cpu{number}" for number in os.sched_getaffinity(0)}
         lines = [line.split() for line in STAT.read_text(encoding="utf-8").splitlines()]
     except (AttributeError, OSError):  # not on Linux, or hidden there
         return None
-    counts = [list(map(int, counts))[WORKING] for name, *counts in lines if name in mine]
+    counts = [list(map(int, counts))[WORKING] for name, *counts in lines if name in own_cores]
     idle = sum(count[at] for count in counts for at in IDLE)
     return (sum(map(sum, counts)) - idle) / TICKS if counts else None
 

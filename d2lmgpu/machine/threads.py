@@ -24,11 +24,11 @@ class DeviceThreads:
 
     def forget(self):
         """Have no threads yet: a fork takes none along."""
-        self.pool, self.here = None, threading.local()
+        self.pool, self.local = None, threading.local()
 
     def start(self):
         """Make the present thread one of a device."""
-        self.here.is_device = True
+        self.local.is_device = True
         self.setup()
 
     def run(self, fn, *per_device_args):
@@ -39,7 +39,7 @@ class DeviceThreads:
         calls = list(zip(*per_device_args, strict=True))
         if len(calls) == 1:
             return [fn(*calls[0])]
-        if getattr(self.here, "is_device", False):
+        if getattr(self.local, "is_device", False):
             raise DeviceError(
                 f"What runs on a device asks for {len(calls)} devices at once, but each has one "
                 "thread: call parallel for all of them, or for one, and loop over the rest."

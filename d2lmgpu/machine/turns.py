@@ -71,5 +71,5 @@ def times_as_fast(seconds, base) -> str:
     """
     right = is_list(seconds) and is_list(base) and len(seconds) == len(base) > 0
     need(right, "seconds", seconds, f"a list of as many times as base: {base!r}")
-    ratios = sorted(other / one for one, other in zip(seconds, base))
+    ratios = sorted(base_time / time for time, base_time in zip(seconds, base))
     return f"{median(ratios):.2f} times as fast ({ratios[0]:.2f} to {ratios[-1]:.2f})"

@@ -23,7 +23,7 @@ FIGURES = {  # name -> the words around it, those of newer versions first
     "unallocated": (rf"{SIZE} is reserved by PyTorch but unallocated",),
     "reserved": (rf"{SIZE} reserved in total by PyTorch",),
     "allowed": (rf"{SIZE} allowed",),
-    "here": (rf"this process has {SIZE} memory in use",),
+    "own": (rf"this process has {SIZE} memory in use",),
 }
 OTHERS = re.compile(rf"Process \d+ has {SIZE} memory in use")
 
@@ -123,18 +123,18 @@ def read(message: str) -> Refusal:
     """
     need.kind("message", message, str)
     text = " ".join(message.split())
-    found = {}
-    for name, ways in FIGURES.items():
-        match = next(filter(None, (re.search(words, text) for words in ways)), None)
-        found[name] = _size(*match.groups()) if match else None
-    asked, total, free, allocated = map(found.get, ("asked", "total", "free", "allocated"))
-    reserved = found["reserved"]
-    if None not in (allocated, found["unallocated"]):
-        reserved = allocated + found["unallocated"]
+    figures = {}
+    for name, patterns in FIGURES.items():
+        match = next(filter(None, (re.search(words, text) for words in patterns)), None)
+        figures[name] = _size(*match.groups()) if match else None
+    asked, total, free, allocated = map(figures.get, ("asked", "total", "free", "allocated"))
+    reserved = figures["reserved"]
+    if None not in (allocated, figures["unallocated"]):
+        reserved = allocated + figures["unallocated"]
     complete = None not in (asked, total, free, allocated, reserved)
     need(complete, "message", message, "PyTorch's whole message on memory that is out")
     listed = sorted(_size(*size) for size in OTHERS.findall(text))
     # in a container the driver does not tell which is this process: the least that holds as much
-    here = found["here"] or next((size for size in listed if size >= reserved), reserved)
-    unallocated, elsewhere = max(0, reserved - allocated), max(0, total - free - here)
-    return Refusal(asked, total, free, allocated, unallocated, elsewhere, found["allowed"])
+    own = figures["own"] or next((size for size in listed if size >= reserved), reserved)
+    unallocated, elsewhere = max(0, reserved - allocated), max(0, total - free - own)
+    return Refusal(asked, total, free, allocated, unallocated, elsewhere, figures["allowed"])

@@ -76,7 +76,7 @@ class Steps:
 
     def totals(self):
         """What has been seen since the last time."""
-        seen = {
+        totals = {
             "number": self.number,
             "samples": self.samples,
             "seconds": self.seconds,
@@ -85,7 +85,7 @@ class Steps:
             "memory": self.memory and self.memory(),
         }
         self.forget()
-        return seen
+        return totals
 
 
 def drawn(steps):

@@ -63,8 +63,8 @@ def _made(make, arguments, module):
 
 def _cached(cached):
     """A function with a cache: it is empty where it arrives."""
-    given = {name: value for name, value in vars(cached).items() if name not in _GIVEN}
-    return _make_cached, (cached.__wrapped__, cached.cache_parameters()), given or None
+    attributes = {name: value for name, value in vars(cached).items() if name not in _GIVEN}
+    return _make_cached, (cached.__wrapped__, cached.cache_parameters()), attributes or None
 
 
 def _make_cached(function, parameters):
@@ -92,15 +92,15 @@ def _class(kind, make, arguments, state=None, *rest):
         return make, arguments, state, *rest
     if issubclass(kind, enum.Enum):
         return _enum(kind, make, arguments, state, *rest)
-    (*_, given, _, _), (attributes, _) = arguments, state
-    given["__qualname__"] = kind.__qualname__
+    (*_, own, _, _), (attributes, _) = arguments, state
+    own["__qualname__"] = kind.__qualname__
     for base in kind.__bases__:  # what a base class has as well, and later perhaps no more
         same = {name: value for name, value in vars(base).items() if name not in OF_EACH_CLASS}
         attributes.update(
             (name, value) for name, value in same.items() if vars(kind).get(name, same) is value
         )
     if "__slots__" in vars(kind) and not issubclass(kind, tuple):  # else it would have a dict
-        given["__slots__"] = attributes.pop("__slots__")
+        own["__slots__"] = attributes.pop("__slots__")
         for name, value in list(attributes.items()):
             if isinstance(value, types.MemberDescriptorType):
                 del attributes[name]  # of a slot with a private name
@@ -122,8 +122,8 @@ def _enum(kind, make, arguments, state, *rest):
     own = {name: vars(value).copy() for name, value in members.items()}
     for name in members:
         attributes.pop(name, None)
-        for given in OF_EACH_MEMBER & own[name].keys():
-            del own[name][given]
+        for attribute in OF_EACH_MEMBER & own[name].keys():
+            del own[name][attribute]
     arguments = *arguments[:3], made, *arguments[4:]
     return make, arguments, (set_state, state, own), *rest, _set_enum
 
@@ -142,8 +142,8 @@ def _of_its_type(member):
     return arguments[1:] if make is copyreg.__newobj__ else arguments
 
 
-def _same_member(kind, given):
-    (member,) = given if isinstance(given, tuple) else (given,)  # which a kind of tuples has it in
+def _same_member(kind, value):
+    (member,) = value if isinstance(value, tuple) else (value,)  # which a kind of tuples has it in
     new = kind._member_type_.__new__(kind, *member.arguments)
     new._value_ = member.value
     return new
@@ -159,8 +159,8 @@ def _set_enum(kind, state):
         if vars(kind).get(name) in (_made_already, _same_member):
             delattr(kind, name)
     set_state(kind, attributes)
-    for name, given in own.items():
-        vars(kind[name]).update(given)
+    for name, of_member in own.items():
+        vars(kind[name]).update(of_member)
 
 
 def _unheard(bases, make, *arguments):

@@ -43,8 +43,8 @@ class Bounded:
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         head = decoder.decode(self._head)  # without a character that was cut in two
         tail = tail[:3].lstrip(CONTINUED) + tail[3:]
-        kept = len(self._head) - len(decoder.getstate()[0]) + len(tail)
-        between = f"[… {self.size - kept:,} bytes left out …]"
+        length = len(self._head) - len(decoder.getstate()[0]) + len(tail)
+        between = f"[… {self.size - length:,} bytes left out …]"
         return "\n".join(filter(None, (head, between, tail.decode(errors="replace"))))
 
 

@@ -30,11 +30,11 @@ from time import time_ns
 from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
 from d2lmgpu.process import roles
+from d2lmgpu.process.errors import error_report, is_own
 from d2lmgpu.process.events import VARIABLE
 from d2lmgpu.process.hangs.calls import logged
 from d2lmgpu.process.main_module import received, returned
 from d2lmgpu.process.output import cut
-from d2lmgpu.process.raised import error_report, is_own
 from d2lmgpu.process.settings import take_on
 from d2lmgpu.process.supervisor import (
     end,
@@ -130,12 +130,14 @@ def work(name, part, job, own):
         prepare(name, job, own)
         content = part(job)
     except BaseException as error:
-        kept = error  # with all its variables: a store of MXNet's, once freed, waits for its peers
+        held_error = (
+            error  # with all its variables: a store of MXNet's, once freed, waits for its peers
+        )
         try:
-            raised = error_report(kept, __file__)
+            raised = error_report(held_error, __file__)
             code = leave_error(name, f"raised {raised.pop('error')}", job, **raised)
         except BaseException:  # the function has replaced what everything needs: as Python itself
-            sys.__excepthook__(type(kept), kept, kept.__traceback__)
+            sys.__excepthook__(type(held_error), held_error, held_error.__traceback__)
             code = 1
     else:
         code = 0 if content is None else leave_result(name, content, job)
@@ -245,10 +247,10 @@ def run(job):
         device_id=torch.device("cuda", number) if nccl else None,
     )
     dist.barrier()  # a worker that is done at once must not leave while another one connects
-    seen = contextlib.nullcontext()
+    log = contextlib.nullcontext()
     if not nccl and not job["store"]:  # the caller sees in its folder what this rank waits for
-        seen = logged(job["files"], is_own, rank, job["world_size"], torch)
-    with seen:
+        log = logged(job["files"], is_own, rank, job["world_size"], torch)
+    with log:
         fn, arguments = received(job["call"])
         result = fn(*arguments.values())
     # A group of gloo may be freed last by a thread of its own, which aborts the process.

@@ -52,10 +52,10 @@ def held_ports(number, address=LOOPBACK):
     SO_REUSEADDR as ps-lite and TCPStore do, still can. On BSD and macOS they are only free now.
     """
     sockets = [socket.socket() for _ in range(number)]
-    for one in sockets:
-        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        one.bind((address, 0))
-    ports = sorted(one.getsockname()[1] for one in sockets)
+    for sock in sockets:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind((address, 0))
+    ports = sorted(sock.getsockname()[1] for sock in sockets)
     if sys.platform == "linux":
         _held.extend(sockets)
     return ports

@@ -36,9 +36,9 @@ class _Sending(Pickler):
     def __init__(self, file):
         super().__init__(file)
         self.main, self.names, self.files = sys.modules[MAIN], {}, {}
-        given = vars(self.main)
-        attributes = {name: given[name] for name in main_module.ATTRIBUTES if name in given}
-        self.globals_ref[id(given)] = main_module.Namespace(attributes)
+        namespace = vars(self.main)
+        attributes = {name: namespace[name] for name in main_module.ATTRIBUTES if name in namespace}
+        self.globals_ref[id(namespace)] = main_module.Namespace(attributes)
 
     def reducer_override(self, obj):
         reduced = super().reducer_override(obj)
@@ -114,7 +114,9 @@ def _annotating(file):
         if isinstance(function, ast.FunctionDef):
             arguments = [part for part in ast.walk(function.args) if isinstance(part, ast.arg)]
             annotations = [function.returns, *(part.annotation for part in arguments)]
-            parts = [part for one in filter(None, annotations) for part in ast.walk(one)]
+            parts = [
+                part for annotation in filter(None, annotations) for part in ast.walk(annotation)
+            ]
             first = min(part.lineno for part in [*function.decorator_list, function])
             names[first] = {part.id for part in parts if isinstance(part, ast.Name)}
     return names
@@ -162,8 +164,8 @@ def pickled(fn, arguments, error=TypeError):
     try:
         return _dumps((fn, arguments))
     except Exception as reason:
-        given = fn.keywords | arguments if isinstance(fn, functools.partial) else arguments
-        things = [("The argument {!r}", name, value) for name, value in given.items()]
+        keywords = fn.keywords | arguments if isinstance(fn, functools.partial) else arguments
+        things = [("The argument {!r}", name, value) for name, value in keywords.items()]
         things.append(("{!r}", _called(fn), fn))
         words, value = _culprit(things)
         raise error(
@@ -194,13 +196,13 @@ def _culprit(things):
     the parts of what a library has made.
     """
     words, name, value = next((thing for thing in things if _refused(thing[-1])), things[-1])
-    seen = [value]
+    chain = [value]
     while True:
         for part in _parts(words, name, value):
-            new = not any(part[-1] is one for one in seen)
+            new = not any(part[-1] is earlier for earlier in chain)
             if new and (reason := _refused(part[-1])):
                 words, name, value = part
-                seen.append(value)
+                chain.append(value)
                 break
         else:
             return words.format(name), value
@@ -268,13 +270,17 @@ def functions_of(fn):
     A partial, a method, a callable object and a decorator each hold another function, the decorator
     in its closure if it does not tell by ``__wrapped__``. A class trains in its ``__init__``.
     """
-    functions, seen = [], []
+    functions, values = [], []
     queue = [fn.__init__ if isinstance(fn, type) else fn]
     while queue:
         value = queue.pop(0)
-        if not callable(value) or isinstance(value, type) or any(value is one for one in seen):
+        if (
+            not callable(value)
+            or isinstance(value, type)
+            or any(value is earlier for earlier in values)
+        ):
             continue
-        seen.append(value)
+        values.append(value)
         if isinstance(value, types.FunctionType):
             functions.append(value)
             cells = [cell for cell in value.__closure__ or () if cell != types.CellType()]

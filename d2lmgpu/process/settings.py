@@ -8,7 +8,7 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-from d2lmgpu.process.logged import log_as, logged
+from d2lmgpu.process.logs import log_as, logged
 
 # What Python runs with -c. Started with -m, it would take a random.py or a json.py in the working
 # folder for its own. The first argument is the folder in which this package lies.
@@ -96,8 +96,8 @@ def take_on(job):
     if sys.prefix in job["prefixes"]:
         sys.path[:] = job["path"]
     else:  # the caller's own modules, but not the libraries of its Python
-        theirs = tuple(os.path.join(prefix, "") for prefix in job["prefixes"])
-        sys.path[:0] = [p for p in job["path"] if p not in sys.path and not p.startswith(theirs)]
+        prefixes = tuple(os.path.join(prefix, "") for prefix in job["prefixes"])
+        sys.path[:0] = [p for p in job["path"] if p not in sys.path and not p.startswith(prefixes)]
     os.chdir(job["folder"])
     tempfile.tempdir = None  # as the environment has it now
     log_as(job["logged"])

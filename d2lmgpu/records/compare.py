@@ -8,8 +8,9 @@ from math import inf
 from statistics import median
 
 from d2lmgpu.machine.checks import is_count, is_real, is_whole
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import steady
-from d2lmgpu.records.run import Run, RunError, at_least, need
+from d2lmgpu.records.run import Run, at_least, need
 from d2lmgpu.records.speedup import refer, reference
 
 SETTINGS = ("train", "version", "num_gpus", "batch_size", "lr", "num_epochs", "sharing", "status")
@@ -87,14 +88,14 @@ def recorded(record):
             sharing, turn = run["sharing"], run.get("round")
             need(isinstance(sharing, str | None), "sharing", sharing, "a text, or null")
             need(turn is None or is_whole(turn), "round", turn, "a whole number, or null")
-            given = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
-            unsteady = run.get("unsteady", steady.of_epochs(given["seconds"], sharing))
+            returned_numbers = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
+            unsteady = run.get("unsteady", steady.of_epochs(returned_numbers["seconds"], sharing))
             need(isinstance(unsteady, str), "unsteady", unsteady, "a text")
             trials.append(Trial(
                 run.get("train", ""), run.get("version", ""), run["num_gpus"], run["batch_size"],
                 run["lr"], len(run["seconds"]) or None, sharing, "finished",
                 started="", message="", round=turn, unsteady=unsteady,
-                diverged=run.get("diverged") is True, **given,
+                diverged=run.get("diverged") is True, **returned_numbers,
             ))  # fmt: skip
         except (AttributeError, KeyError, TypeError, RunError) as error:
             raise RunError(f"run {number} of the record: {error!r}") from error

@@ -6,12 +6,8 @@ from math import inf
 from statistics import median
 
 from d2lmgpu.machine.checks import Need, is_real, is_whole
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import steady
-
-
-class RunError(ValueError):
-    """A number of a run is none that a run can give."""
-
 
 need = Need(RunError)
 
@@ -38,8 +34,8 @@ class Run:
 
     Raises
     ------
-    ValueError
-        For numbers that are not finite, and for times below 0. It is this module's RunError.
+    RunError
+        For numbers that are not finite, and for times below 0.
     """
 
     num_gpus: int

@@ -70,7 +70,7 @@ def _between(other, first, device):
 
 def _sums(device):
     """(bytes, seconds) of allreduces among all ranks, larger and larger."""
-    found = []
+    sums = []
     for size in SUMS:
         data, seconds = torch.zeros(size // 4, device=device), []
         for _ in range(REPEATS + 1):
@@ -82,7 +82,7 @@ def _sums(device):
             seconds.append(perf_counter() - start)
         slowest = torch.tensor([median(seconds[1:])], dtype=torch.float64, device=device)
         dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-        found.append((size, slowest.item()))
+        sums.append((size, slowest.item()))
         if slowest.item() > SLOW_SUM:
             break
-    return found
+    return sums

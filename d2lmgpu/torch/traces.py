@@ -54,8 +54,8 @@ def merged(traces):
         events.append(process | {"args": {"name": f"rank {rank}"}})
         for event in trace["traceEvents"]:
             if event["ph"] == "X" and event["cat"] != "Trace":
-                kept = {key: event[key] for key in ("name", "cat", "ph", "tid", "dur")}
-                events.append(kept | {"pid": rank + 1, "ts": event["ts"] + ahead})
+                fields = {key: event[key] for key in ("name", "cat", "ph", "tid", "dur")}
+                events.append(fields | {"pid": rank + 1, "ts": event["ts"] + ahead})
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
@@ -116,13 +116,13 @@ def with_parents(spans):
     list of tuple
         Of each span: the span, and that around it or None.
     """
-    found, around = [], []
+    pairs, around = [], []
     for span in spans:
         while around and around[-1].end <= span.start + ROUNDING:
             around.pop()
-        found.append((span, around[-1] if around else None))
+        pairs.append((span, around[-1] if around else None))
         around.append(span)
-    return found
+    return pairs
 
 
 def is_nested(spans):
@@ -264,7 +264,7 @@ def step_lanes(spans, first=1, last=1):
         The lane, as "rank 0" or "gloo 0a" -> list of (start, end, kind), in milliseconds from the
         first step's beginning on. The two ranks stand together, between the threads of gloo.
     """
-    found, begin = {}, min(steps_of(spans, first, rank)[0].start for rank in range(2))
+    lanes, begin = {}, min(steps_of(spans, first, rank)[0].start for rank in range(2))
     for rank in range(2):
         (first_step,), (last_step,) = (steps_of(spans, number, rank) for number in (first, last))
         shown = [
@@ -281,7 +281,7 @@ def step_lanes(spans, first=1, last=1):
             thread: f"gloo {rank}{'abcdefgh'[i]}" for i, thread in enumerate(others)
         }
         for thread in sorted(names, key=lambda t: t == first_step.thread, reverse=rank == 1):
-            found[names[thread]] = [
+            lanes[names[thread]] = [
                 (s.start - begin, s.end - begin, KINDS[s.name]) for s in shown if s.thread == thread
             ]
-    return found
+    return lanes

@@ -139,10 +139,10 @@ def _see(torch, library, namespace, name):
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*args)
 
-    def seen(*args):
+    def noting(*args):
         return _announced((name, args, name == "wait_tensor"), below, args, {})
 
-    library.impl(name, _uncompiled(torch, seen), "AutogradCPU")
+    library.impl(name, _uncompiled(torch, noting), "AutogradCPU")
 
 
 def _waited(torch, real):

@@ -71,8 +71,8 @@ def start(rank, port, job, protected):
         "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
         MEETING: f"{LOOPBACK}:{port}", VARIABLE: json.dumps(job["settings"]),
     }  # fmt: skip
-    given = {"rank": str(rank), "world_size": number}
-    arguments = [PLACES.sub(lambda place: given[place[1]], each) for each in job["command"]]
+    places = {"rank": str(rank), "world_size": number}
+    arguments = [PLACES.sub(lambda place: places[place[1]], each) for each in job["command"]]
     worker = subprocess.Popen(
         [*WORKER, *arguments],
         cwd=job["cwd"],

@@ -18,7 +18,7 @@ class ExternalSteps:
             function(None)
 
 
-class Steps:
+class OptimizerSteps:
     """Calls ``before(optimizer)`` and ``after(optimizer)``, lists of functions, at each step.
 
     A step is an update by the first optimizer that updates. A script that makes no optimizer has a

@@ -31,7 +31,7 @@ from d2lmgpu.watch import collectives, ranks
 from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.import_hook import once_imported
-from d2lmgpu.watch.steps import ExternalSteps, Steps
+from d2lmgpu.watch.steps import ExternalSteps, OptimizerSteps
 
 OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
 IMPORTERS = (__file__, once_imported.__code__.co_filename)
@@ -81,7 +81,7 @@ class Watch:
         if framework.__name__ == "mxnet":
             self.steps = ExternalSteps()
         else:
-            self.torch, self.steps = framework, Steps(framework)
+            self.torch, self.steps = framework, OptimizerSteps(framework)
             self.note_line(framework, "set_num_threads", lambda *_: "threads")
             if self._diverted:
                 divert_torch(framework, self._diverted)

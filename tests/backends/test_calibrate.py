@@ -13,13 +13,22 @@ def test_two_real_devices(framework, monkeypatch):
     monkeypatch.setattr(probe, "REPEATS", 2)
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
     monkeypatch.setattr(devices, "num_cores", lambda: 2)
-    found = measure.calibrate(framework)
-    assert found.framework == framework and found.devices == 2
-    assert found.flops > 0 and found.bandwidth > 0 and found.latency >= 0 and found.seconds > 0
-    assert [k for k, _, _ in found.slowdown] == [1, 2] and found.slowdown[0] == (1, 1, 1)
-    assert all(factor >= 1 for point in found.slowdown for factor in point[1:])
-    assert math.isfinite(found.fit_error) and math.isfinite(found.spread)
-    assert found.machine.devices == 2
+    calibration = measure.calibrate(framework)
+    assert calibration.framework == framework and calibration.devices == 2
+    assert (
+        calibration.flops > 0
+        and calibration.bandwidth > 0
+        and calibration.latency >= 0
+        and calibration.seconds > 0
+    )
+    assert [k for k, _, _ in calibration.slowdown] == [1, 2] and calibration.slowdown[0] == (
+        1,
+        1,
+        1,
+    )
+    assert all(factor >= 1 for point in calibration.slowdown for factor in point[1:])
+    assert math.isfinite(calibration.fit_error) and math.isfinite(calibration.spread)
+    assert calibration.machine.devices == 2
 
 
 @pytest.mark.parametrize("width", [4, 8])

@@ -34,26 +34,28 @@ def launched(num_gpus, batch_size):
 
 
 @pytest.fixture(scope="module")
-def told():
+def explanation():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("D2LMGPU_DEVICES", "cpu")
         yield explain(train, num_gpus=2, batch_size=128)
 
 
-def test_all_devices_and_rows_are_seen(told):
-    assert told.run.in_threads and (told.single.k, told.run.k) == (1, 2)
-    assert told.single.rows == told.run.rows == 128 and len(told.run.steps) > 40
-    assert {rank["framework"] for rank in told.run.ranks} == {"mxnet"}
-    assert told.run.ranks[0]["gradient_bytes"] == sum(p.nbytes for p in start("float32"))
-    assert told.predicted > 0
+def test_all_devices_and_rows_are_seen(explanation):
+    assert explanation.run.in_threads and (explanation.single.k, explanation.run.k) == (1, 2)
+    assert (
+        explanation.single.rows == explanation.run.rows == 128 and len(explanation.run.steps) > 40
+    )
+    assert {rank["framework"] for rank in explanation.run.ranks} == {"mxnet"}
+    assert explanation.run.ranks[0]["gradient_bytes"] == sum(p.nbytes for p in start("float32"))
+    assert explanation.predicted > 0
 
 
-def test_the_parts_of_a_step_are_told_and_drawn(told):
-    shares = told.run.shares()
+def test_the_parts_of_a_step_are_told_and_drawn(explanation):
+    shares = explanation.run.shares()
     assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0
     assert sum(shares.values()) == pytest.approx(1)
-    assert "<svg" in told._repr_mimebundle_()["text/html"]
-    drawn = {part for rank in told.run.ranks for _, part, *_ in rank["spans"]}
+    assert "<svg" in explanation._repr_mimebundle_()["text/html"]
+    drawn = {part for rank in explanation.run.ranks for _, part, *_ in rank["spans"]}
     assert drawn == {"loading", "forward", "exchange"}
 
 

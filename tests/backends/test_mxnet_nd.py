@@ -32,8 +32,8 @@ for device in devices:
 
 def definitions(word=""):
     """The sources of the cells tagged ``define`` that hold ``word``."""
-    found = [c.source for c in NOTEBOOK.cells if "define" in c.metadata.get("tags", [])]
-    return "\n".join(source for source in found if word in source)
+    sources = [c.source for c in NOTEBOOK.cells if "define" in c.metadata.get("tags", [])]
+    return "\n".join(source for source in sources if word in source)
 
 
 def nd_blocks():

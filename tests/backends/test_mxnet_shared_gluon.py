@@ -26,7 +26,7 @@ def test_devices_of_their_own_are_initialised_as_ever(d2l, monkeypatch):
         net = nn.Dense(2, in_units=3)
         net.initialize(ctx=d2l.try_all_gpus())
         assert net.weight.list_ctx() == d2l.try_all_gpus()
-    for one in (None, d2l.cpu(1)):
+    for device in (None, d2l.cpu(1)):
         net = nn.Dense(2, in_units=3)
-        net.initialize(ctx=one)
-        assert net.weight.list_ctx() == [one or d2l.cpu(0)]
+        net.initialize(ctx=device)
+        assert net.weight.list_ctx() == [device or d2l.cpu(0)]

@@ -18,11 +18,11 @@ def theta(d2l, updated):
 @pytest.mark.parametrize("sizes", BATCHES.values(), ids=BATCHES)
 @pytest.mark.parametrize("k", KS)
 def test_k_devices_equal_one(theta, k, sizes, dtype, bound):
-    (one,), replicas = theta(1, sizes, dtype), theta(k, sizes, dtype)
-    assert one.dtype == dtype and np.isfinite(one).all()
-    assert np.linalg.norm(one - np.concatenate([p.ravel() for p in start(dtype)])) > 1e-3
+    (single,), replicas = theta(1, sizes, dtype), theta(k, sizes, dtype)
+    assert single.dtype == dtype and np.isfinite(single).all()
+    assert np.linalg.norm(single - np.concatenate([p.ravel() for p in start(dtype)])) > 1e-3
     for replica in replicas:
-        assert np.linalg.norm(replica - one) / np.linalg.norm(one) <= bound
+        assert np.linalg.norm(replica - single) / np.linalg.norm(single) <= bound
         assert (replica == replicas[0]).all()
 
 

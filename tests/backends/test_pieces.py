@@ -33,8 +33,8 @@ def test_split_batch_keeps_every_example_in_order(d2l, array, numpy, n, k):
 
 def test_replicas_are_copies_also_on_the_device_where_the_parameters_are(d2l, array, numpy):
     p = array(np.ones(3))
-    here = p.ctx if hasattr(p, "ctx") else p.device
-    a, b = (d2l.get_params([p], here)[0] for _ in range(2))
+    device = p.ctx if hasattr(p, "ctx") else p.device
+    a, b = (d2l.get_params([p], device)[0] for _ in range(2))
     a.grad[:] = 1
     d2l.sgd([a], lr=1.0, batch_size=1)
     np.testing.assert_array_equal(numpy(a), 0)
@@ -119,8 +119,10 @@ def test_a_cpu_device_is_one_thread_whatever_the_machine_offers(framework):
         "mxnet": "import d2lmgpu.mxnet, os; print(os.environ['OMP_NUM_THREADS'])",
     }[framework]
     environ = os.environ | {"D2LMGPU_DEVICES": "cpu", "OMP_NUM_THREADS": "3"}
-    said = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
-    assert said.stdout == "1\n", said.stderr
+    result = subprocess.run(
+        [sys.executable, "-c", code], env=environ, capture_output=True, text=True
+    )
+    assert result.stdout == "1\n", result.stderr
 
 
 def test_parallel_overlaps_on_two_cores(d2l):

@@ -70,10 +70,10 @@ def test_an_update_is_that_of_one_device_and_of_numpy(
 ):
     devices, oracle = choose(choice, gpus), by_numpy(sizes, dtype)
     assert len(devices) == sum(int(part.split(":")[1]) for part in choice.split(","))
-    (one,), replicas = updated([d2l.cpu()], sizes, dtype), updated(devices, sizes, dtype)
+    (single,), replicas = updated([d2l.cpu()], sizes, dtype), updated(devices, sizes, dtype)
     assert len(replicas) == len(devices)
     for replica in replicas:
-        assert replica.dtype == dtype and far(replica, one) <= bound
+        assert replica.dtype == dtype and far(replica, single) <= bound
         assert far(as_numpy_network(list(unflatten(replica))), oracle) <= bound
         assert (replica == replicas[0]).all()
 
@@ -100,11 +100,11 @@ def test_allreduce_on_one_gpu_sums_once(d2l, choose, array, numpy, k):
     devices = choose(f"gpu:{k}", 1)
     given = [array(np.full((2, 3), 10.0**i)) for i in range(k)]
     data = [d2l.get_params([a], device)[0].grad for a, device in zip(given, devices)]
-    for one, value in zip(data, given):
-        one[:] = value
+    for tensor, value in zip(data, given):
+        tensor[:] = value
     d2l.allreduce(data)
-    for one in data:
-        assert (numpy(one) == float("1" * k)).all()
+    for tensor in data:
+        assert (numpy(tensor) == float("1" * k)).all()
 
 
 def test_an_array_handed_over_twice_is_refused(d2l, choose, array):

@@ -75,6 +75,6 @@ def test_an_older_pytorch_is_refused_with_what_to_do(version, works):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode == 0) == works
     if not works:
-        said = done.stderr.splitlines()[-1]
-        assert said.startswith("ImportError") and version in said
-        assert 'pip install "torch>=2.4"' in said
+        line = done.stderr.splitlines()[-1]
+        assert line.startswith("ImportError") and version in line
+        assert 'pip install "torch>=2.4"' in line

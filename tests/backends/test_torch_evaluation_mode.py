@@ -20,9 +20,9 @@ def net():
 
 def partly_frozen():
     """Training, but for its normalization, as those who fine-tune have it."""
-    one = net().train()
-    one[1].eval()
-    return one
+    network = net().train()
+    network[1].eval()
+    return network
 
 
 @pytest.mark.parametrize("evaluate", [d2l.evaluate_accuracy_gpu, d2l.evaluate_accuracy_gpus])
@@ -32,15 +32,15 @@ def partly_frozen():
     ids=["train", "eval", "frozen"],
 )
 def test_each_module_is_in_its_own_mode_again(evaluate, make):
-    one = make()
-    before = [module.training for module in one.modules()]
-    state = {name: value.clone() for name, value in one.state_dict().items()}
-    found = evaluate(one, BATCHES)
-    assert [module.training for module in one.modules()] == before
+    network = make()
+    before = [module.training for module in network.modules()]
+    state = {name: value.clone() for name, value in network.state_dict().items()}
+    accuracy = evaluate(network, BATCHES)
+    assert [module.training for module in network.modules()] == before
     with torch.no_grad():
-        right = (one.eval()(X).argmax(1) == y).float().mean()
-    assert found == pytest.approx(float(right)), "it was not in evaluation mode meanwhile"
-    assert all(torch.equal(value, one.state_dict()[name]) for name, value in state.items())
+        right = (network.eval()(X).argmax(1) == y).float().mean()
+    assert accuracy == pytest.approx(float(right)), "it was not in evaluation mode meanwhile"
+    assert all(torch.equal(value, network.state_dict()[name]) for name, value in state.items())
 
 
 def interrupted():
@@ -59,11 +59,11 @@ def interrupted():
     ids=["interrupted", "of another shape", "of other labels"],
 )
 def test_so_it_is_after_an_evaluation_that_came_to_no_end(evaluate, batches, error):
-    one = partly_frozen()
-    before = [module.training for module in one.modules()]
+    network = partly_frozen()
+    before = [module.training for module in network.modules()]
     with pytest.raises(error):
-        evaluate(one, batches())
-    assert [module.training for module in one.modules()] == before
+        evaluate(network, batches())
+    assert [module.training for module in network.modules()] == before
 
 
 def test_a_function_has_no_mode():

@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from profiled import highest_total
+from cpu_profile import highest_total
 from soaking import sample
 from torch import nn
 from torch.nn import functional as F

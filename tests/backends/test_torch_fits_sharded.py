@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from profiled import highest_total
+from cpu_profile import highest_total
 from torch import nn
 
 from d2lmgpu.torch.memory import fits

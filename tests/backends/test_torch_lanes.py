@@ -22,8 +22,8 @@ def test_on_the_cpu_steps_are_timed_and_memory_is_not_known():
     lanes.listen("cpu")
     one_step()
     one_step()
-    told = steps.totals()
-    assert (told["number"], told["memory"]) == (1, None)
+    totals = steps.totals()
+    assert (totals["number"], totals["memory"]) == (1, None)
 
 
 def test_on_gpus_the_most_memory_of_each_and_no_times(monkeypatch):
@@ -33,7 +33,7 @@ def test_on_gpus_the_most_memory_of_each_and_no_times(monkeypatch):
     lanes.listen("gpu")
     one_step()
     one_step()
-    told = steps.totals()
-    assert (told["memory"], told["number"]) == ([7 * 2**20, 5 * 2**20], 0)
+    totals = steps.totals()
+    assert (totals["memory"], totals["number"]) == ([7 * 2**20, 5 * 2**20], 0)
     most.update({0: 0, 1: 0})
     assert steps.totals()["memory"] is None, "another process has them"

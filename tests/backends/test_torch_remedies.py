@@ -63,7 +63,7 @@ def sgd(parameters):
 
 
 def test_each_remedy_is_counted_anew():
-    found = remedies(network, batch, loss, adam, 4, devices=2, optimizers={"Adagrad": adagrad})
+    fit_of = remedies(network, batch, loss, adam, 4, devices=2, optimizers={"Adagrad": adagrad})
     expected = {
         "as it is": (network, adam, "float32"),
         "mixed precision": (network, adam, "amp float16"),
@@ -72,11 +72,11 @@ def test_each_remedy_is_counted_anew():
         "fused attention": (partial(network, need_weights=False), adam, "float32"),
         "Adagrad": (network, adagrad, "float32"),
     }
-    assert found.keys() == expected.keys()
+    assert fit_of.keys() == expected.keys()
     for name, (net, optimizer, precision) in expected.items():
-        assert found[name].peak == fits(net, batch, loss, optimizer, 4, precision, 2).peak, name
-    peaks = [fit.peak for fit in found.values()]
-    assert peaks == sorted(peaks) and found["as it is"].peak > found["recomputation"].peak
+        assert fit_of[name].peak == fits(net, batch, loss, optimizer, 4, precision, 2).peak, name
+    peaks = [fit.peak for fit in fit_of.values()]
+    assert peaks == sorted(peaks) and fit_of["as it is"].peak > fit_of["recomputation"].peak
 
 
 def test_only_what_the_training_can_have_is_offered():

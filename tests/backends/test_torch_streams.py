@@ -56,13 +56,13 @@ def sampled(events, keep):
 def test_times_are_those_of_sampled_moments(events, random):
     mixed = events + BESIDE
     random.shuffle(mixed)
-    found = gpu_times({"traceEvents": mixed})
-    assert set(found) == {e["args"]["device"] for e in events}
+    gpus = gpu_times({"traceEvents": mixed})
+    assert set(gpus) == {e["args"]["device"] for e in events}
 
     def about(value):
         return pytest.approx(value / 1e6, abs=1e-12)  # the clock of 1.7e15 is not rounded away
 
-    for device, times in found.items():
+    for device, times in gpus.items():
         own = [e for e in events if e["args"]["device"] == device]
         is_nccl = {True: lambda e: "nccl" in e["name"], False: lambda e: "nccl" not in e["name"]}
         assert times["NCCL"] == about(sampled(own, is_nccl[True]))

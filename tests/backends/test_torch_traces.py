@@ -70,8 +70,8 @@ def test_spans_stand_in_their_order_in_milliseconds_from_the_first():
         for name, ts, dur in (("b", 9000, 500), ("c", 9000, 900), ("a", 8000, 3000))
     ]
     name = {"name": "process_name", "ph": "M", "pid": 2, "args": {"name": "rank 1"}}
-    found = spans_of({"traceEvents": [name, *events]})
-    assert found == [Span(1, 1, "a", 0, 3), Span(1, 1, "c", 1, 1.9), Span(1, 1, "b", 1, 1.5)]
+    sorted_spans = spans_of({"traceEvents": [name, *events]})
+    assert sorted_spans == [Span(1, 1, "a", 0, 3), Span(1, 1, "c", 1, 1.9), Span(1, 1, "b", 1, 1.5)]
     assert spans_of({"traceEvents": []}) == []
 
 
@@ -114,8 +114,8 @@ def test_self_times_are_those_of_the_innermost_span_of_each_moment(spans):
 
 
 def test_self_times_add_up_to_the_whole():
-    found = self_times([OUTER, FIRST, SECOND, AFTER])
-    assert found == {"outer": 0, "first": 4, "second": 6, "after": 2}
+    seconds = self_times([OUTER, FIRST, SECOND, AFTER])
+    assert seconds == {"outer": 0, "first": 4, "second": 6, "after": 2}
 
 
 def test_what_waits_is_told_from_what_computes_on_both_ranks():
@@ -155,13 +155,13 @@ def test_lanes_of_a_step():
     assert steps_of(spans, 3, rank=0) == []
     own = [(0, 4, "load"), (4, 6, "compute"), (6, 14, "compute")]
     exchange = (14, 20, "exchange")
-    found = step_lanes(spans)
-    assert list(found) == ["gloo 0a", "rank 0", "rank 1", "gloo 1a"]
-    assert found["gloo 0a"] == [exchange]
-    assert found["gloo 1a"] == [(16, 22, "exchange")]
+    lanes = step_lanes(spans)
+    assert list(lanes) == ["gloo 0a", "rank 0", "rank 1", "gloo 1a"]
+    assert lanes["gloo 0a"] == [exchange]
+    assert lanes["gloo 1a"] == [(16, 22, "exchange")]
     # by the kind, for the same colours each time
-    assert sorted(found["rank 0"]) == own
-    assert sorted(found["rank 1"]) == [(a + 2, b + 2, what) for a, b, what in own]
+    assert sorted(lanes["rank 0"]) == own
+    assert sorted(lanes["rank 1"]) == [(a + 2, b + 2, what) for a, b, what in own]
     assert sorted(step_lanes(spans, 1, 2)["rank 0"]) == [*own, (30, 33, "load")]
 
 

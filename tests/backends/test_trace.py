@@ -44,7 +44,7 @@ def test_trace_of_an_update(d2l, replicas, batch, numpy):
     for spans in lanes.values():
         assert [what for *_, what in spans if what != "wait"] == ["compute", "exchange", "update"]
         assert all(start < end for start, end, _ in spans)
-        assert all(one[1] <= two[0] for one, two in pairwise(spans))
+        assert all(span[1] <= following[0] for span, following in pairwise(spans))
     exchange = {
         (start, end) for spans in lanes.values() for start, end, what in spans if what == "exchange"
     }

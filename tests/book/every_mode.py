@@ -25,27 +25,27 @@ def test_chromium(browser, site, page):
     moving = opened.evaluate(
         "document.getAnimations().filter(motion => motion.playState === 'running').length"
     )
-    found = {}
+    wrong_of = {}
     for scheme in SCHEMES:
         opened.emulate_media(color_scheme=scheme)
         opened.wait_for_function(f"document.documentElement.dataset.theme === '{scheme}'")
         for width in WIDTHS:
             opened.set_viewport_size({"width": width, "height": 800})
-            found[scheme, width] = opened.evaluate(FITS)
+            wrong_of[scheme, width] = opened.evaluate(FITS)
     opened.context.close()
     assert troubles == [] and moving == 0
-    assert {mode: wrong for mode, wrong in found.items() if wrong != [[], []]} == {}
+    assert {mode: wrong for mode, wrong in wrong_of.items() if wrong != [[], []]} == {}
 
 
 @EVERY_PAGE
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_axe(browser, built, page, scheme):
-    found = {}
+    faults_of = {}
     for width in WIDTHS:
         window = {"width": width, "height": 800}
         with browser.new_context(color_scheme=scheme, viewport=window) as context:
-            found[width] = faults(context.new_page(), page, {})
-    assert {width: those for width, those in found.items() if those} == {}
+            faults_of[width] = faults(context.new_page(), page, {})
+    assert {width: those for width, those in faults_of.items() if those} == {}
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
@@ -61,10 +61,10 @@ def test_transfers(browser, address):  # noqa: F811
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_firefox(fox, site, width, scheme):  # noqa: F811
-    found = {}
+    wrong_of = {}
     for page in PAGES:
         fox.open(f"{site}/{page}.html", width)
         fox.evaluate(f"document.documentElement.dataset.theme = '{scheme}'")
         wrong = [*fox.evaluate(f"({FITS})()"), fox.troubles()]
-        found |= {page: wrong} if wrong != [[], [], []] else {}
-    assert found == {}
+        wrong_of |= {page: wrong} if wrong != [[], [], []] else {}
+    assert wrong_of == {}

@@ -37,9 +37,9 @@ def faults(page, path, rules):
 @pytest.mark.parametrize("run", sample(1, RUNS))
 def test_axe_finds_nothing_serious(browser, built, run):
     width, scheme, rules, paths = RUNS[run]
-    found, window = {}, {"width": width, "height": 800}
+    faults_of, window = {}, {"width": width, "height": 800}
     with browser.new_context(color_scheme=scheme, viewport=window) as context:
         page = context.new_page()
         for path in paths:
-            found[path] = faults(page, path, rules)
-    assert {path: those for path, those in found.items() if those} == {}
+            faults_of[path] = faults(page, path, rules)
+    assert {path: those for path, those in faults_of.items() if those} == {}

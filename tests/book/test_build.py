@@ -79,12 +79,12 @@ def test_a_failing_chapter_costs_that_chapter_each_time_until_it_is_mended(book,
     chapter(book, title, v4.new_code_cell(code), after, name="two")
     for _ in range(2):
         assert book.main() == 1
-        said = capfd.readouterr()
-        *_, failed, told, log = said.err.splitlines()
+        output = capfd.readouterr()
+        *_, failed, reason, log = output.err.splitlines()
         assert failed.startswith("But 1 of its chapters failed.")
-        assert told.startswith(f"two: {FAILURES[code]}")
+        assert reason.startswith(f"two: {FAILURES[code]}")
         assert FAILURES[code].split(", at")[0].strip(": ") in Path(log.strip()).read_text()
-        assert "The book is built" in said.out
+        assert "The book is built" in output.out
         assert "as it should be" in page(book).text and not page(book).select(".danger")
         (danger,) = page(book, "two").select(".danger")
         assert FAILURES[code] in danger.text and log.strip() in danger.text
@@ -105,16 +105,20 @@ def test_it_says_how_long_it_will_take_and_where_it_is(book, capfd):
     first, *lines = capfd.readouterr().out.splitlines()
     known = "about 2 minutes (by a machine with two cores)."
     assert first == f"3 chapters to run, then the pages: {known}"
-    told = [line for line in lines if line.startswith("chapter ")]
-    assert [line.split(",")[0] for line in told] == [f"chapter {i} of 3" for i in (1, 2, 3)]
-    assert all(line.endswith(f"left: {name}") for line, name in zip(told, ("one", "two", "three")))
+    chapter_lines = [line for line in lines if line.startswith("chapter ")]
+    assert [line.split(",")[0] for line in chapter_lines] == [
+        f"chapter {i} of 3" for i in (1, 2, 3)
+    ]
+    assert all(
+        line.endswith(f"left: {name}") for line, name in zip(chapter_lines, ("one", "two", "three"))
+    )
     assert book.main() == 0
     assert "chapter" not in capfd.readouterr().out.split("Running Jupyter-Book")[0]
     chapter(book, v4.new_markdown_cell("# Title"), v4.new_code_cell("two = 2"), name="two")
     assert book.main() == 0
-    told = capfd.readouterr().out
-    assert "1 chapters to run" in told and "by the last time" in told
-    assert "chapter 1 of 1" in told
+    output = capfd.readouterr().out
+    assert "1 chapters to run" in output and "by the last time" in output
+    assert "chapter 1 of 1" in output
 
 
 WORDS = {59: "less than a minute", 61: "about a minute", 655: "about 11 minutes"}
@@ -140,10 +144,10 @@ def test_an_interruption_ends_the_kernel_and_keeps_what_was_run(book, tmp_path):
     built = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
     kernel = int((tmp_path / "told").read_text())
     os.killpg(built.pid, signal.SIGINT)
-    _, said = built.communicate()
+    _, text = built.communicate()
     assert built.returncode == 130
-    assert said.splitlines()[-1] == "Interrupted: the next make book goes on from what was run."
-    assert "Traceback" not in said and not psutil.pid_exists(kernel)
+    assert text.splitlines()[-1] == "Interrupted: the next make book goes on from what was run."
+    assert "Traceback" not in text and not psutil.pid_exists(kernel)
     chapter(book, title, v4.new_code_cell("1 + 1"), name="two")
     assert book.main() == 0
     assert (tmp_path / "runs").read_text() == "."
@@ -162,11 +166,11 @@ def test_an_address_brings_a_picture_for_other_sites(book):
     chapter(book, v4.new_markdown_cell('# One "&" all\n\nWhat *it* is about.'))
     assert book.main() == 0
     head = page(book).head
-    told = {m["property"]: m["content"] for m in head.select("meta[property^='og:']")}
-    assert told["og:title"] == "One “&” all"
-    assert told["og:description"] == "What it is about."
-    assert told["og:url"] == f"{address}one.html"
-    picture = told["og:image"].removeprefix(address)
+    tags = {m["property"]: m["content"] for m in head.select("meta[property^='og:']")}
+    assert tags["og:title"] == "One “&” all"
+    assert tags["og:description"] == "What it is about."
+    assert tags["og:url"] == f"{address}one.html"
+    picture = tags["og:image"].removeprefix(address)
     assert (book.ROOT / "_build" / "html" / picture).is_file() and picture.endswith(".png")
 
 

@@ -60,15 +60,15 @@ def edition(tmp_path_factory):
 
 def test_rocket_and_buttons_of_a_pytorch_page_lead_to_the_new_addresses(edition):
     page = "chapters/scratch/pytorch"
-    found = buttons(edition, page)
-    assert list(found) == ["JupyterHub", "Kaggle", "Colab", "No GPU?"]
-    rocket, _, query = found["JupyterHub"].partition("?")
+    addresses = buttons(edition, page)
+    assert list(addresses) == ["JupyterHub", "Kaggle", "Colab", "No GPU?"]
+    rocket, _, query = addresses["JupyterHub"].partition("?")
     assert rocket == f"{HUB}/hub/user-redirect/git-pull"
     assert parse_qs(query)["repo"] == [REPOSITORY]
     file = f"/ada/other-course/blob/main/{page}.ipynb"
-    assert found["Kaggle"] == f"https://kaggle.com/kernels/welcome?src=https://github.com{file}"
-    assert found["Colab"] == f"https://colab.research.google.com/github{file}"
-    what_to_choose, _, section = found["No GPU?"].partition("#")
+    assert addresses["Kaggle"] == f"https://kaggle.com/kernels/welcome?src=https://github.com{file}"
+    assert addresses["Colab"] == f"https://colab.research.google.com/github{file}"
+    what_to_choose, _, section = addresses["No GPU?"].partition("#")
     target = (edition / page).parent / what_to_choose
     assert BeautifulSoup(target.read_text(), "html.parser").find(id=section)
 

@@ -14,17 +14,17 @@ def test_each_picture_is_a_figure_that_the_text_refers_to(built, page):
     others = {id(part) for part in article.select(f":is({ELSEWHERE}) :is(svg, figure, a)")}
     others |= {id(part) for part in article.select(ELSEWHERE)}
 
-    def here(selector):
+    def select(selector):
         return [part for part in article.select(selector) if id(part) not in others]
 
     bare = [
         picture["aria-label"][:80]
-        for picture in here(".cell_output svg[role=img]")
+        for picture in select(".cell_output svg[role=img]")
         if not picture.find_parent("figure") and not LIVE.search(picture["aria-label"])
     ]
     assert bare == []
-    referred = {link["href"] for link in here("p a[href^='#fig-'], li a[href^='#fig-']")}
-    figures = here("figure")
+    referred = {link["href"] for link in select("p a[href^='#fig-'], li a[href^='#fig-']")}
+    figures = select("figure")
     assert {f"#{figure['id']}" for figure in figures} == referred
     for figure in figures:
         assert re.fullmatch(r"Fig\. \d+ ", figure.select_one(".caption-number").get_text())
@@ -32,9 +32,9 @@ def test_each_picture_is_a_figure_that_the_text_refers_to(built, page):
 
 
 def test_there_are_figures_and_each_number_is_there_once(built):
-    found = [
+    numbers = [
         int(number.get_text().split()[1])
         for path in (HTML / "chapters").rglob("*.html")
         for number in parsed(path).select("figure .caption-number")
     ]
-    assert len(found) > 30 and sorted(found) == [*range(1, len(found) + 1)]
+    assert len(numbers) > 30 and sorted(numbers) == [*range(1, len(numbers) + 1)]

@@ -30,8 +30,12 @@ def test_the_first_page_trains_and_two_devices_compute_what_one_computes(fox, si
     fox.press("One device, then two")
     fox.wait("document.querySelectorAll('.training tbody tr').length === 2")
     fox.wait("!document.querySelector('.training-pair').disabled")
-    one, two = fox.evaluate(ROWS)
-    assert (one[2], two[2]) == ("1", "2") and one[-2] == two[-2] and two[-1] == "identical"
+    first, second = fox.evaluate(ROWS)
+    assert (
+        (first[2], second[2]) == ("1", "2")
+        and first[-2] == second[-2]
+        and second[-1] == "identical"
+    )
     set_up(fox, epochs=1000)
     fox.press("One device, then two")
     fox.wait("Number(document.querySelector('.training progress').value) > 0")

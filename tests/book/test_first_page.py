@@ -30,12 +30,14 @@ def test_the_map_leads_to_every_page_with_its_minutes(built):
         for link in parsed(FIRST).select("article .course-map a")
     }
     assert [f"chapters/{page}" for page in stops] == READ
-    for page, told in stops.items():
-        minutes = int(re.search(r"(\d+) minutes$", told).group(1))
+    for page, label in stops.items():
+        minutes = int(re.search(r"(\d+) minutes$", label).group(1))
         assert minutes % 5 == 0 and 10 <= minutes <= 90
         opening = parsed(HTML / "chapters" / f"{page}.html").select_one("article").get_text()
-        said = int(re.search(r"about\s+(\d+)\s+minutes", opening).group(1))
-        assert abs(said - minutes) <= 5, f"{page} says {said} minutes, its map {minutes}"
+        opening_minutes = int(re.search(r"about\s+(\d+)\s+minutes", opening).group(1))
+        assert abs(opening_minutes - minutes) <= 5, (
+            f"{page} says {opening_minutes} minutes, its map {minutes}"
+        )
 
 
 def test_the_list_in_a_notebook_leads_to_every_page_too():
@@ -100,18 +102,18 @@ def test_the_cover_moves_once_where_motion_is_allowed_and_never_elsewhere(browse
         with browser.new_context(reduced_motion=motion) as context:
             page = context.new_page()
             page.goto(FIRST.as_uri())
-            found = page.evaluate(moving)
-        assert len(found) == count
-        assert all(iterations == 1 and end <= 5000 for iterations, end in found)
+            animations = page.evaluate(moving)
+        assert len(animations) == count
+        assert all(iterations == 1 and end <= 5000 for iterations, end in animations)
 
 
 def test_other_sites_are_told_what_a_page_is_about(built):
     for path in PAGES:
         head = parsed(HTML / f"{path}.html").head
-        told = {
+        tags = {
             m.get("property") or m.get("name"): m["content"] for m in head.select("meta[content]")
         }
-        assert told["og:title"] == parsed(HTML / f"{path}.html").h1.get_text().rstrip("#")
-        assert 20 < len(told["og:description"]) <= 210 and "<" not in told["og:description"]
-        assert told["description"] == told["og:description"]
-        assert "og:image" not in told, "no address is set, and a picture needs one"
+        assert tags["og:title"] == parsed(HTML / f"{path}.html").h1.get_text().rstrip("#")
+        assert 20 < len(tags["og:description"]) <= 210 and "<" not in tags["og:description"]
+        assert tags["description"] == tags["og:description"]
+        assert "og:image" not in tags, "no address is set, and a picture needs one"

@@ -37,7 +37,7 @@ def test_what_has_no_checks_stays_as_it_is(code):
 def assertions(code):
     """How many stand at the top level."""
     try:
-        return sum(isinstance(one, ast.Assert) for one in ast.parse(code).body)
+        return sum(isinstance(statement, ast.Assert) for statement in ast.parse(code).body)
     except SyntaxError:  # a magic
         return 0
 

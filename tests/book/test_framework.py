@@ -16,7 +16,7 @@ FORK = "chapters/foundations/data-parallelism"  # the page before the first pair
 IN_SIDE_BAR = ".bd-sidebar-primary choose-framework"
 
 
-def way(framework):
+def pages_of(framework):
     """The pages in their order, less those whose title names the other framework only."""
     (other,) = {"PyTorch", "MXNet"} - {framework}
     return [p for p in PAGES if framework in TITLES.get(p, "") or other not in TITLES.get(p, "")]
@@ -40,13 +40,13 @@ def test_next_leads_along_the_framework_to_the_last_page(browser, site, framewor
     choose(page, framework)
     seen = [PAGES[0]]
     while link := page.locator(".right-next").all():
-        said = link[0].locator(".prev-next-title").text_content()
+        title = link[0].locator(".prev-next-title").text_content()
         page.goto(link[0].evaluate("a => a.href"), wait_until="domcontentloaded")
-        assert page.locator("article h1").text_content() == f"{said}#"
+        assert page.locator("article h1").text_content() == f"{title}#"
         assert ends(page)[0] == seen[-1].removeprefix("chapters/")
         seen.append(page.evaluate("DOCUMENTATION_OPTIONS.pagename"))
     chosen = page.locator(IN_SIDE_BAR).get_by_label(framework)
-    assert seen == way(framework) and chosen.is_checked()
+    assert seen == pages_of(framework) and chosen.is_checked()
     page.context.close()
     assert troubles == []
 
@@ -97,8 +97,8 @@ def test_where_nothing_may_be_kept_that_is_said(browser, built):
         page.set_content(f'<iframe {look} src="{address}/{FORK}.html"></iframe>')
         frame = page.frame_locator("iframe")
         frame.locator(IN_SIDE_BAR).get_by_label("MXNet").check()
-        said = frame.locator(f"{IN_SIDE_BAR} [role=status]")
-        assert said.text_content() and frame.locator(".right-next[href*=mxnet]").count() == 1
+        status = frame.locator(f"{IN_SIDE_BAR} [role=status]")
+        assert status.text_content() and frame.locator(".right-next[href*=mxnet]").count() == 1
 
 
 def test_from_file_to_file_the_links_take_the_answer_along(browser, built):
@@ -117,12 +117,12 @@ def test_from_file_to_file_the_links_take_the_answer_along(browser, built):
         assert page.locator(IN_SIDE_BAR).get_by_label("PyTorch").is_checked()
 
 
-@pytest.mark.parametrize("one, other", [*PAIRS, *(pair[::-1] for pair in PAIRS)])
-def test_each_section_links_to_its_twin(built, one, other):
+@pytest.mark.parametrize("single, other", [*PAIRS, *(pair[::-1] for pair in PAIRS)])
+def test_each_section_links_to_its_twin(built, single, other):
     there = {at["id"]: at for at in parsed(HTML / f"{other}.html").select("article section[id]")}
     name = other.rpartition("/")[2]
     linked = {}
-    for link in parsed(HTML / f"{one}.html").select("article .twin a"):
+    for link in parsed(HTML / f"{single}.html").select("article .twin a"):
         section = link.find_parent("section")
         page, _, part = link["href"].partition("#")
         assert page == f"{name}.html"
@@ -130,6 +130,6 @@ def test_each_section_links_to_its_twin(built, one, other):
         if part:
             headings = [at.find(["h2", "h3", "h4"]).get_text() for at in (section, there[part])]
             assert headings[0] == headings[1]
-    article = parsed(HTML / f"{one}.html").select_one("article")
+    article = parsed(HTML / f"{single}.html").select_one("article")
     same = {at["id"] for at in article.select("section[id]")} & {*there}
     assert same <= {*linked} and len(linked) >= 7

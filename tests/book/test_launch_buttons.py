@@ -26,8 +26,8 @@ def buttons(page):
 
 
 def test_there_are_pages_with_code_and_without():
-    found = [has_code(source(page)) for page in PAGES]
-    assert sum(found) >= 10 and not all(found)
+    with_code = [has_code(source(page)) for page in PAGES]
+    assert sum(with_code) >= 10 and not all(with_code)
 
 
 @EVERY_PAGE
@@ -55,11 +55,11 @@ def test_the_exercises_page_leads_to_each_notebook_on_the_hub(built):
     asked = [parse_qs(urlsplit(link["href"]).query) for link in page.select("a.launch")]
     folder = Path(CONFIG["repository"]["url"]).name
     notebooks = sorted((ROOT / "exercises").glob("*.ipynb"))
-    assert sorted(one["urlpath"][0] for one in asked) == [
+    assert sorted(query["urlpath"][0] for query in asked) == [
         f"lab/tree/{folder}/exercises/{notebook.name}" for notebook in notebooks
     ]
     repository = CONFIG["repository"]
-    assert all(one["repo"] == [repository["url"]] for one in asked)
-    assert all(one["branch"] == [repository["branch"]] for one in asked)
+    assert all(query["repo"] == [repository["url"]] for query in asked)
+    assert all(query["branch"] == [repository["branch"]] for query in asked)
     kept = [link["href"].rpartition("/")[2] for link in page.select("article a.download")]
     assert sorted(kept) == [notebook.name for notebook in notebooks]

@@ -15,9 +15,9 @@ def faint(browser, scheme, pages):
             assert page.evaluate("document.documentElement.dataset.theme") == scheme
             height = page.evaluate("document.documentElement.scrollHeight")
             page.set_viewport_size({"width": 1280, "height": height})  # only what is in it is found
-            found = page.evaluate(FAINT, ".cell_output")
-            count += found["count"]
-            faint |= {path: found["faint"]} if found["faint"] else {}
+            texts = page.evaluate(FAINT, ".cell_output")
+            count += texts["count"]
+            faint |= {path: texts["faint"]} if texts["faint"] else {}
     return count, faint
 
 

@@ -48,13 +48,13 @@ def visit(browser, site, path, width):
         if response.status >= 400:
             troubles.append(f"{response.status}: {response.url}")
 
-    def said(message):
+    def on_message(message):
         if message.type == "error":
             troubles.append(f"console: {message.text}")
 
     context.route(lambda url: not url.startswith(("data:", "blob:")), guard)
     page.on("response", answered)
-    page.on("console", said)
+    page.on("console", on_message)
     page.on("pageerror", lambda error: troubles.append(f"script: {error}"))
     loading = Loading(page)
     page.goto(f"{site}/{path}", wait_until="load")
@@ -87,12 +87,12 @@ def test_page_is_self_contained_and_fits(browser, site, page):
 def test_page_shows_no_error(built, page):
     soup = parsed(HTML / f"{page}.html")
 
-    def found(selector):
+    def texts_of(selector):
         parts = soup.select(selector)
         return [p.get_text() for p in parts if not p.find_parent(class_="tag_raises-exception")]
 
-    assert found(".output.traceback, .system-message, .problematic") == []
-    assert [said for said in found(".stderr") if "Warning" in said] == []
+    assert texts_of(".output.traceback, .system-message, .problematic") == []
+    assert [text for text in texts_of(".stderr") if "Warning" in text] == []
     traceback = "Traceback (most recent call last)"
     meant = sum(cell.get_text().count(traceback) for cell in soup.select(".tag_raises-exception"))
     assert soup.get_text().count(traceback) == meant
@@ -116,13 +116,13 @@ def describes(text, source):
 
 @EVERY_PAGE
 def test_links_inside_the_book_lead_somewhere(built, page):
-    here = HTML / f"{page}.html"
+    own = HTML / f"{page}.html"
     dead = []
-    for link in parsed(here).select("article a[href], nav a[href]"):
+    for link in parsed(own).select("article a[href], nav a[href]"):
         path, _, anchor = link["href"].partition("#")
         if "://" in path or path.startswith(("mailto:", "data:")):
             continue
-        target = (here.parent / path).resolve() if path else here
+        target = (own.parent / path).resolve() if path else own
         on_page = anchor and target.suffix == ".html"
         if not target.exists() or (on_page and anchor not in anchors(target)):
             dead.append(link["href"])

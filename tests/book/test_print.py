@@ -41,7 +41,7 @@ def printed(browser, built, tmp_path_factory):
     page.evaluate(LOOK)
     path = tmp_path_factory.mktemp("printed") / "page.pdf"
     page.pdf(path=path, format="A4")
-    yield page, "".join(plain(one.extract_text()) for one in PdfReader(path).pages)
+    yield page, "".join(plain(sheet.extract_text()) for sheet in PdfReader(path).pages)
     context.close()
 
 

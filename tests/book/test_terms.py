@@ -65,10 +65,10 @@ def test_a_key_term_links_to_its_definition_at_its_first_use(built, page):
     pieces = prose(page)
     missing = {}
     for term in sorted(terms(), key=len, reverse=True):  # a longer term hides those in it
-        found = list(uses(pieces, term))
-        is_key = len(found) >= 3 or (found and re.search(r"\W", term))
-        if is_key and not found[0] and (page, term) not in EXEMPT:
-            missing[term] = len(found)
+        places = list(uses(pieces, term))
+        is_key = len(places) >= 3 or (places and re.search(r"\W", term))
+        if is_key and not places[0] and (page, term) not in EXEMPT:
+            missing[term] = len(places)
     assert missing == {}
 
 

@@ -13,11 +13,11 @@ total = sum(mean * size for mean, size in zip(means, sizes) if size)
 
 def answer_first(page):
     """Import, check what is there, write the answer, and check it: not yet, then correct."""
-    said = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output")
+    outputs = page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-OutputArea-output")
     edit_cell(page, IMPORTS, "", "")
     edit_cell(page, ANSWER, "", "")
     edit_cell(page, CHECK, "", "")
-    said.filter(has_text="combine: not yet.").wait_for(timeout=SECONDS * 1000)
+    outputs.filter(has_text="combine: not yet.").wait_for(timeout=SECONDS * 1000)
     edit_cell(page, ANSWER, "...", SOLUTION)
     edit_cell(page, CHECK, "", "")
-    said.filter(has_text="combine: correct.").wait_for(timeout=SECONDS * 1000)
+    outputs.filter(has_text="combine: correct.").wait_for(timeout=SECONDS * 1000)

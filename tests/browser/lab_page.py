@@ -84,12 +84,12 @@ RUNS = [
 TABLE = {
     "columns": ["Row", "Devices", "Batch", "Timing", "Samples/s", "Speedup"],
     "rows": [
-        {"row": one["row"], "runs": [one["id"]], "alone": False, "cells": {
-            "Row": str(one["row"]), "Devices": str(one["settings"]["num_gpus"]),
-            "Batch": str(one["settings"]["batch_size"]), "Timing": one["timing"],
-            "Samples/s": f"{one['forecast']:,.0f}", "Speedup": "1.87" if one["row"] == 2 else "",
+        {"row": run["row"], "runs": [run["id"]], "alone": False, "cells": {
+            "Row": str(run["row"]), "Devices": str(run["settings"]["num_gpus"]),
+            "Batch": str(run["settings"]["batch_size"]), "Timing": run["timing"],
+            "Samples/s": f"{run['forecast']:,.0f}", "Speedup": "1.87" if run["row"] == 2 else "",
         }}
-        for one in RUNS
+        for run in RUNS
     ],
     "remarks": ["No speedup in row 3: it has another batch."], "baseline": None,
 }  # fmt: skip

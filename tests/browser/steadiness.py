@@ -32,7 +32,7 @@ def run_in_turns(server, page):
     nbformat.write(notebook, server.notebooks / "steady.ipynb")
     open_notebook(page, server, name="steady.ipynb")
     run_all(page)
-    lab, told = Lab(page), []
+    lab, verdicts = Lab(page), []
     lab.wait_until_ready()
     for number in range(RUNS):
         lab.pick("devices", str(1 + number % 2))
@@ -42,9 +42,9 @@ def run_in_turns(server, page):
         page.locator(".lab-runs li", has_text="running").wait_for(state="hidden", timeout=RUN * 1e3)
         lab.wait_until_idle()
         assert "failed" not in ended.inner_text()
-        told.append(("unsteady" in ended.inner_text(), page.locator(".lab-why").inner_text()))
-        print(number + 1, *told[-1])
-    return told
+        verdicts.append(("unsteady" in ended.inner_text(), page.locator(".lab-why").inner_text()))
+        print(number + 1, *verdicts[-1])
+    return verdicts
 
 
 def test_beside_three_busy_loops_each_is_called_unsteady_and_none_is_explained(server, page):
@@ -52,11 +52,11 @@ def test_beside_three_busy_loops_each_is_called_unsteady_and_none_is_explained(s
         for _ in range(3):
             loop = subprocess.Popen([sys.executable, "-c", "while True: pass"])
             loops.callback(loop.kill)
-        told = run_in_turns(server, page)
-    assert [unsteady for unsteady, _ in told] == [True] * RUNS
-    assert not any(" ms" in why for _, why in told)
+        verdicts = run_in_turns(server, page)
+    assert [unsteady for unsteady, _ in verdicts] == [True] * RUNS
+    assert not any(" ms" in why for _, why in verdicts)
 
 
 def test_at_rest_at_most_two_are_called_unsteady(server, page):
-    told = run_in_turns(server, page)
-    assert sum(unsteady for unsteady, _ in told) <= 2
+    verdicts = run_in_turns(server, page)
+    assert sum(unsteady for unsteady, _ in verdicts) <= 2

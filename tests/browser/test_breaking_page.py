@@ -87,8 +87,8 @@ def test_in_the_book_each_harm_shows_what_was_recorded(book, request):
     for width in (1280, 360):
         book.set_viewport_size({"width": width, "height": 4000})
         assert book.evaluate("document.documentElement.scrollWidth") <= width
-        found = book.evaluate(FAINT, ".breaking-recorded")
-        assert found["count"] > 20 and found["faint"] == []
+        texts = book.evaluate(FAINT, ".breaking-recorded")
+        assert texts["count"] > 20 and texts["faint"] == []
 
 
 def test_what_is_pressed_is_sent_and_keeps_the_keyboard(draw):
@@ -106,8 +106,8 @@ def test_what_is_pressed_is_sent_and_keeps_the_keyboard(draw):
 
 def test_a_picture_is_told_and_has_its_harm_in_its_place(draw):
     page = draw()
-    told = page.get_by_role("img", name="n2: trains for 3 s, is away for 9 s")
-    lane, line = told.bounding_box(), told.locator("b").bounding_box()
+    lanes = page.get_by_role("img", name="n2: trains for 3 s, is away for 9 s")
+    lane, line = lanes.bounding_box(), lanes.locator("b").bounding_box()
     assert (line["x"] - lane["x"]) / lane["width"] == pytest.approx(3 / 12, abs=0.01)
     rows = page.locator(".lab-table tbody").inner_text().split("\n")
     assert rows == ["to meet again\t1.00 s\t2.35 s", "updates repeated\t13\t–"]

@@ -53,9 +53,9 @@ def test_spans_are_those_of_the_plan(buckets, timeline, gpus):
             ]  # fmt: skip
             assert drawn(buckets, panel, 38) == right
             assert len(drawn(buckets, panel, 4)) == 17, "the forward pass and 16 layers"
-        said = buckets.get_by_role("status").inner_text()
+        text = buckets.get_by_role("status").inner_text()
         count = len(plans["during"][size])
-        assert f"in {count} bucket" in said and "All times are modelled." in said
+        assert f"in {count} bucket" in text and "All times are modelled." in text
 
 
 def test_play_lets_buckets_leave_and_escape_stops_it(buckets):
@@ -64,8 +64,8 @@ def test_play_lets_buckets_leave_and_escape_stops_it(buckets):
     buckets.clock.pause_at(1000)  # from now on only as the test says
     buckets.get_by_role("button", name="Play").click()
     buckets.clock.run_for(3300)  # of eight seconds for 76.6 ms: 31.6 of them
-    one, other = buckets.locator(".buckets-panels p").all_inner_texts()
-    assert "bucket 1 of 4 (layers 16 to 13) on its way" in one
+    first, other = buckets.locator(".buckets-panels p").all_inner_texts()
+    assert "bucket 1 of 4 (layers 16 to 13) on its way" in first
     assert "on its way" not in other and "backward pass of layer" in other
     buckets.keyboard.press("Escape")
     stopped = clock(buckets).input_value()
@@ -73,8 +73,8 @@ def test_play_lets_buckets_leave_and_escape_stops_it(buckets):
     assert clock(buckets).input_value() == stopped
     buckets.get_by_role("button", name="Play").click()
     buckets.clock.run_for(5000)
-    said = buckets.locator(".buckets-panels p").all_inner_texts()
-    assert said == ["done after 64.5 ms.", "done after 76.6 ms."]
+    words = buckets.locator(".buckets-panels p").all_inner_texts()
+    assert words == ["done after 64.5 ms.", "done after 76.6 ms."]
 
 
 def test_with_reduced_motion_it_goes_from_end_to_end(buckets):
@@ -116,10 +116,10 @@ def test_the_keys_are_enough(buckets):
 def test_the_address_brings_the_same_moment_back(buckets):
     choose(buckets, "512", "12.8 MB")
     buckets.get_by_role("button", name="Back").click()
-    said, address = buckets.locator("article").inner_text(), buckets.url
+    words, address = buckets.locator("article").inner_text(), buckets.url
     buckets.goto("about:blank")
     buckets.goto(address)
-    assert buckets.locator("article").inner_text() == said and "12.8 MB: 75.4 ms" in said
+    assert buckets.locator("article").inner_text() == words and "12.8 MB: 75.4 ms" in words
     buckets.goto("about:blank")
     buckets.goto(address.split("#")[0] + "#explorer-1?of=9&bucket=x&at=y")
     assert buckets.get_by_role("status").inner_text().startswith("25.6 MB: 64.5 ms")
@@ -152,8 +152,8 @@ def test_on_paper_both_are_whole(buckets):
     clock(buckets).fill("300")
     buckets.emulate_media(media="print")
     buckets.evaluate("dispatchEvent(new Event('beforeprint'))")
-    said = buckets.locator(".buckets-panels p").all_inner_texts()
-    assert [re.sub(r"[\d.]+ ms", "", text) for text in said] == ["done after ."] * 2
+    words = buckets.locator(".buckets-panels p").all_inner_texts()
+    assert [re.sub(r"[\d.]+ ms", "", text) for text in words] == ["done after ."] * 2
     assert buckets.locator(":is(select, button, input):visible").count() == 0
     buckets.evaluate("dispatchEvent(new Event('afterprint'))")
     assert "done" not in buckets.locator(".buckets-panels p").first.inner_text()

@@ -33,7 +33,7 @@ def scaling():
     return charts.scaling(MEASURED, MODELLED, "Two pay, four do not", "times as fast")
 
 
-def said(page):
+def texts(page):
     return page.locator(".chart-tip span").all_text_contents()
 
 
@@ -61,9 +61,9 @@ def test_the_pointer_reads_every_curve_at_its_place(show, width):
     page = show(scaling())
     page.set_viewport_size({"width": width, "height": 700})
     point(page, 1, 1)
-    assert said(page) == ["devices 2", "LeNet, measured 1.8", "LeNet, modelled 1.9"]
+    assert texts(page) == ["devices 2", "LeNet, measured 1.8", "LeNet, modelled 1.9"]
     point(page, 1, 2)
-    assert said(page) == ["devices 4", "LeNet, modelled 3.5"]
+    assert texts(page) == ["devices 4", "LeNet, modelled 3.5"]
     inside = page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     assert inside and page.locator(".chart-tip").is_visible()
     page.keyboard.press("Escape")
@@ -87,12 +87,12 @@ def test_the_keyboard_reads_and_switches_series(show):
     assert button.get_attribute("aria-pressed") == "false"
     assert page.locator('[data-series="0"]').is_hidden()
     point(page, 1, 1)
-    assert said(page) == ["devices 2", "LeNet, modelled 1.9"]
+    assert texts(page) == ["devices 2", "LeNet, modelled 1.9"]
     page.get_by_role("button", name="LeNet, modelled").click()
     assert reader.is_disabled()
     button.click()
     point(page, 0, 1)
-    assert said(page) == ["devices 2", "LeNet, measured 1.8"]
+    assert texts(page) == ["devices 2", "LeNet, measured 1.8"]
 
 
 def test_a_lane_is_read_where_the_pointer_is(show):
@@ -103,7 +103,7 @@ def test_a_lane_is_read_where_the_pointer_is(show):
         at = span.bounding_box()
         assert box["x"] < at["x"]
         page.mouse.move(at["x"] + 0.2 * at["width"], at["y"] + at["height"] / 2)
-        assert said(page) == [where, "compute"]
+        assert texts(page) == [where, "compute"]
 
 
 def test_a_chart_that_an_explorer_shows_later_answers_too(show):
@@ -114,21 +114,21 @@ def test_a_chart_that_an_explorer_shows_later_answers_too(show):
     )
     box = page.locator(".chart svg").bounding_box()
     page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    assert said(page) == ["one", "measured 2", "modelled 3"]
+    assert texts(page) == ["one", "measured 2", "modelled 3"]
 
 
 def test_a_small_picture_of_an_explorer_answers_too(show):
     page = show(svg.scaling({}, {1: 1, 2: 1.9, 4: 3.5}, {}, 4, "Speedup"))
     page.keyboard.press("Tab")
     page.keyboard.press("ArrowRight")
-    assert said(page) == ["2 GPUs", "modelled 1.9"]
+    assert texts(page) == ["2 GPUs", "modelled 1.9"]
     dot = page.locator("circle").bounding_box()
     page.mouse.move(dot["x"] + dot["width"] / 2, dot["y"] + dot["height"] / 2)
-    assert said(page) == ["4 GPUs", "modelled 3.5"]
+    assert texts(page) == ["4 GPUs", "modelled 3.5"]
     page = show(sends.overlapping(0.001, 0.002, [(0.001, 0.004)], "A step"))
     send = page.locator("rect").last.bounding_box()
     page.mouse.move(send["x"] + 1, send["y"] + send["height"] / 2)
-    assert said(page) == ["network, 1 to 4 ms", "sends"]
+    assert texts(page) == ["network, 1 to 4 ms", "sends"]
 
 
 def test_the_keyboard_reads_a_picture_in_an_explorer(show):
@@ -140,9 +140,9 @@ def test_the_keyboard_reads_a_picture_in_an_explorer(show):
     for _ in range(2):  # of the first answer, and of the next one
         reader.focus()
         page.keyboard.press("ArrowRight")
-        assert said(page) == ["2 GPUs", "modelled 1.9"]
+        assert texts(page) == ["2 GPUs", "modelled 1.9"]
         page.keyboard.press("ArrowRight")
-        assert said(page) == ["4 GPUs", "modelled 3.5"]
+        assert texts(page) == ["4 GPUs", "modelled 3.5"]
         page.get_by_label("GPUs").select_option("4")
         reader = page.locator(".chart-reader")
 

@@ -48,9 +48,9 @@ def test_each_round_is_drawn_as_it_is_planned(context, n):
             waiting = [[pair, ""] for pair, _ in planned(deal, n, range(done, n))]
             assert shown(context, panel, "context-waits") == sorted(waiting)
             chunks = context.locator("svg").nth(panel).locator(".context-keys")
-            here = chunks.evaluate_all("all => all.map((e) => Number(e.dataset.chunk))")
+            chunks_in_place = chunks.evaluate_all("all => all.map((e) => Number(e.dataset.chunk))")
             held, hops = deal(n), min(done, n - 1)
-            assert here == [j for rank in range(n) for j in held[(rank - hops) % n]]
+            assert chunks_in_place == [j for rank in range(n) for j in held[(rank - hops) % n]]
         press(context, "Back")
 
 
@@ -101,9 +101,9 @@ def test_the_keys_are_enough_and_the_words_say_who_computes_what(context):
     assert words(context).startswith("Contiguous: Rank 0 has chunks 0 and 1.")
     context.keyboard.press("ArrowRight")
     context.keyboard.press("ArrowRight")
-    said = words(context)
-    assert "Round 2, pairs computed: rank 0 nothing with the keys of rank 3" in said
-    assert "Zigzag: Round 2, pairs computed: rank 0 2 with the keys of rank 3" in said
+    text = words(context)
+    assert "Round 2, pairs computed: rank 0 nothing with the keys of rank 3" in text
+    assert "Zigzag: Round 2, pairs computed: rank 0 2 with the keys of rank 3" in text
     assert "rank 0 nothing with the keys" in clock(context).get_attribute("aria-valuetext")
     labels = [img.get_attribute("aria-label") for img in context.get_by_role("img").all()]
     assert labels[0].startswith("Contiguous over 4 ranks, after round 2 of 4. Round 2, pairs")
@@ -116,11 +116,11 @@ def test_the_keys_are_enough_and_the_words_say_who_computes_what(context):
 def test_the_address_brings_the_same_moment_back(context):
     choose(context, 3)
     press(context, "Back")
-    said, address = words(context), context.url
-    assert "Round 2, pairs computed" in said
+    text, address = words(context), context.url
+    assert "Round 2, pairs computed" in text
     context.goto("about:blank")
     context.goto(address)
-    assert words(context) == said and context.locator(MOVING).count() == 0
+    assert words(context) == text and context.locator(MOVING).count() == 0
     context.goto("about:blank")
     context.goto(address.split("#")[0] + "#explorer-1?ranks=9&at=y")
     assert "Round 4, pairs computed" in words(context)

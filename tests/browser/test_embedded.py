@@ -13,7 +13,7 @@ HOSTILE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("texts", [HOSTILE, *([one] for one in HOSTILE[:3])])
+@pytest.mark.parametrize("texts", [HOSTILE, *([text] for text in HOSTILE[:3])])
 def test_a_browser_reads_what_was_embedded(show_offline, texts):
     page = show_offline(
         f'<script id="data" type="application/json">{embedded({"a": texts, "<!--<script>": 1})}'

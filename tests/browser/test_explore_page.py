@@ -29,30 +29,30 @@ def moved(show_offline):
     return show_offline(f"<article>{explorer._repr_html_()}</article>")
 
 
-def said(page):
+def words(page):
     return page.get_by_role("status").inner_text().strip().split("\n")
 
 
 def test_each_choice_has_its_answer(shown):
-    assert said(shown) == ["1 on A"]
+    assert words(shown) == ["1 on A"]
     shown.get_by_label("Devices").select_option("4")
-    assert said(shown)[0] == "4 on A"
+    assert words(shown)[0] == "4 on A"
     shown.get_by_label("Machine").select_option("Slow")
-    assert said(shown)[0] == "4 on B"
+    assert words(shown)[0] == "4 on B"
     shown.get_by_label("Machine").select_option("Fast & <new>")
     shown.get_by_label("Devices").select_option("1")
-    assert said(shown) == ["1 on A"]
+    assert words(shown) == ["1 on A"]
 
 
 def test_the_keyboard_is_enough(moved):
     moved.get_by_label("Machine").focus()
     moved.keyboard.press("ArrowDown")
-    assert said(moved) == ["1 on B"]
+    assert words(moved) == ["1 on B"]
     moved.keyboard.press("Tab")
     moved.keyboard.press("ArrowRight")
-    assert said(moved) == ["2 on B"]
+    assert words(moved) == ["2 on B"]
     moved.keyboard.press("End")
-    assert said(moved) == ["4 on B"]
+    assert words(moved) == ["4 on B"]
     slider = moved.get_by_role("slider", name="Devices")
     assert slider.get_attribute("aria-valuetext") == "4"
     assert moved.locator("label span").inner_text() == "4"
@@ -65,14 +65,14 @@ def test_the_choices_are_in_the_address_and_come_back_from_it(moved):
     for asked, answered in ((address, "4 on B"), (address.replace("=4", "=3"), "1 on B")):
         moved.goto("about:blank")
         moved.goto(asked)
-        assert said(moved) == [answered]
+        assert words(moved) == [answered]
     assert moved.locator("select").evaluate("e => e.selectedIndex") == 1
 
 
 def test_in_a_notebook_the_address_stays_as_it_is(shown):
     address = shown.url
     shown.get_by_label("Devices").select_option("4")
-    assert said(shown) == ["4 on A"] and shown.url == address
+    assert words(shown) == ["4 on A"] and shown.url == address
 
 
 def test_every_control_has_a_name(shown):
@@ -90,7 +90,7 @@ def test_without_scripts_the_first_answer_is_there(browser, tmp_path):
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.set_content(Explorer(answer, CONTROLS)._repr_html_())
-    assert said(page) == ["1 on A"]
+    assert words(page) == ["1 on A"]
     context.close()
 
 

@@ -65,8 +65,8 @@ def test_what_a_run_printed_is_in_sight_and_counted(draw):
     page.evaluate("state => source.set({ state })", lab_page.STATE | {"printed": printed})
     page.evaluate(FRAME)
     assert page.get_by_text("lr 0.4").is_visible()
-    said = page.locator(".lab-prints summary").inner_text()
-    assert "300 lines" in said and "last 2" in said
+    text = page.locator(".lab-prints summary").inner_text()
+    assert "300 lines" in text and "last 2" in text
 
 
 def test_an_older_answer_of_the_kernel_does_not_undo_a_choice(draw):
@@ -110,10 +110,10 @@ def test_the_focus_goes_on_where_a_button_cannot_be_pressed_any_more(draw):
 def test_every_control_has_a_name_and_its_own_group(draw):
     page = draw(live=lab_page.LIVE)
     tree = page.locator(".lab-root").aria_snapshot()
-    for one in ('group "Devices"', 'radio "2" [checked]', 'slider "Batch size"', 'group "Over"',
+    for role in ('group "Devices"', 'radio "2" [checked]', 'slider "Batch size"', 'group "Over"',
                 'spinbutton "Learning rate"', 'button "Run"', 'progressbar "Progress of the run"',
                 'region "Table of runs"'):  # fmt: skip
-        assert one in tree, one
+        assert role in tree, role
 
 
 LOCKED = {"value": 1.5, "time": "2026-01-31T09:30:00+01:00"}

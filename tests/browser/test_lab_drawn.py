@@ -28,7 +28,7 @@ def painted(page, chart=".lab-curves"):
     return [page.evaluate(COUNT, [chart, colour]) for colour in COLOURS]
 
 
-def said(page, chart="curves"):
+def words(page, chart="curves"):
     page.evaluate(FRAME)
     return page.locator(f".lab-{chart} .lab-plot").get_attribute("aria-label")
 
@@ -117,13 +117,13 @@ def test_a_renamed_run_has_its_name_everywhere(draw):
     page.keyboard.type("the first")
     page.keyboard.press("Enter")
     assert sent(page) == [{"do": "rename", "id": 1, "name": "the first"}]
-    assert "the first 0.739 at 4" in said(page)
+    assert "the first 0.739 at 4" in words(page)
     assert "the first" in page.locator(".lab-where").inner_text()
     assert page.evaluate("document.activeElement.className") == "lab-rename"
     page.locator(".lab-rename").first.click()
     page.keyboard.type("no")
     page.keyboard.press("Escape")
-    assert len(sent(page)) == 1 and "the first" in said(page)
+    assert len(sent(page)) == 1 and "the first" in words(page)
 
 
 @pytest.mark.parametrize("over, end, label", [
@@ -133,7 +133,7 @@ def test_axes_are_the_reader_s_choice(draw, over, end, label):
     page = draw()
     page.get_by_label("train loss").check()
     page.get_by_role("radio", name=over).check()
-    text = said(page)
+    text = words(page)
     assert text.startswith(f"train loss over {label}")
     assert f"1 devices, batch 256 0.657 at {end};" in text
 
@@ -146,7 +146,7 @@ def test_the_axes_stay_while_a_run_grows(draw):
     before = page.evaluate(ranges)
     grown = lab_page.LIVE | {"run": lab_page.run(5, 2, 128, epochs=3, status="running")}
     page.evaluate("live => source.set({ live })", grown)
-    assert "2 devices, batch 128 0.495 at 3" in said(page)
+    assert "2 devices, batch 128 0.495 at 3" in words(page)
     assert page.evaluate(ranges) == before == [[0, 4], [0, 2.5]]
 
 
@@ -179,7 +179,7 @@ def test_the_values_under_the_pointer_are_said_beside_the_runs(draw):
 
 
 def test_a_speedup_is_drawn_with_its_spread_and_none_of_simulated_devices(draw):
-    text = said(draw(), "speedup")
+    text = words(draw(), "speedup")
     assert "2, batch 256: 1.80 measured (1.60 to 1.90)" in text and "4: 2.10 modelled" in text
     picture = draw().evaluate("lab.speedup.chart.picture")
     assert {line["name"]: line.get("dash", False) for line in picture["lines"]} == {
@@ -190,7 +190,8 @@ def test_a_speedup_is_drawn_with_its_spread_and_none_of_simulated_devices(draw):
 
 def test_over_two_devices_the_ideal_is_another_line(draw):
     speedups = [
-        one | {"over_num_gpus": 2, "median": one["median"] / 1.8} for one in lab_page.SPEEDUPS
+        speedup | {"over_num_gpus": 2, "median": speedup["median"] / 1.8}
+        for speedup in lab_page.SPEEDUPS
     ]
     page = draw(speedups=speedups, table=lab_page.TABLE | {"baseline": 2})
     assert page.locator(".lab-speedup figcaption").inner_text() == "Speedup over 2 devices"
@@ -258,11 +259,11 @@ DIVERGED = {"at the end": (range(6, 11), 1), "for a while": (range(3, 5), 2),
 def test_what_is_not_finite_is_a_gap_that_is_marked(draw, when):
     epochs, parts = DIVERGED[when]
     points = [[x, x, 100 * x, None if x in epochs else 2 - x / 10] for x in range(11)]
-    one = lab_page.run(1, epochs=10, curves={"train loss": points})
-    page = draw(runs=[one, lab_page.run(2, 2, epochs=10)], live=None)
+    first = lab_page.run(1, epochs=10, curves={"train loss": points})
+    page = draw(runs=[first, lab_page.run(2, 2, epochs=10)], live=None)
     page.get_by_label("train loss").check()
     last = "diverged" if 10 in epochs else "1"
-    assert f"batch 256 {last} at 10" in said(page)
+    assert f"batch 256 {last} at 10" in words(page)
     drawn = page.evaluate(
         """() => {
             const at = document.createElement("div");
@@ -280,7 +281,7 @@ def test_what_is_not_finite_is_a_gap_that_is_marked(draw, when):
 def test_a_speed_that_is_missing_is_no_divergence(draw):
     points = [[x, x, 100 * x, None if x == 2 else 3000] for x in range(1, 5)]
     page = draw(runs=[lab_page.run(1, curves={"samples/s": points}, forecast=None)], live=None)
-    assert "diverged" not in said(page)
+    assert "diverged" not in words(page)
     assert "diverged" not in str(page.evaluate("JSON.stringify(lab.curves.picture())")).replace(
         '"diverged":false', ""
     )

@@ -41,17 +41,17 @@ def test_the_page_ranks_as_the_package_does(shown):
     choose(shown, "Tokens of a batch", "1,048,576")
     sizes = GPTS["Llama 2 13B"]
     sizes = type(sizes)(sizes.width, sizes.blocks, sizes.symbols, 131_072)
-    found = ranked(sizes, 64, 8, PRESETS["A100"], CARD_OF["A100"], MOST_TP, MOST_CP)
-    counts = [sum(one.verdict == of for one in found) for of in
+    candidates = ranked(sizes, 64, 8, PRESETS["A100"], CARD_OF["A100"], MOST_TP, MOST_CP)
+    counts = [sum(candidate.verdict == of for candidate in candidates) for of in
               ("fits", "cannot be told", "does not fit", "cannot be made")]  # fmt: skip
     assert [int(n) for n in re.findall(r"\d+", words(shown).split("Of ")[1])[:5]] == [
-        len(found),
+        len(candidates),
         *counts,
     ]
-    assert Layout(**best(shown)) == found[0].layout
+    assert Layout(**best(shown)) == candidates[0].layout
     first = shown.locator(FITTING).first.inner_text()
-    assert f"modelled {found[0].plan.step.seconds:.2g} s" in first
-    low, high = (f"{times * found[0].plan.step.seconds:.2g}" for times in BAND)
+    assert f"modelled {candidates[0].plan.step.seconds:.2g} s" in first
+    low, high = (f"{times * candidates[0].plan.step.seconds:.2g}" for times in BAND)
     assert f"{low} to {high} s" in first
 
 
@@ -84,11 +84,11 @@ def test_the_keyboard_is_enough(shown):
 def test_the_address_brings_the_same_choices_back(shown):
     choose(shown, "Network", "Llama 2 7B")
     choose(shown, "Machines of 8", "H200")
-    said, address = words(shown), shown.url
+    text, address = words(shown), shown.url
     assert "#explorer-1?network=Llama+2+7B" in address
     shown.goto("about:blank")
     shown.goto(address)
-    assert words(shown) == said
+    assert words(shown) == text
     shown.goto("about:blank")
     shown.goto(address.split("#")[0] + "#explorer-1?network=GPT-9&gpus=x")
     assert words(shown).startswith("Llama 3 70B, 128 sequences of 32,768 tokens on 64 H100.")

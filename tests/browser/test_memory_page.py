@@ -68,14 +68,14 @@ def test_the_largest_batch_is_where_the_verdict_changes(shown):
     choose(shown, "card", "T4")
     sentence = answer(shown).split("The largest batch")[1].split("\n")[0]
     surely, perhaps = map(int, re.findall(r"\d+", sentence))
-    for batch, said in (
+    for batch, text in (
         (surely, "fits"),
         (surely + 1, "cannot be told"),
         (perhaps, "cannot be told"),
         (perhaps + 1, "does not fit"),
     ):
         fill(shown, "n", batch)
-        assert answer(shown).startswith(f"On T4: {said}.")
+        assert answer(shown).startswith(f"On T4: {text}.")
 
 
 def test_numbers_that_make_no_network_are_refused(shown):

@@ -37,13 +37,13 @@ def pictures(page, k, place, result=False):
     result: only what the call gives.
     """
     others = ".moves-moving, .moves-left" if result else ".moves-moving"
-    found = page.locator(f"{place} svg").evaluate_all(
+    cells = page.locator(f"{place} svg").evaluate_all(
         """(all, others) => all.map((svg) => [...svg.querySelectorAll(".moves-cell")]
             .filter((cell) => !cell.matches(".moves-moving"))
             .map((cell) => (cell.matches(others) ? "" : cell.dataset.holds)))""",
         others,
     )
-    return [[held[rank * k : (rank + 1) * k] for rank in range(k)] for held in found]
+    return [[held[rank * k : (rank + 1) * k] for rank in range(k)] for held in cells]
 
 
 def as_drawn(wanted, held):
@@ -154,9 +154,9 @@ def test_the_keys_are_enough_and_the_words_say_who_holds_what(moves):
     moves.keyboard.press("Home")
     assert words(moves).startswith("Before: Rank 0: a0, b0, c0, d0.")
     moves.keyboard.press("ArrowRight")
-    said = words(moves)
-    assert said.startswith("After round 1 of 3: Rank 0: a0, b0, c0 + c3, d0. ")
-    assert "Round 1 of 3: rank 0 sends d0 to rank 1; rank 1 sends a1 to rank 2" in said
+    text = words(moves)
+    assert text.startswith("After round 1 of 3: Rank 0: a0, b0, c0 + c3, d0. ")
+    assert "Round 1 of 3: rank 0 sends d0 to rank 1; rank 1 sends a1 to rank 2" in text
     assert "Rank 0: a0, b0, c0 + c3, d0." in clock.get_attribute("aria-valuetext")
     label = moves.locator(".moves-pair svg").nth(1).get_attribute("aria-label")
     assert label.startswith("reduce_scatter over 4 ranks, after round 1 of 3. Rank 0: a0, b0,")
@@ -164,7 +164,7 @@ def test_the_keys_are_enough_and_the_words_say_who_holds_what(moves):
     assert words(moves).startswith("Before:")
     moves.get_by_role("button", name="Next").focus()
     moves.keyboard.press("Enter")
-    assert words(moves) == said
+    assert words(moves) == text
     assert moves.get_by_role("img").count() == 2, "the strip for paper is not read aloud"
 
 
@@ -172,10 +172,10 @@ def test_the_address_brings_the_same_moment_back(moves):
     choose(moves, "reduce_scatter", 4, "ring")
     for rounds in (2, 1):  # thirds, which no address has with all their digits
         press(moves, "Back")
-        said, address = words(moves), moves.url
+        text, address = words(moves), moves.url
         moves.goto("about:blank")
         moves.goto(address)
-        assert words(moves) == said and f"After round {rounds} of 3" in said
+        assert words(moves) == text and f"After round {rounds} of 3" in text
         assert moves.locator(MOVING).count() == 0
     moves.goto("about:blank")
     moves.goto(address.split("#")[0] + "#explorer-1?collective=none&ranks=9&way=x&at=y")

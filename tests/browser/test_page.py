@@ -71,8 +71,8 @@ def test_all_runs_of_a_record_are_there_with_their_table(shown):
         "1 device, batch 256, lr 0.2", "2 devices, batch 256, lr 0.2",
         "2 devices, batch 512, lr 0.4", "8 devices, batch 256, lr 0.2 simulated",
     ]  # fmt: skip
-    said = shown.locator(".lab-curves .lab-plot").get_attribute("aria-label")
-    assert "test accuracy over epochs" in said and "1 device, batch 256, lr 0.2 0.7 at 2" in said
+    label = shown.locator(".lab-curves .lab-plot").get_attribute("aria-label")
+    assert "test accuracy over epochs" in label and "1 device, batch 256, lr 0.2 0.7 at 2" in label
     on = [run.get_attribute("aria-pressed") for run in shown.locator(".lab-toggle").all()]
     assert on == ["true", "true", "false", "false"], "one device and two, of one batch"
     columns = shown.locator(".lab-table th").all_inner_texts()
@@ -85,9 +85,9 @@ def test_all_runs_of_a_record_are_there_with_their_table(shown):
 
 
 def test_a_speedup_is_drawn_of_what_was_measured_alone(shown):
-    said = shown.locator(".lab-speedup .lab-plot").get_attribute("aria-label")
-    assert "2, batch 256: 1.50 measured (1.50 to 1.50)" in said
-    assert "8" not in said.partition(":")[2], "simulated devices have no speedup"
+    label = shown.locator(".lab-speedup .lab-plot").get_attribute("aria-label")
+    assert "2, batch 256: 1.50 measured (1.50 to 1.50)" in label
+    assert "8" not in label.partition(":")[2], "simulated devices have no speedup"
 
 
 def test_pytorch_comes_first_however_many_runs_another_record_has(show_offline, records):
@@ -146,8 +146,8 @@ def test_in_the_book_a_loader_gets_the_scripts_for_all_labs_of_a_page(
     assert quiet.locator("script[src$='lab.js']").count() == 1
     assert quiet.locator(".lab-record .lab-root").first.get_attribute("data-dark") == ink
     quiet.set_viewport_size({"width": 1280, "height": 4000})  # only what is in it is found
-    found = quiet.evaluate(FAINT, ".lab-recorded")
-    assert found["count"] > 150 and found["faint"] == []
+    texts = quiet.evaluate(FAINT, ".lab-recorded")
+    assert texts["count"] > 150 and texts["faint"] == []
 
 
 def test_without_scripts_the_tables_are_there(browser, records, tmp_path):

@@ -29,7 +29,7 @@ def choose(page, schedule, ranks, micro):
         page.get_by_role("combobox", name=name, exact=True).select_option(str(text))
 
 
-def said(page):
+def sentence(page):
     return page.get_by_role("status").inner_text()
 
 
@@ -53,9 +53,9 @@ def test_boxes_are_the_operations_of_the_timetable(pipeline, picture, schedule, 
             assert [left, right] == pytest.approx(
                 [LEFT + scale * start, LEFT + scale * end], abs=0.01
             )
-    assert f"Each rank is idle {round(100 * plan.idle)} % of the time" in said(pipeline)
-    assert f"keep {', '.join(map(str, plan.kept))} micro-batches" in said(pipeline)
-    assert said(pipeline).endswith("Modelled.")
+    assert f"Each rank is idle {round(100 * plan.idle)} % of the time" in sentence(pipeline)
+    assert f"keep {', '.join(map(str, plan.kept))} micro-batches" in sentence(pipeline)
+    assert sentence(pipeline).endswith("Modelled.")
 
 
 def kept(page):
@@ -102,8 +102,8 @@ def test_with_reduced_motion_it_goes_from_end_to_end(pipeline, picture):
 def test_the_keys_are_enough(pipeline):
     pipeline.get_by_role("combobox", name="Schedule").focus()
     pipeline.keyboard.press("i")
-    assert said(pipeline).startswith("interleaved 1F1B, ranks: 4, micro-batches: 8.")
-    assert "Each rank is idle 16 % of the time" in said(pipeline)
+    assert sentence(pipeline).startswith("interleaved 1F1B, ranks: 4, micro-batches: 8.")
+    assert "Each rank is idle 16 % of the time" in sentence(pipeline)
     clock(pipeline).focus()
     pipeline.keyboard.press("Home")
     assert "After 0 of 28.5" in clock(pipeline).get_attribute("aria-valuetext")
@@ -123,10 +123,10 @@ def test_the_address_brings_the_same_moment_back(pipeline):
     pipeline.goto("about:blank")
     pipeline.goto(address)
     assert pipeline.locator("article").inner_text() == text
-    assert said(pipeline).startswith("GPipe, ranks: 8, micro-batches: 16.")
+    assert sentence(pipeline).startswith("GPipe, ranks: 8, micro-batches: 16.")
     pipeline.goto("about:blank")
     pipeline.goto(address.split("#")[0] + "#explorer-1?schedule=x&ranks=9&micro=y&at=z")
-    assert said(pipeline).startswith("1F1B, ranks: 4, micro-batches: 8.")
+    assert sentence(pipeline).startswith("1F1B, ranks: 4, micro-batches: 8.")
 
 
 @pytest.mark.parametrize("width", [360, 390, 1280])

@@ -98,10 +98,10 @@ SCRIPTS = ["predictions.js"]
 def book(quiet, tmp_path, monkeypatch):
     """A built page with three questions, their outcomes and the table, opened as a file."""
     monkeypatch.setenv(BOOK, "1")
-    one = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
+    question = Prediction("page/speedup", "How many times as fast?", "times", low=0, high=4)
     other = Prediction("page/seconds", "How long does <b>it</b> take?", "s", low=0, high=9)
     noisy = Prediction("page/noisy", "And beside others?", "times", low=0, high=4)
-    parts = [one, one.happened(1.5), other, other.happened(0, "simulated")]
+    parts = [question, question.happened(1.5), other, other.happened(0, "simulated")]
     parts += [noisy, noisy.happened(0.7, unsteady="other programs ran"), predictions()]
     first, *rest = (part._repr_mimebundle_()["text/html"] for part in parts)
     between = "<p id=telling>It was one and a half.</p><div><p id=deep>Truly.</p></div>"
@@ -209,16 +209,16 @@ def test_what_is_no_text_stays_text_and_zero_has_no_percentage(book):
     page = book()
     lock(page, "How long does <b>it</b> take?", "2")
     page.get_by_role("button", name="Show what happened").click()
-    said = page.locator("#prediction-page-seconds-outcome").get_by_role("status").text_content()
-    assert "Simulated: 0 s" in said and "2 too high" in said and "%" not in said
+    text = page.locator("#prediction-page-seconds-outcome").get_by_role("status").text_content()
+    assert "Simulated: 0 s" in text and "2 too high" in text and "%" not in text
 
 
 def test_an_unsteady_outcome_is_shown_and_judges_nothing(book):
     page = book()
     lock(page, "And beside others?", "1.5")
     page.locator("#prediction-page-noisy").get_by_role("button", name="Show what").click()
-    said = page.locator("#prediction-page-noisy-outcome").get_by_role("status").text_content()
-    assert "0.7 times" in said and "other programs ran" in said and "too high" not in said
+    text = page.locator("#prediction-page-noisy-outcome").get_by_role("status").text_content()
+    assert "0.7 times" in text and "other programs ran" in text and "too high" not in text
     page.reload()
     page.locator("#prediction-page-noisy").get_by_role("button", name="Take it back").click()
     assert page.get_by_label("And beside others?").count() == 1
@@ -252,8 +252,8 @@ def test_what_is_damaged_in_the_browser_is_said(book):
     page = book()
     page.evaluate("localStorage.setItem('d2lmgpu-prediction:page/speedup', '{')")
     page.reload()
-    said = page.locator("#prediction-page-speedup").inner_text()
-    assert "d2lmgpu-prediction:page/speedup" in said
+    text = page.locator("#prediction-page-speedup").inner_text()
+    assert "d2lmgpu-prediction:page/speedup" in text
     assert "1.5" not in answer(page).inner_text()
 
 
@@ -262,10 +262,10 @@ def test_without_scripts_the_outcome_is_behind_its_summary(book, browser):
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
         page.goto(url)
-        said = answer(page).locator("details p")
-        assert not said.is_visible()
+        element = answer(page).locator("details p")
+        assert not element.is_visible()
         answer(page).locator("summary").click()
-        assert said.text_content() == "Measured: 1.5 times."
+        assert element.text_content() == "Measured: 1.5 times."
 
 
 def test_the_keyboard_is_enough(book):
@@ -308,5 +308,7 @@ def test_the_page_says_what_the_kernel_says(book):
         known = None if guess is None else {"value": guess, "shown": outcome == 0}
         happened = {"value": outcome, "source": "modelled"}
         entry = {"unit": unit, "predicted": known, "happened": happened, "remark": "Also this."}
-        for one in (entry, entry | {"unsteady": "other programs ran"}):
-            assert page.evaluate("entry => PredictionParts.words(entry)", one) == comparison(one)
+        for stored in (entry, entry | {"unsteady": "other programs ran"}):
+            assert page.evaluate("entry => PredictionParts.words(entry)", stored) == comparison(
+                stored
+            )

@@ -59,7 +59,7 @@ def test_both_run_on_one_clock_until_the_slower_one_is_done(race):
     race.clock.run_for(6000)
     assert words(race).count("done after") == 2 and play.is_visible()
     links = race.locator(".race-panels p").all_text_contents()
-    assert [re.search(r"(\d+) links, ([\d.]+) MB", said).groups() for said in links] == [
+    assert [re.search(r"(\d+) links, ([\d.]+) MB", text).groups() for text in links] == [
         ("4", "67"),
         ("6", "44.7"),
     ]
@@ -85,10 +85,10 @@ def test_the_keys_are_enough(race):
 def test_the_address_brings_the_same_moment_back(race):
     choose(race, Algorithm="tree", Devices="8")
     race.get_by_role("button", name="Next").click()
-    said, address = words(race), race.url
+    text, address = words(race), race.url
     race.goto("about:blank")
     race.goto(address)
-    assert words(race) == said and "tree: round 2 of 6" in said
+    assert words(race) == text and "tree: round 2 of 6" in text
     race.goto("about:blank")
     race.goto(address.split("#")[0] + "#explorer-1?first=none&devices=99&at=x")
     assert words(race).startswith("ring: round 1 of 6")
@@ -101,11 +101,11 @@ def test_with_reduced_motion_it_goes_from_round_to_round(race):
     race.get_by_role("button", name="Play").click()
     for passed in range(6):
         race.clock.run_for(900)
-        here = race.locator(".race-panels svg").first
+        picture = race.locator(".race-panels svg").first
         assert (
             held(race, 0) == [*sums_after_rounds(plan("ring", 4, 4))][passed + 1].flatten().tolist()
         )
-    assert "done after" in words(race) and here.is_visible()
+    assert "done after" in words(race) and picture.is_visible()
 
 
 @pytest.mark.parametrize("width", [360, 390, 1200])

@@ -103,9 +103,9 @@ def test_the_keys_are_enough_and_the_words_say_who_has_what(split):
     assert words(split).startswith("All ranks have X. Each has 6 of 12 columns of A")
     for _ in range(4):
         split.keyboard.press("ArrowRight")
-    said = words(split)
-    assert said.startswith("Forward, g: the terms of Y are summed.")
-    assert "an allreduce of 24 numbers" in said
+    text = words(split)
+    assert text.startswith("Forward, g: the terms of Y are summed.")
+    assert "an allreduce of 24 numbers" in text
     assert "an allreduce of 24 numbers" in clock(split).get_attribute("aria-valuetext")
     label = split.get_by_role("img").get_attribute("aria-label")
     assert label.startswith("An MLP over 2 ranks. After 4 of 9 steps. All 2 ranks send")
@@ -117,11 +117,11 @@ def test_the_keys_are_enough_and_the_words_say_who_has_what(split):
 def test_the_address_brings_the_same_moment_back(split):
     choose(split, 3)
     press(split, "Back")
-    said, address = words(split), split.url
-    assert "Each rank has a term of dX" in said
+    text, address = words(split), split.url
+    assert "Each rank has a term of dX" in text
     split.goto("about:blank")
     split.goto(address)
-    assert words(split) == said and shown(split) == planned(3, STEPS - 1)
+    assert words(split) == text and shown(split) == planned(3, STEPS - 1)
     split.goto("about:blank")
     split.goto(address.split("#")[0] + "#explorer-1?ranks=9&at=y")
     assert shown(split) == planned(2, STEPS)

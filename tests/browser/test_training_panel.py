@@ -29,17 +29,20 @@ PAINTED = """(chart) => {
 }"""
 
 
-@pytest.mark.parametrize("way", ["http", "file"])
-def test_two_devices_compute_what_one_computes(quiet, panel_site, panel_images, way):
+@pytest.mark.parametrize("scheme", ["http", "file"])
+def test_two_devices_compute_what_one_computes(quiet, panel_site, panel_images, scheme):
     write_site(panel_site, panel_images)
     write_page(panel_site, **SMALL)
     with served(panel_site) as address:
-        quiet.goto(f"{address if way == 'http' else panel_site.as_uri()}/page.html")
+        quiet.goto(f"{address if scheme == 'http' else panel_site.as_uri()}/page.html")
         press(quiet, "One device, then two")
         wait_for(quiet, "all 6 losses are identical")
-        one, two = rows(quiet)
-        assert one[:4] == ["1", "MLP 784-128-10", "1", "–"] and one[-3:-1] == ["reference", two[-2]]
-        assert two[:4] == ["2", "MLP 784-128-10", "2", "tree"] and two[-1] == "identical"
+        first, second = rows(quiet)
+        assert first[:4] == ["1", "MLP 784-128-10", "1", "–"] and first[-3:-1] == [
+            "reference",
+            second[-2],
+        ]
+        assert second[:4] == ["2", "MLP 784-128-10", "2", "tree"] and second[-1] == "identical"
         for chart in quiet.locator(".training-loss, .training-accuracy").all():
             assert chart.evaluate(PAINTED) == [True, True], "a curve of each run"
         wait_until_none_works(quiet)
@@ -177,7 +180,11 @@ def test_the_runs_as_a_file(show_panel):
     wait_for(page, "identical")
     with page.expect_download() as download:
         press(page, "Download as CSV")
-    one, two = csv.DictReader(io.StringIO(Path(download.value.path()).read_text()))
-    assert (one["devices"], one["speedup"], one["end"]) == ("1", "", "finished")
-    assert (two["devices"], two["largest_difference"], two["lr"]) == ("2", "0", one["lr"])
-    assert float(two["samples_per_second"]) > 0 and int(two["bytes"]) > 0
+    first, second = csv.DictReader(io.StringIO(Path(download.value.path()).read_text()))
+    assert (first["devices"], first["speedup"], first["end"]) == ("1", "", "finished")
+    assert (second["devices"], second["largest_difference"], second["lr"]) == (
+        "2",
+        "0",
+        first["lr"],
+    )
+    assert float(second["samples_per_second"]) > 0 and int(second["bytes"]) > 0

@@ -27,8 +27,8 @@ def test_the_bars_are_as_long_as_the_seconds_and_the_verdict_says_how_many_times
     race, seconds, times
 ):
     page = race(f"s => ({{ seconds: s.devices === 1 ? 2 : {seconds} }})")
-    one, two = widths(page, "one", "two")
-    assert one / two == pytest.approx(2 / float(seconds), rel=0.02)
+    first, second = widths(page, "one", "two")
+    assert first / second == pytest.approx(2 / float(seconds), rel=0.02)
     verdict = page.locator(".race-verdict").inner_text()
     assert verdict.startswith(times) and "1.00" in verdict
     right = page.locator(".race-lanes").bounding_box()
@@ -50,8 +50,8 @@ def test_an_update_is_taken_apart_to_one_scale(race):
     whole = alone.bounding_box()["width"]
     assert computed.bounding_box()["width"] / whole == pytest.approx(0.45, rel=0.03)
     assert exchanged.bounding_box()["width"] / whole == pytest.approx(0.05, rel=0.1)
-    said = page.locator(".race-why > p").inner_text()
-    assert "2000 ms" in said.replace(",", "") and "less than was saved" in said
+    text = page.locator(".race-why > p").inner_text()
+    assert "2000 ms" in text.replace(",", "") and "less than was saved" in text
 
 
 @pytest.mark.parametrize("story", ["s => ({ hidden: true })", "s => ({ how: 'stopped' })"])

@@ -11,9 +11,9 @@ SMALL = {"network": "mlp", "batch_size": 1024, "epochs": 1}
 
 def alert(page):
     """What the panel says when it cannot."""
-    said = page.locator(".training-error:visible")
-    said.wait_for()
-    return said.text_content()
+    alert_ = page.locator(".training-error:visible")
+    alert_.wait_for()
+    return alert_.text_content()
 
 
 @pytest.fixture
@@ -76,8 +76,8 @@ def test_what_a_browser_lacks_is_said(page, panel_site, panel_images, missing):
     page.add_init_script(MISSING[missing])
     page.goto((panel_site / "page.html").as_uri())
     press(page, "Run")
-    said = alert(page)
-    assert missing in said and rows(page) == []
+    text = alert(page)
+    assert missing in text and rows(page) == []
 
 
 def test_without_webassembly_it_trains_and_says_that_it_is_slow(page, panel_site, panel_images):

@@ -6,7 +6,7 @@ from training_page import FAKE, press, rows, wait_for, write_page, write_site
 NONE = "so no speedup is told"
 
 
-def told(show_panel, story, button="One device, then two", words=NONE, **settings):
+def page_of(show_panel, story, button="One device, then two", words=NONE, **settings):
     """The page after runs of which ``story``, a function of the settings, tells what is unlike."""
     page = show_panel(f"const story = {story};{FAKE}", **settings)
     press(page, button)
@@ -16,12 +16,14 @@ def told(show_panel, story, button="One device, then two", words=NONE, **setting
 
 
 def test_a_speedup_is_told(show_panel):
-    page = told(show_panel, "s => ({ seconds: 2 / s.devices })", words="trained 2.00 times as fast")
+    page = page_of(
+        show_panel, "s => ({ seconds: 2 / s.devices })", words="trained 2.00 times as fast"
+    )
     assert rows(page)[1][-3:] == ["2.00 times", "0.500", "identical"]
 
 
 def test_a_slowdown_is_told(show_panel):
-    told(show_panel, "s => ({ seconds: s.devices })", words="took 2.00 times as long")
+    page_of(show_panel, "s => ({ seconds: s.devices })", words="took 2.00 times as long")
 
 
 @pytest.mark.parametrize("devices", [1, 2])
@@ -29,15 +31,15 @@ def test_an_unsteady_run_is_called_so_and_no_speedup_is_told(show_panel, devices
     """Of four pieces, the last takes half as long again as two before it."""
     story = f"""s => ({{ losses: [1, 0.9, 0.8, 0.5],
                          ends: s.devices === {devices} ? [1, 2, 3, 4.5] : [1, 2, 3, 4] }})"""
-    page = told(show_panel, story)
-    said = page.locator(".training-said").text_content()
-    assert "unsteady" in said and "all 4 losses are identical" in said and "as fast" not in said
+    page = page_of(show_panel, story)
+    text = page.locator(".training-said").text_content()
+    assert "unsteady" in text and "all 4 losses are identical" in text and "as fast" not in text
     assert rows(page)[1][-3] == "unsteady"
 
 
 @pytest.mark.parametrize("losses", ["[2, NaN]", "[2, 3.5]"])
 def test_a_run_that_diverged_is_called_so(show_panel, losses):
-    page = told(show_panel, f"s => ({{ losses: {losses} }})", "Run", words="diverged")
+    page = page_of(show_panel, f"s => ({{ losses: {losses} }})", "Run", words="diverged")
     assert "diverged" in rows(page)[0][-2]
 
 
@@ -58,13 +60,13 @@ def test_epochs_that_were_not_reached_do_not_stretch_the_axis(show_panel, how, u
 
 @pytest.mark.parametrize("devices", [1, 2])
 def test_a_hidden_tab_tells_no_speedup(show_panel, devices):
-    page = told(show_panel, f"s => ({{ hidden: s.devices === {devices} }})")
+    page = page_of(show_panel, f"s => ({{ hidden: s.devices === {devices} }})")
     assert "tab was hidden" in page.locator(".training-said").text_content()
     assert rows(page)[1][-3] == "tab was hidden"
 
 
 def test_devices_that_share_cores_tell_no_speedup(show_panel):
-    page = told(show_panel, "s => ({})", "One device, then four", devices=4)
+    page = page_of(show_panel, "s => ({})", "One device, then four", devices=4)
     assert "reports 2 cores" in page.locator(".training-said").text_content()
     assert rows(page)[1][-3] == "shared cores"
 
@@ -74,7 +76,7 @@ def test_errors_are_shown_in_words_and_the_next_run_is_free(show_panel):
         if (s.lr > 1) throw Error("a rate of 9: at most 1");
         return s.devices === 2 ? { how: "failed", message: "no memory for a worker" } : {};
     }"""
-    page = told(show_panel, story, "Run", words=None, open="")
+    page = page_of(show_panel, story, "Run", words=None, open="")
     page.get_by_role("alert").get_by_text("no memory for a worker").wait_for()
     assert rows(page) == []
     page.get_by_label("Learning rate").fill("9")

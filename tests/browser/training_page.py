@@ -55,8 +55,8 @@ def write_theme(static):
     for name in ("vendor", "pages", "course.css"):
         (static / name).symlink_to(ASSETS / name)
     for style in STYLES:
-        (found,) = [styles / style for styles in THEMES if (styles / style).exists()]
-        (static / style).symlink_to(found)
+        (theme,) = [styles / style for styles in THEMES if (styles / style).exists()]
+        (static / style).symlink_to(theme)
 
 
 def write_site(folder, images, engine=None):
@@ -90,8 +90,8 @@ def wait_for(page, words):
 
 
 def rows(page):
-    found = page.locator(".training tbody tr").all()
-    return [row.locator("th, td").all_text_contents() for row in found]
+    table_rows = page.locator(".training tbody tr").all()
+    return [row.locator("th, td").all_text_contents() for row in table_rows]
 
 
 def wait_until_none_works(page):

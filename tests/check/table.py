@@ -30,19 +30,22 @@ def test_verdicts_are_right_and_stay():
     print(f"\n| script | expected | said, in {RUNS} runs | equal | difference | seconds |")
     print("|---|---|---|---|---|---|", flush=True)
     for path, wanted in chosen.items():
-        told = [timed(path) for _ in range(RUNS)]
-        said, took = Counter(one.defect for one, _ in told), took + [s for _, s in told]
-        words = ", ".join(f"{name} {times}" for name, times in said.most_common())
-        (first, _), seconds = told[0], median(seconds for _, seconds in told)
+        timed_verdicts = [timed(path) for _ in range(RUNS)]
+        counts, took = (
+            Counter(verdict.defect for verdict, _ in timed_verdicts),
+            took + [s for _, s in timed_verdicts],
+        )
+        words = ", ".join(f"{name} {times}" for name, times in counts.most_common())
+        (first, _), seconds = timed_verdicts[0], median(seconds for _, seconds in timed_verdicts)
         line = f"| {path.stem} | {wanted} | {words} | {first.equal} | {first.difference:.1e} |"
         print(f"{line} {seconds:.0f} |", flush=True)
-        stable += len(said) == 1
+        stable += len(counts) == 1
         if wanted == "none":
-            alarms += [path.stem] * (said["none"] < RUNS)
+            alarms += [path.stem] * (counts["none"] < RUNS)
             assert first.equal == (path.stem not in TOLD), path.stem
         else:
-            named += said[wanted] == RUNS
-            missed += [path.stem] * (said["none"] > 0)
+            named += counts[wanted] == RUNS
+            missed += [path.stem] * (counts["none"] > 0)
     defects = sum(wanted != "none" for wanted in chosen.values())
     print(
         f"named rightly in all runs: {named} of {defects}; the same verdict in all runs: {stable} "

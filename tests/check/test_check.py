@@ -7,8 +7,8 @@ import subprocess
 import sys
 
 import pytest
+from schemas import stated
 from scripts_of import FOLDER
-from stated import stated
 
 from d2lmgpu.watch.check import words
 from d2lmgpu.watch.check.run import check
@@ -33,10 +33,12 @@ def test_a_sum_that_nobody_divides_as_json():
     script = FOLDER / "wrong-scale_1.py"
     command = [sys.executable, "-m", "d2lmgpu", "check", "--json", "--", str(script)]
     done = subprocess.run(command, capture_output=True, text=True)
-    said = json.loads(done.stdout)
-    assert done.returncode == 1 and said["outcome"] == "different" and stated(said)
-    assert (said["equal"], said["defect"]) == (False, "wrong-scale") and said["difference"] > 0.1
-    assert "dist.all_reduce" in line_of(said["where"])
+    report = json.loads(done.stdout)
+    assert done.returncode == 1 and report["outcome"] == "different" and stated(report)
+    assert (report["equal"], report["defect"]) == (False, "wrong-scale") and report[
+        "difference"
+    ] > 0.1
+    assert "dist.all_reduce" in line_of(report["where"])
 
 
 def test_no_set_epoch_leaves_the_weights_equal_and_is_found():

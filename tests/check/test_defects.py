@@ -33,8 +33,8 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0, norm=None):
         file = io.BytesIO()
         np.savez(file, **arrays[r])
         files[f"kept-gradients-{r}"] = file.getvalue()
-        one = {"rows": rows[r], "scale": scale, "batch": r}
-        update = {"lr": [0.1], "passes": [one], "clip": None, "state": False}
+        forward_pass = {"rows": rows[r], "scale": scale, "batch": r}
+        update = {"lr": [0.1], "passes": [forward_pass], "clip": None, "state": False}
         reports.append({
             "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
             "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
@@ -80,10 +80,10 @@ def beside(kept, gradient):
     """A comparison with one process on the same rows, whose gradient in update t is given."""
     first = {"evaluated": [], "drawn_for": False}
     alone = SimpleNamespace(used=lambda t: [gradient(t, kept.own(t))], first=first)
-    one = SimpleNamespace(many=kept, single=alone, compared=True, near=False, steps=STEPS)
-    one.own_lr, one.own_rows, one.forced = [[0.1]] * STEPS, None, False
-    one.gradients = partial(Comparison.gradients, one)
-    return one
+    comparison = SimpleNamespace(many=kept, single=alone, compared=True, near=False, steps=STEPS)
+    comparison.own_lr, comparison.own_rows, comparison.forced = [[0.1]] * STEPS, None, False
+    comparison.gradients = partial(Comparison.gradients, comparison)
+    return comparison
 
 
 @pytest.mark.parametrize(
@@ -109,8 +109,8 @@ def test_what_one_device_makes_of_the_same_rows_says_how_each_should_have_counte
     name, detail, gradient
 ):
     kept = evidence(lambda t, own: both(own[t].mean(0)))
-    found, _, why = defect(kept, beside(kept, gradient))
-    assert found == name and detail in why
+    cause, _, why = defect(kept, beside(kept, gradient))
+    assert cause == name and detail in why
 
 
 def clipped(gradient, times):
@@ -132,6 +132,6 @@ def clipped(gradient, times):
 def test_a_norm_is_named_where_one_device_takes_a_smaller_one(name, times, norm):
     norm = norm or {"taken": None, "summed": None}
     kept = evidence(lambda t, own: both(clipped(own[t].mean(0), times(t))), norm=norm)
-    found, where, _ = defect(kept, beside(kept, lambda t, own: clipped(own.mean(0), 1)))
-    assert found == name
+    cause, where, _ = defect(kept, beside(kept, lambda t, own: clipped(own.mean(0), 1)))
+    assert cause == name
     assert where == (norm["summed"] or norm["taken"] if name == "norm" else None)

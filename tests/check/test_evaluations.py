@@ -17,9 +17,16 @@ def evidence(ranks=({}, {}), often=1, **both):
     """Two ranks that evaluated a half of four rows each after update 5, and told nothing."""
     every = []
     for own, rows in zip(ranks, ROWS):
-        one = {"where": "a.py:1", "end": True, "part": 2, "of": 4, "rows": rows, "trains": False}
-        one |= {"random": False, "exchanged": False, "divisions": [], "printed": []}
-        phases = [one | both | own | {"step": 5 * (t + 1)} for t in range(often)]
+        evaluation = {
+            "where": "a.py:1",
+            "end": True,
+            "part": 2,
+            "of": 4,
+            "rows": rows,
+            "trains": False,
+        }
+        evaluation |= {"random": False, "exchanged": False, "divisions": [], "printed": []}
+        phases = [evaluation | both | own | {"step": 5 * (t + 1)} for t in range(often)]
         every.append({"evaluated": phases, "end": "steps"})
     return SimpleNamespace(world=2, grouped=True, steps=20, ranks=every)
 
@@ -179,13 +186,13 @@ def test_divisions_after_a_call(tmp_path, call, lines):
     watch = SimpleNamespace(
         is_own=lambda file: file == str(script), where=lambda frames: f"script.py:{frames[0][1]}"
     )
-    found = []
+    places = []
 
     def look():
-        found.extend(divisions(watch, sys._getframe()))
+        places.extend(divisions(watch, sys._getframe()))
         return 1.0
 
     names = {"look": look, "get_world_size": lambda: 2}
     exec(compile(SCRIPT, str(script), "exec"), names)
     eval(call, names)
-    assert [place for place, number in found if number == 4] == [f"script.py:{n}" for n in lines]
+    assert [place for place, number in places if number == 4] == [f"script.py:{n}" for n in lines]

@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from schemas import stated
 from soaking import sample
-from stated import stated
 
 from d2lmgpu.watch.check.run import OUTCOMES
 
@@ -36,38 +36,38 @@ def checked(script, *options):
 @pytest.mark.parametrize("script", sample(["masked_mean.py", "closure.py"], RIGHT))
 def test_what_is_said_was_compared(script):
     done = checked(script, "--json")
-    said = json.loads(done.stdout)
-    assert (said["outcome"], said["defect"]) == RIGHT[script]
-    assert done.returncode == OUTCOMES[said["outcome"]] and stated(said)
-    if said["outcome"] == "same":
-        assert said["equal"] is True and said["difference"] < 1e-12 and said["reason"] is None
-    elif said["outcome"] == "different":
-        assert said["equal"] is False and said["difference"] > 0.01
+    report = json.loads(done.stdout)
+    assert (report["outcome"], report["defect"]) == RIGHT[script]
+    assert done.returncode == OUTCOMES[report["outcome"]] and stated(report)
+    if report["outcome"] == "same":
+        assert report["equal"] is True and report["difference"] < 1e-12 and report["reason"] is None
+    elif report["outcome"] == "different":
+        assert report["equal"] is False and report["difference"] > 0.01
         assert (
             "backward()"
-            in (FOLDER / said["where"].split(":")[0])
+            in (FOLDER / report["where"].split(":")[0])
             .read_text()
-            .splitlines()[int(said["where"].split(":")[1]) - 1]
+            .splitlines()[int(report["where"].split(":")[1]) - 1]
         )
     else:
-        assert said["equal"] is None and said["reason"] and said["where"] is None
+        assert report["equal"] is None and report["reason"] and report["where"] is None
 
 
 def test_noise_that_all_ranks_draw_alike_by_numpy_is_named_with_its_seed():
     """The rows, which another generator of NumPy's draws, differ from rank to rank."""
-    said = json.loads(checked("numpy_draws.py --noise", "--json").stdout)
-    assert (said["outcome"], said["defect"]) == ("different", "same-seed")
+    report = json.loads(checked("numpy_draws.py --noise", "--json").stdout)
+    assert (report["outcome"], report["defect"]) == ("different", "same-seed")
     (number,) = (
         i
         for i, line in enumerate((FOLDER / "numpy_draws.py").read_text().splitlines(), 1)
         if line.startswith("np.random.seed")
     )
-    assert said["where"] == f"numpy_draws.py:{number}"
+    assert report["where"] == f"numpy_draws.py:{number}"
 
 
 def test_a_part_of_the_weights_is_not_compared():
     done = checked("sharded_by_hand.py", "--json", "--progress")
-    said = json.loads(done.stdout)
-    assert done.returncode == OUTCOMES["not compared"] and stated(said)
-    assert "parts" in said["reason"] and said["reason"] in done.stderr
+    report = json.loads(done.stdout)
+    assert done.returncode == OUTCOMES["not compared"] and stated(report)
+    assert "parts" in report["reason"] and report["reason"] in done.stderr
     assert "run 1 of 2: sharded_by_hand.py in 2 processes\n" in done.stderr

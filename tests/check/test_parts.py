@@ -75,13 +75,13 @@ def parts(updates, k=2, cut=CUT, change=lambda what, i, rank, array: array):
     ]  # fmt: skip
 
 
-def found(many, single=None):
+def finding_of(many, single=None):
     return compare(many, single or held([whole_run()]))
 
 
 @pytest.mark.parametrize("k", [2, 3, 4])
 def test_parts_that_train_as_the_whole_are_equal(k):
-    finding = found(held(parts(whole_run(), k)))
+    finding = finding_of(held(parts(whole_run(), k)))
     assert (finding.equal, finding.defect, finding.steps) == (True, "none", STEPS)
     assert finding.difference < 1e-12
 
@@ -93,8 +93,8 @@ def test_a_dtensors_terms_are_summed_and_losses_may_be_terms():
         return array * (0.25, 0.75)[rank] if what == "grads" and i == 0 else array
 
     terms = [True, False, False, False]
-    assert found(held(parts(whole_run(), change=halved), terms=terms, loss=[0.5, 1.5])).equal
-    finding = found(held(parts(whole_run(), change=halved), loss=[0.5, 1.5]))
+    assert finding_of(held(parts(whole_run(), change=halved), terms=terms, loss=[0.5, 1.5])).equal
+    finding = finding_of(held(parts(whole_run(), change=halved), loss=[0.5, 1.5]))
     assert not finding.equal and finding.defect == "backward-sum"
 
 
@@ -102,7 +102,7 @@ def test_a_gradient_that_each_rank_has_a_term_of_is_named_with_its_parameter():
     def term(what, i, rank, array):
         return array / 2 if what == "grads" and i == 0 else array
 
-    finding = found(held(parts(whole_run(), change=term)))
+    finding = finding_of(held(parts(whole_run(), change=term)))
     assert (finding.equal, finding.defect) == (False, "backward-sum")
     assert finding.detail == (
         "the loss is that of one device; 1 of 4 gradients are wrong, emb by 50%; the last is emb"
@@ -114,7 +114,7 @@ def test_only_one_rank_is_wrong_in_its_own_part():
     def wrong(what, i, rank, array):
         return array + 1 if what == "grads" and (i, rank) == (3, 1) else array
 
-    finding = found(held(parts(whole_run(), change=wrong)))
+    finding = finding_of(held(parts(whole_run(), change=wrong)))
     assert finding.defect == "backward-sum" and "the last is down" in finding.detail
 
 
@@ -122,7 +122,7 @@ def test_another_loss_is_a_matter_of_the_forward_pass():
     def wrong(what, i, rank, array):
         return array * (1 + i) if what == "grads" else array
 
-    finding = found(held(parts(whole_run(), change=wrong), loss=2.5))
+    finding = finding_of(held(parts(whole_run(), change=wrong), loss=2.5))
     assert finding.defect == "forward-sum"
     assert finding.detail == "the loss is 2.5 on rank 0 and 2 on one device"
 
@@ -131,7 +131,7 @@ def test_gradients_that_are_all_as_many_times_too_large_are_no_missing_sum():
     def twice(what, i, rank, array):
         return array * 2 if what == "grads" else array
 
-    finding = found(held(parts(whole_run(), change=twice)))
+    finding = finding_of(held(parts(whole_run(), change=twice)))
     assert (finding.equal, finding.defect) == (False, "unknown")
     assert finding.detail == "the gradients of the ranks are 2 and 2 times those of one device"
 
@@ -140,22 +140,22 @@ def test_ranks_that_clip_by_the_norms_of_their_own_parts_are_told_so():
     def clipped(what, i, rank, array):
         return array * (0.5, 0.25)[rank] if what == "grads" else array
 
-    finding = found(held(parts(whole_run(), change=clipped)))
+    finding = finding_of(held(parts(whole_run(), change=clipped)))
     assert (finding.equal, finding.defect) == (False, "norm")
     assert finding.detail.endswith("are 0.5 and 0.25 times those of one device")
 
 
 def test_another_rate_or_another_update_is_told():
-    finding = found(held(parts(whole_run(rate=0.2)), lr=0.2))
+    finding = finding_of(held(parts(whole_run(rate=0.2)), lr=0.2))
     assert finding.defect == "unknown" and "the rate is 0.2, not 0.1" in finding.detail
-    finding = found(held(parts(whole_run(rate=0.2))))
+    finding = finding_of(held(parts(whole_run(rate=0.2))))
     assert finding.defect == "unknown" and "updated weights are not" in finding.detail
 
 
 def test_a_later_update_that_differs_is_found():
     kept = parts(whole_run())
     kept[1][2]["grads"][1] = kept[1][2]["grads"][1] + 1
-    assert found(held(kept)).steps == 3 and not found(held(kept)).equal
+    assert finding_of(held(kept)).steps == 3 and not finding_of(held(kept)).equal
 
 
 @pytest.mark.parametrize(
@@ -176,7 +176,7 @@ def test_a_later_update_that_differs_is_found():
 )  # fmt: skip
 def test_what_cannot_be_compared_accuses_nobody(reason, many):
     with pytest.raises(NotComparedError, match=reason):
-        found(many())
+        finding_of(many())
 
 
 def test_rows_that_nobody_saw_are_not_compared():
@@ -205,8 +205,8 @@ def test_what_is_drawn_beside_the_net_alike_is_no_reason_to_differ(reason, chang
         rank |= {"notes": {}, "draws": [], "net_draws": False} | changes
     if of_one:
         single.ranks[0]["draws"] = of_one
-    found = drawn(many, single)
-    assert found is None if reason is None else reason in found
+    reason_given = drawn(many, single)
+    assert reason_given is None if reason is None else reason in reason_given
 
 
 def test_a_slice_is_found_where_it_lies_or_not_at_all():

@@ -38,14 +38,16 @@ def traces_of(folder):
     """What is there of the cluster in ``folder``: files, processes, interfaces and mounts."""
     name = os.fsencode(folder)
     lines = Path("/proc/mounts").read_bytes().splitlines()
-    found = [line for line in lines if name in line]
+    traces = [line for line in lines if name in line]
     if folder.exists():
-        found += folder.rglob("*")
+        traces += folder.rglob("*")
     others = (words for process, words in commands().items() if process.pid != os.getpid())
-    found += [words for words in others if str(folder) in words]
+    traces += [words for words in others if str(folder) in words]
     interfaces = json.loads(subprocess.check_output(["ip", "-json", "link"]))
     bridge = box.links.bridge_of(folder)
-    return found + [one["ifname"] for one in interfaces if one["ifname"].startswith(bridge)]
+    return traces + [
+        interface["ifname"] for interface in interfaces if interface["ifname"].startswith(bridge)
+    ]
 
 
 class Cluster(inside.Hosts):
@@ -57,12 +59,12 @@ class Cluster(inside.Hosts):
 
     def processes(self, host):
         """All processes on the host but its sshd and slurmd."""
-        found = []
+        processes = []
         for pid in self.commands(host):
             with contextlib.suppress(psutil.Error):  # it has gone
                 process = psutil.Process(pid)
-                found += [process] * (process.name() != "slurmd")
-        return found
+                processes += [process] * (process.name() != "slurmd")
+        return processes
 
     def agents(self, host):
         words = self.commands(host)  # those of a process that has just ended cannot be asked for

@@ -91,8 +91,8 @@ class Training(training.Training):
 
     def _left(self):
         parts = [f for f in self.checkpoints.iterdir() if f.suffix != ".safetensors"]
-        here = [p for p, words in commands().items() if str(self.checkpoints) in words]
-        return self.hosts.left() + parts + here
+        own = [p for p, words in commands().items() if str(self.checkpoints) in words]
+        return self.hosts.left() + parts + own
 
 
 def undisturbed(folder, processes, *options):

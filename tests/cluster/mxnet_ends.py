@@ -44,15 +44,15 @@ def pushes(killer, place, delay, killed):
 
 def ends(cluster, folder, role, delay=0):
     """Kill the process of ``role`` so many seconds after the first push; what ``launch`` says."""
-    killer, place, told = ROLES[role]
+    killer, place, role_in_words = ROLES[role]
     killed = folder / "killed"
-    said = "nothing"
+    line = "nothing"
     try:
         launch(pushes, killer, place, delay, str(killed),
                hosts=HOSTS, num_processes=2, num_servers=2)  # fmt: skip
     except LaunchError as error:
-        said = str(error).splitlines()[0]
+        line = str(error).splitlines()[0]
     seconds = time.time() - float(killed.read_text())
-    assert said.startswith(f"{told}, was killed by SIGKILL"), said
+    assert line.startswith(f"{role_in_words}, was killed by SIGKILL"), line
     assert cluster.left_at_last() == []
-    return {"role": role, "seconds": seconds, "said": said}
+    return {"role": role, "seconds": seconds, "said": line}

@@ -86,8 +86,8 @@ class Round:
     def harm(self, name, harm, ranks):
         if self.seed is not None:
             time.sleep(2 * self.chance.random())
-        found = self.training.goes_on(lambda: harm(self.training), ranks)
-        self.rows.append({"harm": name} | found)
+        costs = self.training.goes_on(lambda: harm(self.training), ranks)
+        self.rows.append({"harm": name} | costs)
         print(self.rows[-1], flush=True)
 
     def end(self):
@@ -95,9 +95,9 @@ class Round:
         self.training.ended()
         left = self.training.left()
         assert left == [], left
-        found = seen(self.training.lines())
-        assert sorted(found) == list(range(self.epochs))
-        assert all(sorted(images) == list(range(NUM_TRAIN)) for images in found.values())
+        images_of = seen(self.training.lines())
+        assert sorted(images_of) == list(range(self.epochs))
+        assert all(sorted(images) == list(range(NUM_TRAIN)) for images in images_of.values())
 
     def apart(self, num_ranks):
         """How far the weights are from those of a run that nothing happened to."""
@@ -107,32 +107,32 @@ class Round:
             return 0.0
         return ((ended - expected).norm() / expected.norm()).item()
 
-    def found(self, num_ranks):
+    def outcome(self, num_ranks):
         """What it has cost, the distance of the end weights, and when each process trained."""
         return {"rows": self.rows, "apart": self.apart(num_ranks), "lives": self.training.lives()}
 
 
 def same_ranks(cluster, folder, seed=None, names=SAME_RANKS):
     """What the harms cost after which the same number of ranks trains."""
-    one = Round(cluster, folder, 20 if seed is None else 70, seed, "--dropout=0.2")
-    with one.training as training:
+    round_ = Round(cluster, folder, 20 if seed is None else 70, seed, "--dropout=0.2")
+    with round_.training as training:
         training.until(lambda: training.lines("saved"))
         begun = len(training.lines("begins"))
         seconds = fill_and_free(training)
         assert len(training.lines("begins")) == begun == 3, "a full disk has stopped it"
-        one.rows.append({"harm": "disk full", "seconds": seconds, "repeated": 0, "ranks": 3})
+        round_.rows.append({"harm": "disk full", "seconds": seconds, "repeated": 0, "ranks": 3})
         for name in names:
-            one.harm(name, SAME_RANKS[name], 3)
-        one.end()
-    return one.found(3)
+            round_.harm(name, SAME_RANKS[name], 3)
+        round_.end()
+    return round_.outcome(3)
 
 
 def other_ranks(cluster, folder, seed):
     """What the harms cost after which fewer or more ranks train."""
-    one = Round(cluster, folder, 140, seed)
-    with one.training as training:
+    round_ = Round(cluster, folder, 140, seed)
+    with round_.training as training:
         training.until(lambda: training.lines("saved"))
         for name, (harm, ranks) in OTHER_RANKS.items():
-            one.harm(name, harm, ranks)
-        one.end()
-    return one.found(1)
+            round_.harm(name, harm, ranks)
+        round_.end()
+    return round_.outcome(1)

@@ -25,9 +25,9 @@ def record():
         "data": f"{NUM_TRAIN} images of Fashion-MNIST, a batch of {BATCH} over three hosts, "
         "links of 100 Mbit/s",
         "save_every": SAVE_EVERY,
-        "rows": [row for found in same + other for row in found["rows"]],
-        "apart": {"same ranks": max(found["apart"] for found in same),
-                  "other ranks": max(found["apart"] for found in other)},
+        "rows": [row for outcome in same + other for row in outcome["rows"]],
+        "apart": {"same ranks": max(outcome["apart"] for outcome in same),
+                  "other ranks": max(outcome["apart"] for outcome in other)},
         "timeline": other[0]["lives"],
         "mxnet": ENDED,
     }  # fmt: skip
@@ -36,11 +36,11 @@ def record():
 @pytest.mark.parametrize("number", range(TIMES))
 @pytest.mark.parametrize("harmed", FOUND)
 def test_it_goes_on(harmed, number, three_hosts, tmp_path):
-    found = harmed(three_hosts, tmp_path, seed=number)
-    FOUND[harmed].append(found)
-    assert cheap(found["rows"]), found
-    assert all(row["seconds"] < LONGEST for row in found["rows"]), found
-    assert found["apart"] == 0 if harmed is same_ranks else found["apart"] < 1e-5
+    outcome = harmed(three_hosts, tmp_path, seed=number)
+    FOUND[harmed].append(outcome)
+    assert cheap(outcome["rows"]), outcome
+    assert all(row["seconds"] < LONGEST for row in outcome["rows"]), outcome
+    assert outcome["apart"] == 0 if harmed is same_ranks else outcome["apart"] < 1e-5
 
 
 @pytest.mark.parametrize("number", range(TIMES))
@@ -53,7 +53,7 @@ def test_mxnet_ends_in_words(role, number, three_hosts, tmp_path):
 
 def test_the_table():
     """Last: of all that went before."""
-    assert all(len(found) == TIMES for found in FOUND.values())
+    assert all(len(outcomes) == TIMES for outcomes in FOUND.values())
     rows = record()["rows"]
     for name in dict.fromkeys(row["harm"] for row in rows):
         seconds = [row["seconds"] for row in rows if row["harm"] == name]

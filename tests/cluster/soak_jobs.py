@@ -30,17 +30,19 @@ def own(tmp_path, monkeypatch):
 
 def until(thing, slurm, job):
     """Wait for ``thing()``, as long as the job is there."""
-    while not (found := thing()):
+    while not (result := thing()):
         assert job in running(slurm), "the job has ended"
         time.sleep(0.1)
-    return found
+    return result
 
 
 def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
     def lines(what, world_size):
         files = course.glob("timeline/*")
-        told = [json.loads(line) for f in files for line in f.read_text().splitlines()]
-        return [one for one in told if one["what"] == what and one["world_size"] == world_size]
+        all_lines = [json.loads(line) for f in files for line in f.read_text().splitlines()]
+        return [
+            line for line in all_lines if line["what"] == what and line["world_size"] == world_size
+        ]
 
     job = submit(own, "clusters/jobs/elastic.sbatch", f"--num-train={NUM_TRAIN}",
                  "--checkpoints=saved", f"--epochs={EPOCHS}", "--timeline=timeline")  # fmt: skip
@@ -51,11 +53,11 @@ def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
     again = lines("step", 1)[0]["time"]
     while job in running(own):
         time.sleep(0.2)
-    said = (course / f"elastic-{job}.out").read_text()
-    assert lines("ends", 1), said
-    found = seen(lines("step", 2) + lines("step", 1))
-    assert sorted(found) == list(range(EPOCHS))
-    assert all(sorted(images) == list(range(NUM_TRAIN)) for images in found.values())
+    text = (course / f"elastic-{job}.out").read_text()
+    assert lines("ends", 1), text
+    images_of = seen(lines("step", 2) + lines("step", 1))
+    assert sorted(images_of) == list(range(EPOCHS))
+    assert all(sorted(images) == list(range(NUM_TRAIN)) for images in images_of.values())
     print(f"\nwithout its second node the job trained again after {again - start:.1f} s")
 
 
@@ -69,8 +71,8 @@ def test_after_the_loss_of_a_node_a_job_is_put_back_and_goes_on_from_its_checkpo
     back = time.time()
     while job in running(own):
         time.sleep(0.2)
-    said = (course / f"torchrun-{job}.out").read_text()
-    told = [int(number) for number in re.findall(r"^epoch (\d+): loss", said, flags=re.MULTILINE)]
-    assert sorted(set(told)) == list(range(1, EPOCHS + 1)), said
-    assert len(told) <= EPOCHS + 1, "one was told, and not saved yet"
+    text = (course / f"torchrun-{job}.out").read_text()
+    epochs = [int(number) for number in re.findall(r"^epoch (\d+): loss", text, flags=re.MULTILINE)]
+    assert sorted(set(epochs)) == list(range(1, EPOCHS + 1)), text
+    assert len(epochs) <= EPOCHS + 1, "one was told, and not saved yet"
     print(f"\nwithout its second node the job was put back after {back - start:.1f} s")

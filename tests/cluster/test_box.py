@@ -23,12 +23,12 @@ SEND = (
 
 def seconds_to_send(cluster, host, size):
     """Seconds that ``size`` bytes take from a host to this machine."""
-    here = next(
+    address = next(
         a.address for a in psutil.net_if_addrs()[cluster.state["bridge"]]
         if a.family == socket.AF_INET
     )  # fmt: skip
-    with socket.create_server((here, 0)) as server:
-        code = SEND.format(here, server.getsockname()[1], size)
+    with socket.create_server((address, 0)) as server:
+        code = SEND.format(address, server.getsockname()[1], size)
         inside = ["nsenter", "-t", str(cluster.state["hosts"][host]["pid"]), "-n"]
         with subprocess.Popen([*inside, sys.executable, "-c", code]):
             connection, _ = server.accept()
@@ -54,10 +54,10 @@ def test_a_link_lets_its_rate_through(cluster, rate, size):
 
 def test_each_sshd_listens_on_its_host_s_address_only(cluster):
     names = {socket.gethostname()}
-    for one in cluster.state["hosts"].values():
-        inside = ["nsenter", "-t", str(one["pid"]), "-n", "-u"]
+    for host in cluster.state["hosts"].values():
+        inside = ["nsenter", "-t", str(host["pid"]), "-n", "-u"]
         listening = subprocess.check_output([*inside, "ss", "-Hltn"], text=True)
-        assert [line.split()[3] for line in listening.splitlines()] == [f"{one['address']}:22"]
+        assert [line.split()[3] for line in listening.splitlines()] == [f"{host['address']}:22"]
         names.add(subprocess.check_output([*inside, "hostname"], text=True).strip())
     assert names == {socket.gethostname(), "n1", "n2", "n3", "n4"}
 
@@ -96,12 +96,12 @@ def test_two_that_start_at_once_have_networks_of_their_own(tmp_path):
     with ThreadPoolExecutor(2) as both:
         for done in both.map(lambda folder: cluster_command("up", folder=folder), folders):
             assert done.returncode == 0, done.stderr
-    one, two = (
+    first, second = (
         {host["address"] for host in Cluster(folder).state["hosts"].values()} for folder in folders
     )
     for folder in folders:
         cluster_command("down", folder=folder, check=True)
-    assert one.isdisjoint(two)
+    assert first.isdisjoint(second)
 
 
 MOMENTS = {
@@ -146,7 +146,7 @@ def test_what_a_killed_down_leaves_goes_with_the_next(two_hosts):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "sentence"),
     [
         (["up", "--hosts", "0"], "0 hosts: give a whole number from 1 to"),
         (["up", "--hosts", "-3"], "-3 hosts"),
@@ -155,9 +155,9 @@ def test_what_a_killed_down_leaves_goes_with_the_next(two_hosts):
         (["rate", "1gbit"], "No cluster is up"),
     ],
 )
-def test_what_cannot_be_is_refused_in_a_line(tmp_path, words, said):
+def test_what_cannot_be_is_refused_in_a_line(tmp_path, words, sentence):
     done = cluster_command(*words, folder=tmp_path / "cluster")
-    assert done.returncode == 1 and done.stderr.count("\n") == 1 and said in done.stderr
+    assert done.returncode == 1 and done.stderr.count("\n") == 1 and sentence in done.stderr
     assert traces_of(tmp_path / "cluster") == []
 
 

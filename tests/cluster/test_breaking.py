@@ -18,10 +18,10 @@ from d2lmgpu.process.cluster import inside
 LIMIT = 240
 
 
-def until(found):
+def until(condition):
     """What ``found()`` gives, once it is something."""
     deadline = time.monotonic() + LIMIT
-    while not (result := found()):
+    while not (result := condition()):
         assert time.monotonic() < deadline
         time.sleep(0.1)
     return result
@@ -29,15 +29,15 @@ def until(found):
 
 def traces():
     """The processes of the lab, and the namespaces of networks but this one."""
-    found, mine = set(), os.readlink("/proc/self/ns/net")
+    pids, mine = set(), os.readlink("/proc/self/ns/net")
     for process, words in commands().items():
         try:
-            here = os.readlink(f"/proc/{process.pid}/ns/net") == mine
+            in_namespace = os.readlink(f"/proc/{process.pid}/ns/net") == mine
         except OSError:
             continue
-        if keeper.COMMAND[-1] in words or (not here and "/dev/shm/c" in words):
-            found.add(process.pid)
-    return found
+        if keeper.COMMAND[-1] in words or (not in_namespace and "/dev/shm/c" in words):
+            pids.add(process.pid)
+    return pids
 
 
 @pytest.fixture
@@ -67,11 +67,11 @@ def rows(outcome):
 
 @pytest.mark.soak
 def test_a_slow_link_slows_every_update_until_it_is_fast_again(lab):
-    (said, slow), (_, again) = (
+    (rate, slow), (_, again) = (
         rows(harmed(lab, name))["an update afterwards"] for name in ("slow", "quicken")
     )
     assert lab.runs, lab.message
-    assert slow > 0.9 * said, "no link is faster than its rate"
+    assert slow > 0.9 * rate, "no link is faster than its rate"
     assert again < slow
 
 

@@ -13,10 +13,10 @@ from rounds import cheap, same_ranks
 
 
 def test_the_same_ranks_end_bit_for_bit(three_hosts, tmp_path):
-    found = same_ranks(three_hosts, tmp_path, names=["SIGTERM, started again"])
-    assert cheap(found["rows"]), found
-    assert found["rows"][-1]["repeated"] == 0, "SIGTERM did not save"
-    assert found["apart"] == 0
+    outcome = same_ranks(three_hosts, tmp_path, names=["SIGTERM, started again"])
+    assert cheap(outcome["rows"]), outcome
+    assert outcome["rows"][-1]["repeated"] == 0, "SIGTERM did not save"
+    assert outcome["apart"] == 0
 
 
 def test_what_cannot_begin_ends_in_words():
@@ -35,5 +35,5 @@ def test_hosts_that_stay_away_are_given_up(monkeypatch):
     elastic = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(elastic)
     monkeypatch.setattr(elastic, "ALONE", 3)
-    said = elastic.keep([elastic.Host("nowhere.invalid", 1, "127.0.0.1:1", ["script.py"])])
-    assert said.startswith("No host could be reached for 3 s") and "nowhere.invalid" in said
+    text = elastic.keep([elastic.Host("nowhere.invalid", 1, "127.0.0.1:1", ["script.py"])])
+    assert text.startswith("No host could be reached for 3 s") and "nowhere.invalid" in text

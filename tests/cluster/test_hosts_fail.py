@@ -18,7 +18,7 @@ from d2lmgpu.launch import LaunchError, launch
 HOSTS = ["n1", "n2"]
 
 
-def fails(way):
+def fails(case):
     import time
 
     import torch
@@ -26,18 +26,18 @@ def fails(way):
 
     rank = dist.get_rank()
     print(f"rank {rank} begins")
-    if rank == way.get("rank"):
-        if "signal" in way:
-            os.kill(os.getpid(), way["signal"])
+    if rank == case.get("rank"):
+        if "signal" in case:
+            os.kill(os.getpid(), case["signal"])
         raise ValueError("my shard is empty")
-    if way.get("wait"):
+    if case.get("wait"):
         time.sleep(1000)
     while True:
         dist.all_reduce(torch.ones(1000))
 
 
 @pytest.mark.parametrize(
-    ("way", "said"),
+    ("case", "words"),
     [
         ({"rank": 3}, "Worker 3 of 4, on n2, raised ValueError: my shard is empty"),
         ({"rank": 2, "signal": signal.SIGKILL}, "Worker 2 of 4, on n2, was killed by SIGKILL"),
@@ -51,15 +51,15 @@ def fails(way):
         ),
     ],
 )
-def test_the_cause_is_told_by_rank_and_host(cluster, way, said):
+def test_the_cause_is_told_by_rank_and_host(cluster, case, words):
     with pytest.raises(LaunchError) as caught:
-        launch(fails, way, hosts=HOSTS, num_processes=2)
+        launch(fails, case, hosts=HOSTS, num_processes=2)
     message = str(caught.value)
-    assert message.startswith(said)
-    if "signal" not in way:
+    assert message.startswith(words)
+    if "signal" not in case:
         assert 'raise ValueError("my shard is empty")' in message  # the source, from here
-    if way["rank"]:
-        assert message.endswith(f"rank {way['rank']} begins")
+    if case["rank"]:
+        assert message.endswith(f"rank {case['rank']} begins")
     assert cluster.left_at_last() == []
 
 
@@ -82,23 +82,23 @@ def test_a_host_that_has_another_version(two_hosts, what, tmp_path, monkeypatch)
     if what == "torch":
         (there,) = [f.locate() for f in files("torch") if str(f).endswith("dist-info/METADATA")]
         own.write_text(there.read_text().replace(f"Version: {version('torch')}", "Version: 2.1"))
-        said = f"has torch 2.1, here it is {version('torch')}"
+        text = f"has torch 2.1, here it is {version('torch')}"
     elif what == "package":
         there = Path(d2lmgpu.__file__)
         own.write_text(there.read_text() + "\n")
-        said = "has d2lmgpu "
+        text = "has d2lmgpu "
     elif what == "Python":
-        there, said = os.path.realpath(sys.executable), "Permission denied"
+        there, text = os.path.realpath(sys.executable), "Permission denied"
         own.write_text("")
     else:
         own.mkdir()
         work = tmp_path / "work" / "notebook"
         work.mkdir(parents=True)
         monkeypatch.chdir(work)
-        there, said = work.parent, "notebook: No such file or directory"
+        there, text = work.parent, "notebook: No such file or directory"
     first = two_hosts.first_process("n2").pid
     subprocess.run(["nsenter", "-t", str(first), "-m", "mount", "--bind", own, there], check=True)
-    with pytest.raises(LaunchError, match=f"^Host n2 .*{re.escape(said)}"):
+    with pytest.raises(LaunchError, match=f"^Host n2 .*{re.escape(text)}"):
         launch(print, hosts=HOSTS, num_processes=1)
     assert two_hosts.left_at_last() == []
 

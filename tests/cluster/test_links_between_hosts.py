@@ -46,11 +46,11 @@ def by_sockets(size):
 @pytest.mark.parametrize("rate", ["100mbit", "1gbit"])
 def test_links_of_two_rates_are_measured_as_by_plain_sockets(rate, two_hosts):
     box.rate(rate)
-    found = links.measure(1, ["n1", "n2"])
-    assert found.hosts == ["n1", "n2"]
+    measured = links.measure(1, ["n1", "n2"])
+    assert measured.hosts == ["n1", "n2"]
     (expected, _) = launch(by_sockets, SIZE, hosts=["n1", "n2"], num_processes=1)
-    assert found.pairs[0, 1][1] == pytest.approx(expected, rel=0.1)
-    assert found.bus_bandwidth(-1) == pytest.approx(expected, rel=0.25)
+    assert measured.pairs[0, 1][1] == pytest.approx(expected, rel=0.1)
+    assert measured.bus_bandwidth(-1) == pytest.approx(expected, rel=0.25)
 
 
 def test_a_host_behind_a_slow_link_and_with_little_shared_memory_is_named(three_hosts, capsys):

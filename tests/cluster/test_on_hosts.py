@@ -44,9 +44,9 @@ def where_am_i(word):
 
 
 def test_ranks_hosts_and_results(cluster, capfd):
-    found = launch(where_am_i, "hello", hosts=["n3", "n1"], num_processes=2)
+    results = launch(where_am_i, "hello", hosts=["n3", "n1"], num_processes=2)
     places = [(rank, host) for rank, host in enumerate(["n3", "n3", "n1", "n1"])]
-    assert found == [(rank, 4, host, (f"cpu:{rank % 2}",) * 2, 6) for rank, host in places]
+    assert results == [(rank, 4, host, (f"cpu:{rank % 2}",) * 2, 6) for rank, host in places]
     assert capfd.readouterr().out == "hello from rank 0\n"
     assert cluster.left_at_last() == []
 
@@ -82,9 +82,9 @@ def test_two_hosts_of_two_workers_compute_what_one_process_computes(cluster):
     vector = torch.cat([p.detach().flatten() for p in alone.parameters()]).numpy()
     start = torch.cat([p.detach().flatten() for p in net.parameters()]).numpy()
     assert np.linalg.norm(vector - start) > 0.01 * np.linalg.norm(start)
-    for found in by_rank:
-        assert np.linalg.norm(found - vector) <= 1e-9 * np.linalg.norm(vector)
-        assert np.array_equal(found, by_rank[0])
+    for gradient in by_rank:
+        assert np.linalg.norm(gradient - vector) <= 1e-9 * np.linalg.norm(vector)
+        assert np.array_equal(gradient, by_rank[0])
 
 
 def test_the_page_s_worker_trains_on_two_hosts_and_reports_to_its_lab(
@@ -105,9 +105,9 @@ def test_the_page_s_worker_trains_on_two_hosts_and_reports_to_its_lab(
     assert len(accuracies) == len(seconds) == 2
     printed = capfd.readouterr().out.splitlines()
     assert printed == [f"epoch {i}: test accuracy {a:.3f}" for i, a in enumerate(accuracies, 1)]
-    told = [json.loads(line) for line in os.read(reader, 1 << 20).splitlines()]
-    assert {event["event"] for event in told} == {"batch", "loss", "point"}
-    assert all(abs(event["time"] - time.monotonic()) < 60 for event in told)
+    all_events = [json.loads(line) for line in os.read(reader, 1 << 20).splitlines()]
+    assert {event["event"] for event in all_events} == {"batch", "loss", "point"}
+    assert all(abs(event["time"] - time.monotonic()) < 60 for event in all_events)
     assert cluster.left_at_last() == []
 
 
@@ -117,8 +117,8 @@ def test_a_large_function_and_a_large_result_pass(cluster):
     def worker():
         return data * 2
 
-    for found in launch(worker, hosts=HOSTS, num_processes=1):
-        assert np.array_equal(found, 2 * data)
+    for result in launch(worker, hosts=HOSTS, num_processes=1):
+        assert np.array_equal(result, 2 * data)
 
 
 def test_the_store_and_the_workers_listen_inside_only(cluster):
@@ -134,9 +134,9 @@ def test_the_store_and_the_workers_listen_inside_only(cluster):
         from torch import distributed as dist
 
         dist.barrier()
-        found = [p.laddr.ip for p in psutil.net_connections("inet") if p.status == "LISTEN"]
+        addresses = [p.laddr.ip for p in psutil.net_connections("inet") if p.status == "LISTEN"]
         dist.barrier()
-        return found
+        return addresses
 
     seen, ended = set(), threading.Event()
     watch = threading.Thread(target=listening)

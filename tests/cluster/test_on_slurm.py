@@ -21,9 +21,9 @@ SECONDS = 10
 
 
 def test_the_worker_runs_on_the_nodes_unchanged(slurm, capfd):
-    found = launch(where_am_i, "hello", hosts=Slurm(nodes=2, gpus=2, time=5), num_processes=2)
+    results = launch(where_am_i, "hello", hosts=Slurm(nodes=2, gpus=2, time=5), num_processes=2)
     hosts = ["n1", "n1", "n2", "n2"]
-    assert found == [
+    assert results == [
         (rank, 4, host, (f"cpu:{rank % 2}",) * 2, 6) for rank, host in enumerate(hosts)
     ]
     assert capfd.readouterr().out == "hello from rank 0\n"
@@ -48,7 +48,7 @@ def test_a_held_job_is_used_and_kept(slurm):
 
 
 @pytest.mark.parametrize(
-    ("way", "said"),
+    ("case", "words"),
     [
         ({"rank": 3}, "Worker 3 of 4, on n2, raised ValueError: my shard is empty"),
         *soaked(
@@ -56,11 +56,11 @@ def test_a_held_job_is_used_and_kept(slurm):
         ),
     ],
 )
-def test_the_cause_is_told_by_rank_and_host(slurm, way, said):
+def test_the_cause_is_told_by_rank_and_host(slurm, case, words):
     with pytest.raises(LaunchError) as caught:
-        launch(fails, way, hosts=Slurm(nodes=2), num_processes=2)
-    assert str(caught.value).startswith(said)
-    assert str(caught.value).endswith(f"rank {way['rank']} begins")
+        launch(fails, case, hosts=Slurm(nodes=2), num_processes=2)
+    assert str(caught.value).startswith(words)
+    assert str(caught.value).endswith(f"rank {case['rank']} begins")
     assert slurm.left_at_last() == []
 
 
@@ -169,7 +169,7 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("wanted", "words"),
     [
         ({"nodes": 3}, "would wait for ever (Partition"),  # NodeLimit, or at first Config
         ({"nodes": 1, "num_processes": 9}, "would wait for ever (PartitionConfig)"),
@@ -179,12 +179,12 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
         ({"job": 99_999}, "Job 99999 is not there"),
     ],
 )
-def test_what_slurm_cannot_give_is_told_with_what_it_can(slurm, wanted, said):
+def test_what_slurm_cannot_give_is_told_with_what_it_can(slurm, wanted, words):
     wanted = dict(wanted)
     number = wanted.pop("num_processes", 1)
     with pytest.raises(LaunchError) as caught:
         launch(print, hosts=Slurm(**wanted), num_processes=number)
-    assert said in str(caught.value)
+    assert words in str(caught.value)
     there = "There is: gpu: 2 nodes with gpu:2 and 4 cores, for at most 1:00:00"
     assert "job" in wanted or there in str(caught.value)
     assert slurm.left_at_last() == []

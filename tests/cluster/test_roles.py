@@ -56,10 +56,10 @@ def test_two_hosts_of_two_workers_compute_what_one_process_computes(cluster):
     expected = alone(start, batches, 0.05)
     assert all(np.linalg.norm(e - s) > 0.01 * np.linalg.norm(s) for e, s in zip(expected, start))
     by_rank = launch(updates, start, batches, 0.05, hosts=HOSTS, num_processes=2, num_servers=2)
-    for found in by_rank:
-        for one, right, first in zip(found, expected, by_rank[0]):
-            assert np.linalg.norm(one - right) <= 1e-5 * np.linalg.norm(right)
-            assert np.array_equal(one, first)
+    for result in by_rank:
+        for array, right, first in zip(result, expected, by_rank[0]):
+            assert np.linalg.norm(array - right) <= 1e-5 * np.linalg.norm(right)
+            assert np.array_equal(array, first)
     assert cluster.left_at_last() == []
 
 
@@ -84,9 +84,9 @@ def who_am_i():
 
 
 def test_kv_s_ranks_are_launch_s_and_nothing_listens_outside(cluster, capfd):
-    found = launch(who_am_i, hosts=["n1", "n3", "n2"], num_processes=2, num_servers=1)
+    results = launch(who_am_i, hosts=["n1", "n3", "n2"], num_processes=2, num_servers=1)
     assert capfd.readouterr().out == "rank 0\n"
-    for rank, (kv_rank, numbers, host, total, listening) in enumerate(found):
+    for rank, (kv_rank, numbers, host, total, listening) in enumerate(results):
         assert (kv_rank, numbers, total) == (rank, [rank, rank % 2, 6], [15.0, 15.0])
         assert host == ["n3", "n2", "n1"][rank // 2]
         assert listening == {(cluster.state["hosts"][host]["address"], True)}

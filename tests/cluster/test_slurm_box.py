@@ -25,8 +25,8 @@ def test_it_is_idle_in_ten_seconds_and_gone_without_a_trace(tmp_path):
         assert cluster_command("up", "--hosts", 4, "--slurm", folder=folder).returncode == 0
         assert time.monotonic() - start < 10
         form = "--format=%N %T %G %c"
-        found = SlurmCluster(folder).ask("sinfo", "--noheader", "--Node", form).splitlines()
-        assert sorted(found) == [f"n{i} idle gpu:2 4" for i in range(1, 5)]
+        nodes = SlurmCluster(folder).ask("sinfo", "--noheader", "--Node", form).splitlines()
+        assert sorted(nodes) == [f"n{i} idle gpu:2 4" for i in range(1, 5)]
         assert cluster_command("down", folder=folder).returncode == 0
         assert traces_of(folder) == []
     assert pwd.getpwall() == users
@@ -60,11 +60,11 @@ def test_the_controller_listens_on_the_bridge_only(slurm):
     for process in (controller, *controller.children(recursive=True)):
         listening = [c.laddr.ip for c in process.net_connections() if c.status == "LISTEN"]
         assert listening == [bridge] * (process.name() == "slurmctld")
-    for one in slurm.state["hosts"].values():
-        inside = ["nsenter", "-t", str(one["pid"]), "-n"]
+    for host in slurm.state["hosts"].values():
+        inside = ["nsenter", "-t", str(host["pid"]), "-n"]
         listening = subprocess.check_output([*inside, "ss", "-Hltn"], text=True)
         ports = {line.split()[3] for line in listening.splitlines()}
-        assert ports == {f"{one['address']}:22", f"{one['address']}:6818"}
+        assert ports == {f"{host['address']}:22", f"{host['address']}:6818"}
 
 
 MOMENTS = ["munge.key", "munge.socket", "head.log", "slurmctld.log", "slurmd-n2.log", "state.json"]

@@ -53,8 +53,8 @@ def running(slurm):
     return slurm.ask("squeue", "--noheader", "--format=%F").splitlines()
 
 
-def apart(one, other):
-    return (one - other).norm() / other.norm()
+def apart(weights, other):
+    return (weights - other).norm() / other.norm()
 
 
 def ssh_script(slurm, *words):
@@ -73,9 +73,9 @@ def script_weights(folder):
 
 def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, course):
     number = submitted(slurm, "clusters/jobs/torchrun.sbatch", *SCRIPT, "--checkpoints", "slurm")
-    said = (course / f"torchrun-{number}.out").read_text()
-    assert (course / "slurm").exists(), said
-    assert said.count("epoch 1: loss") == 1
+    text = (course / f"torchrun-{number}.out").read_text()
+    assert (course / "slurm").exists(), text
+    assert text.count("epoch 1: loss") == 1
     environ = f"PYTHONPATH={ROOT} {sys.executable}"
     os.environ["PYTHON"] = environ  # ssh takes none of this environment along
     with ssh_script(slurm, *SCRIPT, "--checkpoints", "ssh") as process:
@@ -85,23 +85,23 @@ def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, cours
     alone = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1",
              "chapters/concise/train_ddp.py", *SCRIPT, "--checkpoints", "alone"]  # fmt: skip
     subprocess.run(alone, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
-    one = script_weights(course / "alone")
+    weights = script_weights(course / "alone")
     for folder in ("slurm", "ssh"):
-        assert apart(script_weights(course / folder), one) < 1e-5
+        assert apart(script_weights(course / folder), weights) < 1e-5
     assert slurm.left_at_last() == []
 
 
 def test_mxnet_s_roles_train_as_one_process_does(slurm, course):
     number = submitted(slurm, "clusters/jobs/mxnet.sbatch", *SMALL, "--save", "slurm.npz")
-    said = (course / f"mxnet-{number}.out").read_text()
-    assert (course / "slurm.npz").exists(), said
-    assert said.count("epoch 1: test accuracy") == 1
+    text = (course / f"mxnet-{number}.out").read_text()
+    assert (course / "slurm.npz").exists(), text
+    assert text.count("epoch 1: test accuracy") == 1
     alone = [sys.executable, "chapters/clusters/train_mxnet.py", *SMALL, "--save", "alone.npz"]
     subprocess.run(alone, check=True)
-    one, four = np.load("alone.npz"), np.load("slurm.npz")
-    assert set(one) == set(four) and len(one) == 8
-    for name in one:
-        assert np.linalg.norm(four[name] - one[name]) < 1e-5 * np.linalg.norm(one[name]), name
+    single, four = np.load("alone.npz"), np.load("slurm.npz")
+    assert set(single) == set(four) and len(single) == 8
+    for name in single:
+        assert np.linalg.norm(four[name] - single[name]) < 1e-5 * np.linalg.norm(single[name]), name
     assert slurm.left_at_last() == []
 
 
@@ -113,8 +113,8 @@ def test_when_one_of_mxnet_s_workers_fails_all_end(slurm, course):
     begins = "    kv = kvstore.create("
     script.write_text(script.read_text().replace(begins, fails + begins))
     number = submitted(slurm, "clusters/jobs/mxnet.sbatch", *SMALL)
-    said = (course / f"mxnet-{number}.out").read_text()
-    assert "OSError: no data" in said and "epoch" not in said
+    text = (course / f"mxnet-{number}.out").read_text()
+    assert "OSError: no data" in text and "epoch" not in text
     assert slurm.left_at_last() == []
 
 
@@ -122,8 +122,8 @@ def test_the_elastic_job_trains_on_both_nodes_and_goes_on_when_submitted_again(s
     words = ["clusters/jobs/elastic.sbatch", "--num-train=242", "--checkpoints=saved"]
     for epochs in (1, 2):
         number = submitted(slurm, *words, f"--epochs={epochs}", "--timeline=timeline")
-        said = (course / f"elastic-{number}.out").read_text()
-        assert list((course / "saved").glob(f"step-{3 * epochs:08}-*")), said
+        text = (course / f"elastic-{number}.out").read_text()
+        assert list((course / "saved").glob(f"step-{3 * epochs:08}-*")), text
     lines = [json.loads(x) for f in course.glob("timeline/*") for x in f.read_text().splitlines()]
     begun = sorted((line["step"], line["host"]) for line in lines if line["what"] == "begins")
     assert begun == [(0, "n1"), (0, "n2"), (3, "n1"), (3, "n2")]
@@ -155,8 +155,8 @@ def test_a_warning_to_the_job_file_alone_saves_and_stops_the_elastic_training(sl
 def test_an_array_runs_one_job_a_learning_rate(slurm, course):
     number = submitted(slurm, "--array=0,3", "clusters/jobs/sweep.sbatch", *SCRIPT)
     for i, lr in ((0, 0.01), (3, 0.1)):
-        said = (course / f"sweep-{number}-{i}.out").read_text()
-        assert said.startswith(f"lr {lr}\n") and "epoch 1: loss" in said
+        text = (course / f"sweep-{number}-{i}.out").read_text()
+        assert text.startswith(f"lr {lr}\n") and "epoch 1: loss" in text
         (file,) = Path(f"sweep-{number}-lr-{lr}").iterdir()
         assert torch.load(file, weights_only=True)["settings"]["lr"] == lr
 
@@ -191,8 +191,8 @@ def batch(text, args, step, batch=batch):
 """
 
 
-def steps(said):
-    return re.findall(r"^step (\d+): loss (\S+)$", said, flags=re.MULTILINE)
+def steps(text):
+    return re.findall(r"^step (\d+): loss (\S+)$", text, flags=re.MULTILINE)
 
 
 def test_at_its_limit_a_job_saves_is_put_back_and_goes_on_as_if_undisturbed(slurm, course):
@@ -224,8 +224,8 @@ def test_at_its_limit_a_job_saves_is_put_back_and_goes_on_as_if_undisturbed(slur
     slurm.ask("scontrol", "update", f"JobId={number}", "TimeLimit=30")
     while number in running(slurm):
         time.sleep(0.2)
-    said = file.read_text()
-    assert len(steps(undisturbed)) == 6 and steps(said) == steps(undisturbed), said
+    text = file.read_text()
+    assert len(steps(undisturbed)) == 6 and steps(text) == steps(undisturbed), text
     saved = sorted(path.name for path in (course / "saved").iterdir())
     assert saved == ["step-00000004", "step-00000006"]
     while one_too_many in running(slurm):

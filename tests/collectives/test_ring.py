@@ -68,5 +68,5 @@ def on_a_device_that_gloo_cannot_send_from():
 def test_gloo_and_a_gpu_are_refused(monkeypatch):
     """It would read the GPU's memory as the CPU's."""
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
-    for said in launch(on_a_device_that_gloo_cannot_send_from, num_processes=2):
-        assert "give data.cpu()" in said
+    for text in launch(on_a_device_that_gloo_cannot_send_from, num_processes=2):
+        assert "give data.cpu()" in text

@@ -18,22 +18,22 @@ def computed(held):
 def test_each_chunk_has_one_rank_and_each_pair_that_is_not_hidden_is_computed_once(deal, n):
     held = deal(n)
     assert sorted(chunk for chunks in held for chunk in chunks) == [*range(2 * n)]
-    found = computed(held)
-    assert sorted((i, j) for *_, i, j in found) == [
+    pairs = computed(held)
+    assert sorted((i, j) for *_, i, j in pairs) == [
         (i, j) for i in range(2 * n) for j in range(i + 1)
     ]
-    assert all(i in held[rank] for _, rank, i, _ in found), "queries stay with their rank"
+    assert all(i in held[rank] for _, rank, i, _ in pairs), "queries stay with their rank"
 
 
 @pytest.mark.parametrize("n", RANKS)
 @pytest.mark.parametrize("deal", [contiguous, zigzag])
 def test_the_keys_of_a_round_are_those_that_so_many_hops_have_brought(deal, n):
     held = deal(n)
-    here = [*held]  # whose keys each rank has
+    keys_of = [*held]  # whose keys each rank has
     for step in range(n):
-        for _, rank, _, j in (one for one in computed(held) if one[0] == step):
-            assert j in here[rank]
-        here = [here[rank - 1] for rank in range(n)]  # all pass on, the last to the first
+        for _, rank, _, j in (pair for pair in computed(held) if pair[0] == step):
+            assert j in keys_of[rank]
+        keys_of = [keys_of[rank - 1] for rank in range(n)]  # all pass on, the last to the first
 
 
 def test_contiguous_ranks_compute_the_more_the_later_and_zigzag_ones_the_same():

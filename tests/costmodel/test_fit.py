@@ -75,8 +75,10 @@ def test_v100_rows_of_2019_within_25_percent_and_on_the_right_side(monkeypatch, 
     assert {p.row.model for p in held_out} == {"lenet", "resnet18"}
     for p in held_out:
         assert abs(p.error) < 0.25
-        one = next(q for q in predictions if q.row.model == p.row.model and q.row.k == 1)
-        assert (p.rate > one.rate) == (p.row.rate > one.row.rate) == (p.row.model == "resnet18")
+        single = next(q for q in predictions if q.row.model == p.row.model and q.row.k == 1)
+        assert (
+            (p.rate > single.rate) == (p.row.rate > single.row.rate) == (p.row.model == "resnet18")
+        )
 
 
 def test_d2l_neu_on_2_and_4_gpus_within_7_percent_and_on_both_sides():

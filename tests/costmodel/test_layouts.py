@@ -105,8 +105,8 @@ def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro, monkeypatch)
     training = Training(sequences, micro, cut_ends=False, cut_tokens=False,
                         parameter_bytes=8, gradient_bytes=8, activation_bytes=8)  # fmt: skip
     calls = Counter()
-    found = exchanges(SMALL, layout, training)
-    for exchange in found:
+    all_exchanges = exchanges(SMALL, layout, training)
+    for exchange in all_exchanges:
         calls[exchange.operation] += exchange.calls
     blocks, block, ends = parameters(SMALL, layout, training)
     for done, num_bytes, numbers, _ in launch(executed, *sides, 2, micro, num_processes=4):
@@ -114,7 +114,7 @@ def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro, monkeypatch)
         for name, number in done.items():
             named[KINDS.get(name, name)] += number
         assert named == calls
-        assert num_bytes == sum(exchange.num_bytes for exchange in found)
+        assert num_bytes == sum(exchange.num_bytes for exchange in all_exchanges)
         assert numbers == (blocks * block + ends) / fsdp
 
 
@@ -144,7 +144,9 @@ def test_the_ring_of_the_page_on_long_sequences_sends_these_messages_and_bytes(
     of_page, rows = page["SIZES"], page["BATCH"]
     sizes = Sizes(of_page["width"], of_page["blocks"], of_page["symbols"], of_page["tokens"])
     training = Training(rows, rows, activation_bytes=8)
-    (ring,) = [one for one in exchanges(sizes, Layout(cp=n), training) if one.side == "cp"]
+    (ring,) = [
+        exchange for exchange in exchanges(sizes, Layout(cp=n), training) if exchange.side == "cp"
+    ]
     assert ring.operation == "send" and ring.calls == sizes.blocks * (3 * n - 2)
     arguments = page["compared"], page["zigzag"], page["SENT"]
     for sent in launch(sent_in_a_step, *arguments, num_processes=n):
@@ -181,13 +183,15 @@ def test_shards_over_batch_and_sequence_are_pytorch_s(monkeypatch):
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:4")
     layout = Layout(fsdp=2, cp=2)
     training = Training(4, 2, parameter_bytes=8, gradient_bytes=8, activation_bytes=8)
-    found = [one for one in exchanges(SMALL, layout, training) if one.side == SHARDED]
+    of_shards = [
+        exchange for exchange in exchanges(SMALL, layout, training) if exchange.side == SHARDED
+    ]
     for done, num_bytes, numbers in launch(fully_sharded_over_sequences, 2, num_processes=4):
         named = Counter()
         for name, number in done.items():
             named[KINDS.get(name, name)] += number
-        assert named == {one.operation: one.calls for one in found}
-        assert num_bytes == sum(one.num_bytes for one in found)
+        assert named == {exchange.operation: exchange.calls for exchange in of_shards}
+        assert num_bytes == sum(exchange.num_bytes for exchange in of_shards)
         assert numbers == SMALL.parameters / 4
         states = memory(SMALL, layout, training).states
         assert states == (8 + 12) * numbers
@@ -295,30 +299,30 @@ def test_what_sharing_a_sequence_divides_and_what_it_leaves(layout, recompute, m
     """With n devices for each sequence, beside the same devices without the others."""
     n, alone = layout.cp, replace(layout, cp=1)
     training = Training(128, micro_batch, recompute)
-    ours, theirs = (memory(WITH_CP, one, training) for one in (layout, alone))
+    ours, theirs = (memory(WITH_CP, of, training) for of in (layout, alone))
     if layout.pp == 1:  # of a pipeline another stage may be the one that holds most
         assert ours.activations == pytest.approx(theirs.activations / n, rel=1e-12)
         assert ours.scores == pytest.approx(theirs.scores / n, rel=1e-12)
     assert ours.total <= theirs.total and (ours.total == theirs.total) == (n == 1)
     if layout.pp == 1 and alone.shards > 1:
         assert ours.states == theirs.states / n and ours.gathered == theirs.gathered
-    ours, theirs = (step(WITH_CP, one, training, H100) for one in (layout, alone))
+    ours, theirs = (step(WITH_CP, of, training, H100) for of in (layout, alone))
     assert ours.compute == pytest.approx(theirs.compute / n, rel=1e-12)
     assert ours.tokens == theirs.tokens and ours.operations == theirs.operations
     assert (ours.context == 0) == (n == 1)
-    whole, parts = ({(one.operation, one.side): one for one in exchanges(WITH_CP, of, training)}
+    whole, parts = ({(e.operation, e.side): e for e in exchanges(WITH_CP, of, training)}
                     for of in (alone, layout))  # fmt: skip
-    for of, one in whole.items():
+    for of, exchange in whole.items():
         if of[1] in ("tp", "pp"):  # activations of the device's own tokens
-            assert parts[of].calls == one.calls
-            assert parts[of].num_bytes == pytest.approx(one.num_bytes / n, rel=1e-12)
+            assert parts[of].calls == exchange.calls
+            assert parts[of].num_bytes == pytest.approx(exchange.num_bytes / n, rel=1e-12)
     if n > 1:
         ring, blocks = parts["send", "cp"], WITH_CP.blocks // layout.pp
         shard = 2 * micro_batch * WITH_CP.tokens / n * WITH_CP.width / layout.tp
         shards = 8 * n - 6 if recompute else 6 * n - 4
         assert ring.num_bytes == micro_batches(layout, training) * blocks * shards * shard
         grouped = exchanges(replace(WITH_CP, grouped=8), layout, training)
-        (less,) = [one for one in grouped if one.side == "cp"]
+        (less,) = [exchange for exchange in grouped if exchange.side == "cp"]
         assert less.calls == ring.calls and less.num_bytes == ring.num_bytes / 8
 
 
@@ -331,15 +335,15 @@ def test_a_ring_hides_from_the_tokens_on_that_the_page_says(tp):
     rate = near.link.bandwidth if tp == 1 else near.network.bandwidth
     free = replace(H100, link=Link(0, H100.link.bandwidth), network=Link(0, 8 * rate))
     needed = 2 * H100.matrix_flops / rate
-    found = []
+    in_hops = []
     for part in (0.5, 0.99, 1.01, 2):
         c = int(part * needed / 16) * 16
         sizes = Sizes(1_024, blocks, 1_000, 4 * c)
         modelled = step(sizes, layout, Training(1), free)
         hop = 4 * c * sizes.width / tp / rate
-        found.append(modelled.context / (blocks * hop))
-    assert found[0] > found[1] > 1 and found[2] == pytest.approx(1) == found[3]
-    assert found[0] == pytest.approx(1 + 9 * 0.5, rel=1e-2)
+        in_hops.append(modelled.context / (blocks * hop))
+    assert in_hops[0] > in_hops[1] > 1 and in_hops[2] == pytest.approx(1) == in_hops[3]
+    assert in_hops[0] == pytest.approx(1 + 9 * 0.5, rel=1e-2)
     blocking = step(sizes, layout, Training(1), replace(free, overlap=False))
     assert blocking.context == pytest.approx(blocks * 10 * hop)
     slower = step(sizes, layout, Training(1), H100)
@@ -497,17 +501,23 @@ def test_the_band_is_of_the_rows_that_tell_all_and_holds_those_that_were_held_ou
 def test_a_layout_is_considered_and_what_cannot_be_is_told_with_its_reason():
     sizes, card = Sizes(4_096, 32, 50_368, 2_048), "H100 80GB"
 
-    def told(layout, batch=512, of=sizes):
-        found = considered(of, layout, batch, H100, card)
-        assert (found.plan is None) == bool(found.reason) == (found.verdict == VERDICTS[-1])
-        return found
+    def candidate_of(layout, batch=512, of=sizes):
+        candidate = considered(of, layout, batch, H100, card)
+        assert (
+            (candidate.plan is None)
+            == bool(candidate.reason)
+            == (candidate.verdict == VERDICTS[-1])
+        )
+        return candidate
 
-    assert told(Layout(fsdp=64)).plan == quickest(sizes, Layout(fsdp=64), 512, H100, card)
-    assert told(Layout(fsdp=64), 32).reason == "32 sequences for 64 groups"
-    assert told(Layout(pp=64)).reason == "32 blocks for 64 stages"
-    assert told(Layout(cp=8), of=replace(sizes, tokens=8)).reason == "8 tokens for 16 chunks"
-    assert told(Layout(tp=3)).reason == "a width of 4,096 for 3 parts"
-    full = told(Layout(dp=64), of=LARGE)
+    assert candidate_of(Layout(fsdp=64)).plan == quickest(sizes, Layout(fsdp=64), 512, H100, card)
+    assert candidate_of(Layout(fsdp=64), 32).reason == "32 sequences for 64 groups"
+    assert candidate_of(Layout(pp=64)).reason == "32 blocks for 64 stages"
+    assert (
+        candidate_of(Layout(cp=8), of=replace(sizes, tokens=8)).reason == "8 tokens for 16 chunks"
+    )
+    assert candidate_of(Layout(tp=3)).reason == "a width of 4,096 for 3 parts"
+    full = candidate_of(Layout(dp=64), of=LARGE)
     assert full.verdict == "does not fit"
     least = memory(LARGE, Layout(dp=64), Training(512, 1, True))
     assert full.plan.memory == least
@@ -515,14 +525,20 @@ def test_a_layout_is_considered_and_what_cannot_be_is_told_with_its_reason():
 
 def test_the_ranking_has_each_layout_once_and_the_quickest_that_fits_first():
     sizes, card = Sizes(8_192, 16, 50_368, 16_384), "H100 80GB"
-    found = ranked(sizes, 16, 8, H100, card, most_cp=4)
-    layouts = [one.layout for one in found]
+    candidates = ranked(sizes, 16, 8, H100, card, most_cp=4)
+    layouts = [candidate.layout for candidate in candidates]
     assert sorted(layouts, key=repr) == sorted(factorings(16, most_cp=4), key=repr)
-    places = [VERDICTS.index(one.verdict) for one in found]
+    places = [VERDICTS.index(candidate.verdict) for candidate in candidates]
     assert places == sorted(places) and {*places} == {0, 1, 2, 3}
-    fitting = [one.plan.step.seconds for one in found if one.verdict == "fits"]
+    fitting = [
+        candidate.plan.step.seconds for candidate in candidates if candidate.verdict == "fits"
+    ]
     assert all(a <= b for a, b in pairwise(fitting))
-    others = [one.plan.memory.total for one in found if one.verdict == "does not fit"]
+    others = [
+        candidate.plan.memory.total
+        for candidate in candidates
+        if candidate.verdict == "does not fit"
+    ]
     assert all(a <= b for a, b in pairwise(others))
 
 

@@ -95,8 +95,8 @@ def test_one_device_has_no_link():
 
 def test_the_slowest_rank_counts():
     ranks = [{"compute": [1.0, 5.0], "alone": [3.0, 3.0]}, {"compute": [2.0, 4.0], "alone": [0, 0]}]
-    found = {what: seconds.tolist() for what, seconds in slowest(ranks).items()}
-    assert found == {"compute": [2.0, 5.0], "alone": [3.0, 3.0]}
+    seconds_of = {what: seconds.tolist() for what, seconds in slowest(ranks).items()}
+    assert seconds_of == {"compute": [2.0, 5.0], "alone": [3.0, 3.0]}
 
 
 def test_simulated_devices_are_not_calibrated(monkeypatch):

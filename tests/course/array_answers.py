@@ -293,9 +293,9 @@ def looked_up(scores, y, column):
     """Every rank adds what it finds there."""
     from torch import distributed as dist
 
-    found = scores.gather(1, column[:, None])[:, 0]
-    dist.all_reduce(found)
-    return found
+    targets = scores.gather(1, column[:, None])[:, 0]
+    dist.all_reduce(targets)
+    return targets
 
 
 def without_a_mask(scores, y):
@@ -317,10 +317,10 @@ def negative_columns(scores, y):
     width = scores.shape[1]
     column = y - dist.get_rank() * width
     is_there = (column >= -width) & (column < width)
-    found = torch.zeros(len(y), dtype=scores.dtype)
-    found[is_there] = scores[is_there, column[is_there]]
-    dist.all_reduce(found)
-    return found
+    targets = torch.zeros(len(y), dtype=scores.dtype)
+    targets[is_there] = scores[is_there, column[is_there]]
+    dist.all_reduce(targets)
+    return targets
 
 
 def its_own_symbols(scores, y):
@@ -459,13 +459,13 @@ def mean_of_two_blocks(output_1, total_1, output_2, total_2):
 
 def overflows(output_1, total_1, output_2, total_2):
     with np.errstate(all="ignore"):
-        one, other = np.exp(total_1)[:, None], np.exp(total_2)[:, None]
-        return (one * output_1 + other * output_2) / (one + other), np.log(one + other)[:, 0]
+        first, other = np.exp(total_1)[:, None], np.exp(total_2)[:, None]
+        return (first * output_1 + other * output_2) / (first + other), np.log(first + other)[:, 0]
 
 
 def weighted_by_the_logarithms(output_1, total_1, output_2, total_2):
-    one, other = (np.maximum(total, -1e4)[:, None] for total in (total_1, total_2))
-    return (one * output_1 + other * output_2) / (one + other), np.logaddexp(total_1, total_2)
+    first, other = (np.maximum(total, -1e4)[:, None] for total in (total_1, total_2))
+    return (first * output_1 + other * output_2) / (first + other), np.logaddexp(total_1, total_2)
 
 
 def row_by_row(x, is_seen, messages=1):
@@ -474,16 +474,16 @@ def row_by_row(x, is_seen, messages=1):
     from torch import distributed as dist
 
     rank, n = dist.get_rank(), dist.get_world_size()
-    total, here = x.clone(), x
+    total, block = x.clone(), x
     for step in range(1, n):
-        arriving = torch.empty_like(here)
+        arriving = torch.empty_like(block)
         for _ in range(messages):
-            sent = dist.isend(here, (rank + 1) % n)
+            sent = dist.isend(block, (rank + 1) % n)
             dist.recv(arriving, (rank - 1) % n)
             sent.wait()
-        here = arriving
+        block = arriving
         if is_seen((rank - step) % n, rank):
-            total += here
+            total += block
     return total
 
 

@@ -46,10 +46,12 @@ def main():
     asked = parser.parse_args()
     signal.signal(signal.SIGALRM, stop)
     names = asked.exercises
-    made = [(name, one) for name in names for one in mutants(QUESTIONS[name].solution)]
+    made = [(name, mutant) for name in names for mutant in mutants(QUESTIONS[name].solution)]
     if asked.sample:
         made = random.Random(0).sample(made, asked.sample)
-    alive = [f"{name}: {one.change}" for name, one in made if not is_refused(name, one.source)]
+    alive = [
+        f"{name}: {mutant.change}" for name, mutant in made if not is_refused(name, mutant.source)
+    ]
     print("\n".join([*alive, f"{len(made) - len(alive)} of {len(made)} mutants are refused"]))
     return int(len(alive) > (1 - REFUSED) * len(made))
 

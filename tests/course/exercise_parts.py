@@ -12,7 +12,7 @@ from d2lmgpu.course.exercises.registry import EXERCISES, Wrong
 
 ROOT = Path(__file__).resolve().parents[2]
 PARTS = {part.name: part for part in program("exercise_masters").parts()}
-QUESTIONS = {one.name: one for part in PARTS.values() for one in part.questions()}
+QUESTIONS = {question.name: question for part in PARTS.values() for question in part.questions()}
 
 
 def answer(code, name):

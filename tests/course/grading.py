@@ -24,17 +24,17 @@ ACCOUNTS = [[], ["--own-account"]] if os.geteuid() == 0 else [[]]
 # test's client, whose kernel had that port before. On Gradescope nobody else is there, nor here;
 # and what a submission leaves running ends with the runner, as there with its container.
 CONFINED = [*program("confinement").NAMESPACES, sys.executable, ROOT / "tools" / "confinement.py"]
-SOLUTIONS = {one.name: one.solution for one in PARTS[PART].questions()}
+SOLUTIONS = {question.name: question.solution for question in PARTS[PART].questions()}
 
 
 def visible():
     """``{arguments: value}`` of the cases in which the learner's own check tries port_of_0."""
-    found = {}
+    num_bytes = {}
     for generator in map(np.random.default_rng, SEEDS):
         for k in (1, 2, 3, 8, 64):
             size = 8 * int(generator.integers(1, 999))
-            found[k, size] = 2 * (k - 1) * size
-    return found
+            num_bytes[k, size] = 2 * (k - 1) * size
+    return num_bytes
 
 
 COPIED = f"def port_of_0(k, num_bytes):\n    return {visible()!r}[k, num_bytes]"
@@ -123,12 +123,12 @@ def gradescope(files, made, folder, cell_seconds=60):
 
 def gradescope_points(results):
     """The points, question by question; none where there are no results."""
-    found = {
+    points_of = {
         test["name"]: test["score"]
         for test in (results or {"tests": []})["tests"]
         if "score" in test
     }
-    return [found.get(name, 0) for name in SOLUTIONS]
+    return [points_of.get(name, 0) for name in SOLUTIONS]
 
 
 def files_of(submission: Path):

@@ -6,7 +6,7 @@
 from exercise_parts import PARTS
 
 PART = "foundations"
-NAMES = [one.name for one in PARTS[PART].questions()]
+NAMES = [question.name for question in PARTS[PART].questions()]
 PARENT = "import json, os, signal, subprocess\nP = os.getppid()\n"
 RESULTS = PARENT + 'out = os.environ["TMPDIR"] + "/results.json"\n'
 KEEPER = PARENT + 'K = int(open(f"/proc/{P}/stat").read().rpartition(")")[2].split()[1])\n'

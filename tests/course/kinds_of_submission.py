@@ -95,7 +95,7 @@ def all_in_one_cell_at_the_end(notebook):
 @kind(ALL)
 def above_the_given_cells_which_are_gone(notebook):
     cells = [cell for cell in solved(PART, {}).cells if not cell.metadata.get("otter")]
-    cells[2:2] = [code(one) for one in SOLUTIONS.values()]
+    cells[2:2] = [code(solution) for solution in SOLUTIONS.values()]
     notebook.cells = cells
 
 

@@ -88,9 +88,9 @@ def a_message_each_time(gradient, X, y, micro, n):
 
     total = 0
     for i in range(0, len(X), micro):
-        one = gradient(X[i : i + micro], y[i : i + micro])
-        dist.all_reduce(one)
-        total = total + one
+        term = gradient(X[i : i + micro], y[i : i + micro])
+        dist.all_reduce(term)
+        total = total + term
     return total / n
 
 
@@ -321,7 +321,7 @@ def sharded(w, gradient, velocity, lr, scatter, share=True, keep=0.9, gather=Tru
     if whole:
         wholes = [torch.empty_like(torch.cat(parts)) for _ in range(k)]
         dist.all_gather(wholes, torch.cat(parts))
-        parts = [one.chunk(k)[i] for i, one in enumerate(wholes)]
+        parts = [whole.chunk(k)[i] for i, whole in enumerate(wholes)]
     elif gather:
         dist.all_gather(parts, parts[rank])
     w.copy_(torch.cat(parts)[: len(w)])

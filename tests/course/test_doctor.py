@@ -35,8 +35,8 @@ def machine(monkeypatch, tmp_path):
 
 
 def line(lines, start):
-    (found,) = [text for text in lines if text.startswith(start)]
-    return found
+    (only,) = [text for text in lines if text.startswith(start)]
+    return only
 
 
 def test_a_machine_without_gpus_has_all_that_is_needed():
@@ -65,35 +65,35 @@ def test_gpus_are_the_devices_and_the_full_recipe_runs():
     "framework, remedy", [(BOTH[0], "the CUDA build"), (BOTH[1], "requirements-gpu.txt")]
 )
 def test_a_framework_that_does_not_see_the_gpu_is_told_of(framework, remedy):
-    said, problems = doctor.check_framework(framework, there=1)
-    assert remedy in said and problems == []
+    line, problems = doctor.check_framework(framework, there=1)
+    assert remedy in line and problems == []
     assert remedy not in doctor.check_framework(framework, there=0)[0]
 
 
-@pytest.mark.parametrize("choice, said", [
+@pytest.mark.parametrize("choice, words", [
     ("gpu:2", "2 GPUs, each a device"),
     ("gpu:3", "3 devices, gpu(0), gpu(1), gpu(0); runs on more than 2 are simulated"),
     ("gpu:1,cpu:1", "2 devices, gpu(0), cpu(0)"),
 ])  # fmt: skip
-def test_shared_gpus_and_mixed_lists_are_named(monkeypatch, choice, said):
+def test_shared_gpus_and_mixed_lists_are_named(monkeypatch, choice, words):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     lines, problems = doctor.examine([Framework("torch", "2.13.0", 2), Framework("mxnet")], ["a"])
-    assert line(lines, "PyTorch") == f"PyTorch 2.13.0: {said}" and problems == []
+    assert line(lines, "PyTorch") == f"PyTorch 2.13.0: {words}" and problems == []
 
 
 def test_gpus_that_the_variable_leaves_alone_are_told_of(monkeypatch):
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu")
-    said, problems = doctor.check_framework(Framework("torch", "2.13.0", 4), there=4)
-    assert "2 CPU devices" in said and "4 GPUs left alone" in said and problems == []
+    line, problems = doctor.check_framework(Framework("torch", "2.13.0", 4), there=4)
+    assert "2 CPU devices" in line and "4 GPUs left alone" in line and problems == []
 
 
 @pytest.mark.parametrize(
-    "choice, said",
+    "choice, words",
     [("cpu:2", "2 CPU devices, one core each"), ("cpu:4", "runs on more than 2 are simulated")],
 )
-def test_what_is_simulated(monkeypatch, choice, said):
+def test_what_is_simulated(monkeypatch, choice, words):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
-    assert said in doctor.check_framework(BOTH[0], there=0)[0]
+    assert words in doctor.check_framework(BOTH[0], there=0)[0]
 
 
 def test_no_framework_at_all_is_a_problem_and_one_is_enough():
@@ -112,7 +112,7 @@ def test_a_framework_that_cannot_be_imported_is_a_problem():
 
 
 @pytest.mark.parametrize(
-    "name, value, said",
+    "name, value, words",
     [
         ("D2LMGPU_DEVICES", "gpus", "Allowed: auto, gpu, cpu"),
         ("D2LMGPU_DEVICES", "gpu", "sees no GPU"),
@@ -121,10 +121,12 @@ def test_a_framework_that_cannot_be_imported_is_a_problem():
         ("D2LMGPU_DEVICE", "cpu", "known are D2LMGPU_DEVICES"),
     ],
 )
-def test_a_bad_value_is_a_problem_that_names_it_and_says_what_to_do(monkeypatch, name, value, said):
+def test_a_bad_value_is_a_problem_that_names_it_and_says_what_to_do(
+    monkeypatch, name, value, words
+):
     monkeypatch.setenv(name, value)
     problems = doctor.examine(BOTH, [])[1]
-    assert problems and all(name in problem and said in problem for problem in problems)
+    assert problems and all(name in problem and words in problem for problem in problems)
 
 
 def test_every_variable_that_the_package_names_is_known():
@@ -148,8 +150,8 @@ def test_a_damaged_data_file_is_a_problem(monkeypatch, tmp_path):
     for name in files.FILES:
         (tmp_path / name).write_bytes(b"not the images")
     monkeypatch.setenv("D2LMGPU_DATA", str(tmp_path))
-    said, (problem,) = doctor.check_data("fashion-mnist")
-    assert said == "Fashion-MNIST: unusable, see below"
+    line, (problem,) = doctor.check_data("fashion-mnist")
+    assert line == "Fashion-MNIST: unusable, see below"
     assert str(tmp_path / files.FILES[0]) in problem
 
 
@@ -195,17 +197,17 @@ def test_probe_of_a_framework_that_is_not_installed(standin):
 
 
 @pytest.mark.parametrize(
-    "source, said",
+    "source, words",
     [
         ("raise ModuleNotFoundError('No module', name='numpy')", "ModuleNotFoundError: No module"),
         ("raise OSError('libcuda.so.1')", "OSError: libcuda.so.1"),
         ("import os, signal; os.kill(os.getpid(), signal.SIGILL)", "exit status -4"),
     ],
 )
-def test_probe_of_a_framework_that_cannot_be_imported(standin, source, said):
+def test_probe_of_a_framework_that_cannot_be_imported(standin, source, words):
     standin(source)
-    found = doctor.probe("torch")
-    assert found.version is None and said in found.problem
+    framework = doctor.probe("torch")
+    assert framework.version is None and words in framework.problem
 
 
 def test_probe_of_a_framework_that_hangs_ends(standin):

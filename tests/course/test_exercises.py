@@ -41,7 +41,7 @@ PLANTED = list(planted())
 
 def test_every_exercise_has_a_question_wrong_answers_and_two_hints():
     assert set(QUESTIONS) == set(exercises.names())
-    assert all(len(one.hints) == 2 for one in EXERCISES.values())
+    assert all(len(exercise.hints) == 2 for exercise in EXERCISES.values())
     for name in QUESTIONS:
         reasons = [reason for of, reason, _ in PLANTED if of == name]
         assert len(reasons) >= 2, name
@@ -50,7 +50,7 @@ def test_every_exercise_has_a_question_wrong_answers_and_two_hints():
 def test_every_chapter_has_three_and_one_to_write():
     chapters = [chapter for part in PARTS.values() for chapter in part.chapters]
     for chapter in chapters:
-        kinds = [one.kind for one in chapter.questions]
+        kinds = [question.kind for question in chapter.questions]
         assert len(kinds) >= 3 and "write it" in kinds, chapter.title
     assert sorted(PARTS) == sorted(path.stem for path in (ROOT / "exercises").glob("*.py"))
     pages = sorted(page for chapter in chapters for page in chapter.pages)
@@ -67,18 +67,18 @@ def test_the_solution_is_right(name):
 
 
 @pytest.mark.parametrize(
-    ("name", "way"), [(name, way) for name in RIGHT_TOO for way in RIGHT_TOO[name]]
+    ("name", "variant"), [(name, variant) for name in RIGHT_TOO for variant in RIGHT_TOO[name]]
 )
-def test_another_right_way_is_right(name, way):
-    assert verdict(name, way) is None
+def test_another_right_way_is_right(name, variant):
+    assert verdict(name, variant) is None
 
 
 def test_who_hangs_is_ended_and_told_which_ranks_call_what():
     question = QUESTIONS["one-order"]
     verdict = exercises.check("one-order", answer(question.given, "one-order"))
     assert verdict.reason == "deadlock"
-    said = "number 1 is all_reduce [] on rank 0 (line 5 of end_of_epoch)"
-    assert said in str(verdict) and "broadcast [] on ranks 1 and 2" in str(verdict)
+    words = "number 1 is all_reduce [] on rank 0 (line 5 of end_of_epoch)"
+    assert words in str(verdict) and "broadcast [] on ranks 1 and 2" in str(verdict)
 
 
 def test_the_page_s_own_function_answers_its_exercise():
@@ -92,8 +92,8 @@ def test_the_page_s_own_function_answers_its_exercise():
 
 @pytest.mark.parametrize(("name", "reason", "wrong"), PLANTED)
 def test_a_wrong_answer_is_refused_for_its_reason_and_not_told_the_answer(name, reason, wrong):
-    found, text = verdict(name, wrong)
-    assert found == reason
+    verdict_reason, text = verdict(name, wrong)
+    assert verdict_reason == reason
     solution = QUESTIONS[name].solution
     assert not any(line.strip() in text for line in solution.splitlines() if len(line) > 12)
     for value in right_values(name, wrong, answer(solution, name)):
@@ -105,17 +105,17 @@ def right_values(name, wrong, solution):
     taken = []
 
     def both(*case):
-        found, right = wrong(*case), solution(*case)
-        taken.append((found, right))
-        return found
+        mistaken, right = wrong(*case), solution(*case)
+        taken.append((mistaken, right))
+        return mistaken
 
     if not EXERCISES[name].slips:
         return []
     verdict(name, both)
     return [
         right
-        for found, right in taken
-        if np.ndim(right) == 0 and len(f"{right:.4g}") >= 5 and not np.isclose(found, right)
+        for mistaken, right in taken
+        if np.ndim(right) == 0 and len(f"{right:.4g}") >= 5 and not np.isclose(mistaken, right)
     ]
 
 
@@ -203,8 +203,8 @@ class TestWhatAnAnswerMayDo:
         [(None, "none"), ("abc", "type"), ([1] * 9, "shape"), ([float("nan")] * 7, "shape")],
     )
     def test_returns_something_else(self, value, why):
-        found, _ = verdict("split", lambda n, weights: value)
-        assert found == why
+        reason, _ = verdict("split", lambda n, weights: value)
+        assert reason == why
 
     def test_returns_numbers_that_are_none(self):
         assert verdict("split", lambda n, weights: [float("nan") for _ in weights])[0] == "finite"
@@ -236,8 +236,12 @@ def test_an_autograder_s_machine_has_what_the_answers_import(part, made):
     """Gradescope installs what the zip names, and nothing else."""
     with zipfile.ZipFile(made / "exercises" / f"{part}-autograder.zip") as file:
         environment = yaml.safe_load(file.read("environment.yml"))
-    (packages,) = (one["pip"] for one in environment["dependencies"] if isinstance(one, dict))
-    code = "\n".join(one.solution for one in PARTS[part].questions())
+    (packages,) = (
+        dependency["pip"]
+        for dependency in environment["dependencies"]
+        if isinstance(dependency, dict)
+    )
+    code = "\n".join(question.solution for question in PARTS[part].questions())
     imported = set(re.findall(r"^ +(?:import|from) (\w+)", code, re.MULTILINE))
     needed = {"numpy", "cloudpickle"} | imported - sys.stdlib_module_names
     assert needed <= set(packages)
@@ -249,7 +253,7 @@ def test_the_learner_s_notebook_has_no_solution(part):
     for cell in solved(part, {}).cells:
         for name in cell.metadata.get("otter", {}).get("tests", []):
             starts[name] = cell.source
-    assert list(starts) == [one.name for one in PARTS[part].questions()]
+    assert list(starts) == [question.name for question in PARTS[part].questions()]
     for name, source in starts.items():
         question = QUESTIONS[name]
         first = question.solution.splitlines()[0]
@@ -261,7 +265,7 @@ def test_a_solved_notebook_runs_through_and_hands_in_its_predictions(part, tmp_p
     monkeypatch.setenv("D2LMGPU_PREDICTIONS", str(tmp_path / "predictions"))
     monkeypatch.setattr(exercises, "check", lambda name, function: True)
     monkeypatch.chdir(tmp_path)
-    solutions = {one.name: one.solution for one in PARTS[part].questions()}
+    solutions = {question.name: question.solution for question in PARTS[part].questions()}
     cells = [cell.source for cell in solved(part, solutions).cells if cell.cell_type == "code"]
     asked = re.findall(r'Prediction\("([^"]+)"', "\n".join(cells))
     for name in asked:

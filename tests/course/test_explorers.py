@@ -62,9 +62,9 @@ EACH, IN_ALL = (("of each GPU", "as published"), ("of all GPUs", "as published")
 def test_lenet_is_slower_on_two_gpus_and_published_to_be_so(cost):
     """2.5 against 1.8 seconds an epoch: D2L one-day course, 2019."""
     answer = cost.ask(LENET, OWN, *IN_ALL, "2")
-    said = words(answer)
-    assert number(said, r"Speedup: ([\d.]+\d)") < 1
-    assert number(said, r"published: ([\d.]+) on 2 GPUs") == pytest.approx(1.8 / 2.5, abs=1e-3)
+    text = words(answer)
+    assert number(text, r"Speedup: ([\d.]+\d)") < 1
+    assert number(text, r"published: ([\d.]+) on 2 GPUs") == pytest.approx(1.8 / 2.5, abs=1e-3)
 
 
 def test_the_published_run_on_one_gpu_is_what_the_model_starts_from(cost):
@@ -98,22 +98,22 @@ def test_every_published_row_lies_in_the_band_and_on_the_side_of_the_answer(
     cost, training, batch, k, speedup
 ):
     """Faster than the fewest GPUs or slower; and within what the answer says to expect."""
-    said = words(cost.ask(training, OWN, *batch, f"{k:,}"))
-    modelled = number(said, r"Speedup: ([\d.,]*\d)")
+    text = words(cost.ask(training, OWN, *batch, f"{k:,}"))
+    modelled = number(text, r"Speedup: ([\d.,]*\d)")
     fewest = min(explorers.published_speedups(*explorers.TRAININGS[training]))
     assert (modelled > fewest) == (speedup > fewest)
     if k > fewest:
-        assert f" on {k} GPUs" in said, "the row is shown beside the answer"
-        low = number(said, r"expect ([\d.,]*\d) to")
-        high = number(said, r"expect [\d.,]+ to ([\d.,]*\d)")
+        assert f" on {k} GPUs" in text, "the row is shown beside the answer"
+        low = number(text, r"expect ([\d.,]*\d) to")
+        high = number(text, r"expect [\d.,]+ to ([\d.,]*\d)")
         assert low * 0.995 <= speedup <= high * 1.005  # three digits are printed
 
 
 def test_the_answers_for_h100_do_not_outrun_its_own_row(cost):
     """The Playbook's 256 GPUs have 39 % of the rate a GPU of 8: 100 GPUs' worth."""
-    said = words(cost.ask(H100, OWN, *EACH, "256"))
-    assert "100 on 256 GPUs" in said
-    assert number(said, r"expect ([\d.]+) to") == pytest.approx(100, abs=1)
+    text = words(cost.ask(H100, OWN, *EACH, "256"))
+    assert "100 on 256 GPUs" in text
+    assert number(text, r"expect ([\d.]+) to") == pytest.approx(100, abs=1)
 
 
 def test_every_modelled_answer_has_a_band_and_every_training_a_published_row(cost):
@@ -123,8 +123,8 @@ def test_every_modelled_answer_has_a_band_and_every_training_a_published_row(cos
             for batch in product(explorers.SHARED, explorers.TIMES):
                 for k in (2, 16, 256):
                     if answer := cost.ask(training, between, *batch, str(k)):
-                        said = words(answer)
-                        assert "expect" in said or "Choose fewer" in said
+                        text = words(answer)
+                        assert "expect" in text or "Choose fewer" in text
                         answered += 1
         assert explorers.published_speedups(*explorers.TRAININGS[training])
     assert answered > 200
@@ -132,8 +132,8 @@ def test_every_modelled_answer_has_a_band_and_every_training_a_published_row(cos
 
 def test_the_explorer_opens_where_the_second_gpu_does_not_pay():
     page = BeautifulSoup(explorers.cost().html, "html.parser")
-    said = words(page.select_one("[role=status]"))
-    assert number(said, r"Speedup: ([\d.]+\d)") < 1 and "2 GPUs pay at none" in said
+    text = words(page.select_one("[role=status]"))
+    assert number(text, r"Speedup: ([\d.]+\d)") < 1 and "2 GPUs pay at none" in text
     assert [slider["aria-valuetext"] for slider in page.select("[type=range]")] == [
         "as published",
         "2",
@@ -150,18 +150,18 @@ def test_from_the_batch_that_is_told_on_more_gpus_pay(cost, training, share):
         answer = cost.ask(training, OWN, share, times, "2")
         if not answer or "GPUs pay" not in words(answer):
             continue
-        said = words(answer)
-        pays = re.search(r"pay from a batch of ([\d.,]+\d)", said)
-        faster = number(said, r"Speedup: ([\d.,]*\d)") > 1
+        text = words(answer)
+        pays = re.search(r"pay from a batch of ([\d.,]+\d)", text)
+        faster = number(text, r"Speedup: ([\d.,]*\d)") > 1
         if pays:
             assert faster == (factor * base >= float(pays[1].replace(",", "")))
         else:
-            assert faster == ("at all of" in said)
+            assert faster == ("at all of" in text)
 
 
 def test_just_below_the_batch_that_is_told_more_gpus_cost_time(cost):
-    said = words(cost.ask("ResNet-18, D2L's loop in MXNet: V100", OWN, *IN_ALL, "4"))
-    pays = int(number(said, r"4 GPUs pay from a batch of (\d+)"))
+    text = words(cost.ask("ResNet-18, D2L's loop in MXNet: V100", OWN, *IN_ALL, "4"))
+    pays = int(number(text, r"4 GPUs pay from a batch of (\d+)"))
     work, machine = fit_small("MXNet 2019")["resnet18"], PRESETS[MACHINES["MXNet 2019"]]
     below, above = (
         [step(work, machine, k, batch).samples_per_second for k in (1, 4)]
@@ -186,8 +186,8 @@ def test_one_process_does_not_drive_several_machines(cost):
 
 @pytest.mark.parametrize("explorer", [explorers.cost, explorers.overlap])
 def test_numbers_are_written_for_readers(explorer):
-    said = BeautifulSoup(" ".join(Page(explorer()).lines), "html.parser").get_text()
-    assert not re.search(r"\d\.?e[+-]\d|nan|inf\b", said)
+    text = BeautifulSoup(" ".join(Page(explorer()).lines), "html.parser").get_text()
+    assert not re.search(r"\d\.?e[+-]\d|nan|inf\b", text)
 
 
 ROUNDS = {
@@ -246,11 +246,13 @@ def test_what_of_the_exchange_shows_is_what_sticks_out_of_the_backward_pass():
 
 
 @pytest.mark.parametrize("num_buckets", [1, 3, 22])
-@pytest.mark.parametrize("one", [0.001, 0.5])
-def test_drawn_buckets_end_when_the_cost_model_says(one, num_buckets):
-    sends = explorers.bucket_sends(one, 0.5, 1.0, num_buckets)
-    assert sends[-1][1] - 1.5 == pytest.approx(exposed_seconds(one * num_buckets, 1.0, num_buckets))
-    assert all(stop - start == pytest.approx(one) for start, stop in sends)
+@pytest.mark.parametrize("bucket_seconds", [0.001, 0.5])
+def test_drawn_buckets_end_when_the_cost_model_says(bucket_seconds, num_buckets):
+    sends = explorers.bucket_sends(bucket_seconds, 0.5, 1.0, num_buckets)
+    assert sends[-1][1] - 1.5 == pytest.approx(
+        exposed_seconds(bucket_seconds * num_buckets, 1.0, num_buckets)
+    )
+    assert all(stop - start == pytest.approx(bucket_seconds) for start, stop in sends)
 
 
 def test_measured_is_solid_and_modelled_is_dashed():
@@ -271,7 +273,7 @@ def test_points_lie_where_their_numbers_say():
     (ideal, _) = BeautifulSoup(svg.scaling({}, {4: 2}, {}, 4, "P"), "html.parser").select(
         "polyline"
     )
-    (left, one), (right, most) = (map(int, p.split(",")) for p in ideal["points"].split())
+    (left, lowest), (right, most) = (map(int, p.split(",")) for p in ideal["points"].split())
     (point,) = circles
     assert (int(point["cx"]) - left) / (right - left) == pytest.approx(log2(4) / 8, abs=0.01)
-    assert (int(point["cy"]) - one) / (most - one) == pytest.approx(log2(2) / 8, abs=0.01)
+    assert (int(point["cy"]) - lowest) / (most - lowest) == pytest.approx(log2(2) / 8, abs=0.01)

@@ -26,16 +26,16 @@ def run(tmp_path, listed):
 
 
 def test_without_a_gpu_it_says_so_and_fails(tmp_path):
-    status, said = run(tmp_path, "")
+    status, text = run(tmp_path, "")
     assert status == 1
-    assert said.startswith("No GPU to check: nvidia-smi lists none. Install NVIDIA's driver")
+    assert text.startswith("No GPU to check: nvidia-smi lists none. Install NVIDIA's driver")
 
 
 def test_what_a_framework_lacks_is_said_for_each(tmp_path):
     """A driver with two GPUs, a CPU build of PyTorch, and no environment for MXNet."""
-    status, said = run(tmp_path, "GPU 0: A card (UUID: a)\\nGPU 1: A card (UUID: b)\\n")
+    status, text = run(tmp_path, "GPU 0: A card (UUID: a)\\nGPU 1: A card (UUID: b)\\n")
     assert status == 1
-    lines = said.splitlines()
+    lines = text.splitlines()
     assert lines[:2] == ["GPU 0: A card", "GPU 1: A card"]
     assert lines[2].startswith("PyTorch sees 0 of 2 GPUs. It takes the CUDA build")
     assert lines[3].startswith("MXNet: there is no no-such/python. It takes the packages of req")
@@ -44,16 +44,16 @@ def test_what_a_framework_lacks_is_said_for_each(tmp_path):
 
 
 def test_one_gpu_is_said_to_be_one():
-    found = {"single": [{"device": 0, "distance": 1e-16}], "parity": [], "copies": []}
-    lines, problems = gpu_check.report(found)
+    facts = {"single": [{"device": 0, "distance": 1e-16}], "parity": [], "copies": []}
+    lines, problems = gpu_check.report(facts)
     assert problems == [] and lines[-1] == "There is one GPU: nothing was checked between two."
 
 
 def test_replicas_on_one_gpu_that_compute_something_else_are_a_problem():
     shared = [{"choice": "gpu:2", "backend": backend, "distance": far}
               for backend, far in ((None, 1e-16), ("gloo", 0.5))]  # fmt: skip
-    found = {"single": [], "parity": [], "copies": [], "shared": shared}
-    lines, problems = gpu_check.report(found)
+    facts = {"single": [], "parity": [], "copies": [], "shared": shared}
+    lines, problems = gpu_check.report(facts)
     assert len(lines) == 2 and len(problems) == 1
     assert problems[0].startswith("D2LMGPU_DEVICES=gpu:2, DDP over gloo: an update is 5.0e-01 from")
 
@@ -82,8 +82,8 @@ def test_a_checked_machine_is_recorded(tmp_path, monkeypatch, capsys):
     record = store.read(path)
     assert record["command"] == "make gpu-check" and record["kind"] == "measured"
     assert [copy["bytes"] for copy in record["copies"]] == [4000, 4000]
-    assert [(one["choice"], one["backend"]) for one in record["shared"]] == [
+    assert [(update["choice"], update["backend"]) for update in record["shared"]] == [
         ("gpu:3", None), ("gpu:3", "gloo"), ("gpu:1,cpu:2", None), ("gpu:1,cpu:2", "gloo"),
     ]  # fmt: skip
-    assert all(one["distance"] < 1e-12 for one in record["shared"])
+    assert all(update["distance"] < 1e-12 for update in record["shared"])
     assert capsys.readouterr().out.splitlines()[-1].endswith(path.name)

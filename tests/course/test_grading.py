@@ -47,18 +47,18 @@ def test_a_class_is_graded(made, tmp_path):
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
     submit(tmp_path, "endless", some, LEAVES, "while True:\n    pass")
     (tmp_path / "broken.ipynb").write_text('{"cells": ')
-    found = grades(tmp_path, made, "--cell-seconds", str(CELL_SECONDS))
-    assert list(found["all.ipynb"]) == ["total", *sorted(SOLUTIONS), "remark"]
-    assert {name: points(row) for name, row in found.items()} == {
+    table = grades(tmp_path, made, "--cell-seconds", str(CELL_SECONDS))
+    assert list(table["all.ipynb"]) == ["total", *sorted(SOLUTIONS), "remark"]
+    assert {name: points(row) for name, row in table.items()} == {
         "all.ipynb": [1, 1, 1],
         "endless.ipynb": [1, 0, 0],
         "broken.ipynb": [0, 0, 0],
     }
-    assert not found["all.ipynb"]["remark"]
-    assert found["endless.ipynb"]["remark"].startswith(
+    assert not table["all.ipynb"]["remark"]
+    assert table["endless.ipynb"]["remark"].startswith(
         "naive-port: right for the cases that the notebook shows, not for others"
     )
-    assert "NotJSONError" in found["broken.ipynb"]["remark"]
+    assert "NotJSONError" in table["broken.ipynb"]["remark"]
     assert left_running() == []
 
 
@@ -66,8 +66,8 @@ def test_a_class_is_graded(made, tmp_path):
 @pytest.mark.parametrize("account", ACCOUNTS, ids=" ".join)
 def test_one_that_takes_too_long_is_ended_with_all_that_it_started(made, tmp_path, account):
     submit(tmp_path, "endless", SOLUTIONS, LEAVES, "while True:\n    pass")
-    found = grades(tmp_path, made, "--notebook-seconds", "12", *account)
-    assert found["endless.ipynb"]["remark"] == "ended after 12 seconds"
+    table = grades(tmp_path, made, "--notebook-seconds", "12", *account)
+    assert table["endless.ipynb"]["remark"] == "ended after 12 seconds"
     assert left_running() == []
 
 
@@ -85,12 +85,12 @@ def compared(made, tmp_path, names):
     folder.mkdir()
     for name in names:
         KINDS[name][1](folder)
-    found = {}
+    rows_of = {}
     for name, row in grades(folder, made, "--cell-seconds", str(CELL_SECONDS)).items():
-        found[Path(Path(name).parts[0]).stem] = row
-    assert set(found) == set(names)
+        rows_of[Path(Path(name).parts[0]).stem] = row
+    assert set(rows_of) == set(names)
     expected = {name: KINDS[name][0] for name in names}
-    assert {name: points(found[name]) for name in names} == expected
+    assert {name: points(rows_of[name]) for name in names} == expected
     there = {}
     for path in folder.iterdir():
         if path.name != "grades":
@@ -98,7 +98,7 @@ def compared(made, tmp_path, names):
             results = gradescope(files_of(path), made, uploaded, CELL_SECONDS)
             there[path.stem] = gradescope_points(results)
     assert there == expected
-    return found
+    return rows_of
 
 
 def test_what_gradescope_shows(made, tmp_path):
@@ -119,9 +119,11 @@ def test_what_gradescope_shows(made, tmp_path):
     assert public["visibility"] == "visible" and "score" not in public
     assert "combine results: All test cases passed!" in public["output"]
     assert "replicate: not yet." in public["output"]
-    found = {one["name"]: (one["score"], one["max_score"]) for one in questions}
-    assert found == {"combine": (1, 1), "replicate": (0, 1), "naive-port": (0, 1)}
-    assert all(one["visibility"] == "hidden" and one["output"] for one in questions)
+    scores = {
+        question["name"]: (question["score"], question["max_score"]) for question in questions
+    }
+    assert scores == {"combine": (1, 1), "replicate": (0, 1), "naive-port": (0, 1)}
+    assert all(question["visibility"] == "hidden" and question["output"] for question in questions)
     assert "naive-port: right for the cases" in results["output"]
     assert "cell 2 does not parse" in results["output"]
 
@@ -200,10 +202,10 @@ def test_cells_that_are_no_python_are_numbered():
     broken = ["def f(x:\n    pass", "return 1", "x = '\0'", "1 if", "  x\n y", "-" * 10**5 + "1"]
     notebook.cells = [nbformat.v4.new_markdown_cell("for in")]
     notebook.cells += map(code, [*fine, *broken])
-    found = program("course_grading").unparsed(notebook)
-    numbers = [int(one.split()[1]) for one in found]
+    complaints = program("course_grading").unparsed(notebook)
+    numbers = [int(complaint.split()[1]) for complaint in complaints]
     assert numbers == [len(fine) + 1 + i for i in range(len(broken))]
-    assert "`def f(x:`" in found[0]
+    assert "`def f(x:`" in complaints[0]
 
 
 FOLDERS = [
@@ -243,7 +245,7 @@ MADE_BY_OTHERS = [
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def listing(tmp_path_factory):
     """``({name: submission}, what was told)``"""
     folder, unpacked = (tmp_path_factory.mktemp(name) for name in ("Week 1", "unpacked"))
     for name in [*FOLDERS, *list(REMARKS)[:5]]:
@@ -281,18 +283,20 @@ def found(tmp_path_factory):
     os.mkfifo(folder / "pipe.ipynb")
     (folder / "link.ipynb").symlink_to("/etc/passwd")
     (folder / "linked").symlink_to("/etc")
-    told = []
-    listed = program("submissions").submissions(folder, unpacked, told.append, ("grades",))
+    messages = []
+    listed = program("submissions").submissions(folder, unpacked, messages.append, ("grades",))
     assert all(
-        unpacked in path.parents or folder in path.parents for one in listed for path in one.files
+        unpacked in path.parents or folder in path.parents
+        for submission in listed
+        for path in submission.files
     )
-    return {one.name: one for one in listed}, told
+    return {submission.name: submission for submission in listed}, messages
 
 
 class TestWhatIsInTheFolder:
     """Files, folders and zips, as platforms and learners leave them: a row or a word for each."""
 
-    def test_each_has_a_row(self, found):
+    def test_each_has_a_row(self, listing):
         zips = [
             f"{zip}/{name}.ipynb"
             for zip in ("erin.zip", "class.zip/frank/erin.zip")
@@ -300,31 +304,31 @@ class TestWhatIsInTheFolder:
         ]
         zips += [f"of-windows.zip/{name}/foundations.ipynb" for name in ("grace", "late")]
         zips += ["clone.zip/course/foundations.ipynb"]
-        assert sorted(found[0]) == sorted([*FOLDERS, *REMARKS, *zips])
+        assert sorted(listing[0]) == sorted([*FOLDERS, *REMARKS, *zips])
 
     @pytest.mark.parametrize(("name", "words"), REMARKS.items())
-    def test_a_remark_says_why_it_is_not_graded(self, found, name, words):
-        assert words in found[0][name].remark and not found[0][name].files
+    def test_a_remark_says_why_it_is_not_graded(self, listing, name, words):
+        assert words in listing[0][name].remark and not listing[0][name].files
 
     @pytest.mark.parametrize("name", FOLDERS)
-    def test_a_notebook_is_graded(self, found, name):
-        assert found[0][name].files[0].name == Path(name).name and not found[0][name].remark
+    def test_a_notebook_is_graded(self, listing, name):
+        assert listing[0][name].files[0].name == Path(name).name and not listing[0][name].remark
 
-    def test_what_lies_beside_a_notebook_goes_with_it_and_gets_a_word(self, found):
-        beside = found[0]["with-others/foundations.ipynb"].files[1:]
+    def test_what_lies_beside_a_notebook_goes_with_it_and_gets_a_word(self, listing):
+        beside = listing[0]["with-others/foundations.ipynb"].files[1:]
         assert {path.name for path in beside} == {"my-predictions.csv", "helper.py"}
         for name in ("helper.py", "my-predictions.csv"):
-            assert f"with-others/{name}: no row, it goes with the notebook beside it." in found[1]
+            assert f"with-others/{name}: no row, it goes with the notebook beside it." in listing[1]
 
-    def test_a_zip_of_windows_has_folders_too(self, found):
-        files = found[0]["of-windows.zip/grace/foundations.ipynb"].files
+    def test_a_zip_of_windows_has_folders_too(self, listing):
+        files = listing[0]["of-windows.zip/grace/foundations.ipynb"].files
         assert [path.name for path in files] == ["foundations.ipynb", "helper.py"]
 
     @pytest.mark.parametrize(
         "name", [".ipynb_checkpoints", "__MACOSX", ".git", ".venv", *MADE_BY_OTHERS]
     )
-    def test_what_no_learner_has_made_gets_a_word(self, found, name):
-        assert f"{name}: left out, no learner has made it." in found[1]
+    def test_what_no_learner_has_made_gets_a_word(self, listing, name):
+        assert f"{name}: left out, no learner has made it." in listing[1]
 
 
 def test_make_grade_takes_a_folder_with_spaces_and_quotes(made, tmp_path):
@@ -337,11 +341,11 @@ def test_make_grade_takes_a_folder_with_spaces_and_quotes(made, tmp_path):
     command = ["make", "-o", "setup", "grade", f"FOLDER={folder}"]
     command += [f"AUTOGRADER={autograder(made)}", f"PYTHON={sys.executable}"]
     subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    found = rows(folder)
-    assert set(found) == {"late/-2+3.ipynb", "'=HYPERLINK(1).pdf", "large.ipynb"}
-    remark = found["late/-2+3.ipynb"]["remark"]
+    table = rows(folder)
+    assert set(table) == {"late/-2+3.ipynb", "'=HYPERLINK(1).pdf", "large.ipynb"}
+    remark = table["late/-2+3.ipynb"]["remark"]
     assert "combine: The notebook has no function combine" in remark
-    assert found["large.ipynb"]["remark"].startswith("it is larger than 50 MB")
+    assert table["large.ipynb"]["remark"].startswith("it is larger than 50 MB")
 
 
 @pytest.mark.parametrize("account", sample(1, ACCOUNTS), ids=" ".join)
@@ -417,17 +421,17 @@ class TestConfinement:
         """Sweeping up behind one ends nothing of another that goes on."""
         from concurrent.futures import ThreadPoolExecutor
 
-        with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as two:
-            for slot, name in enumerate((one, two)):
+        with tempfile.TemporaryDirectory() as own, tempfile.TemporaryDirectory() as other:
+            for slot, name in enumerate((own, other)):
                 confinement.give(Path(name), slot)
-            done = Path(one, "done")
+            done = Path(own, "done")
             waits = f"import os, time\nwhile not os.path.exists({str(done)!r}): time.sleep(0.1)"
             first = [sys.executable, "-c", waits + "\nprint('came to its end')"]
             killed = [sys.executable, "-c", "import os; os.kill(os.getppid(), 9)"]
             with ThreadPoolExecutor(1) as pool:
-                job = pool.submit(confinement.run, first, Path(one), 0, 60, os.environ)
+                job = pool.submit(confinement.run, first, Path(own), 0, 60, os.environ)
                 for _ in range(3):
-                    confinement.run(killed, Path(two), 1, 60, os.environ)
+                    confinement.run(killed, Path(other), 1, 60, os.environ)
                 done.touch()
                 done.chmod(0o644)
                 assert job.result().answer == b"came to its end\n"

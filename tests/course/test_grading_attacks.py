@@ -21,12 +21,12 @@ def test_results_count_only_if_the_command_ended_well(made, tmp_path, account):
     for name, source in ENDED.items():
         submit(tmp_path, name, {}, source)
     submit(tmp_path, "honest", SOLUTIONS)
-    found = grades(tmp_path, made, *account)
-    assert points(found.pop("honest.ipynb")) == [1, 1, 1]
-    assert {name: points(row) for name, row in found.items()} == {
+    table = grades(tmp_path, made, *account)
+    assert points(table.pop("honest.ipynb")) == [1, 1, 1]
+    assert {name: points(row) for name, row in table.items()} == {
         f"{name}.ipynb": [0, 0, 0] for name in ENDED
     }
-    ended = [row["remark"] for name, row in found.items() if name != "results-that-raise.ipynb"]
+    ended = [row["remark"] for name, row in table.items() if name != "results-that-raise.ipynb"]
     assert all(remark.startswith("not graded: ") and len(remark) > 15 for remark in ended)
     assert left_running() == []
 
@@ -48,8 +48,8 @@ def test_folders_that_are_nested_deep_cost_nobody_a_point(made, tmp_path, accoun
     names = ["a-nests", "b"]
     for name in names:
         submit(tmp_path, name, SOLUTIONS, NESTS.format(places=places) if name == "a-nests" else "")
-    found = grades(tmp_path, made, *account)
-    assert {name: points(row) for name, row in found.items()} == {
+    table = grades(tmp_path, made, *account)
+    assert {name: points(row) for name, row in table.items()} == {
         f"{name}.ipynb": [1, 1, 1] for name in names
     }
     assert not left.exists()
@@ -60,8 +60,8 @@ def test_folders_that_are_nested_deep_cost_nobody_a_point(made, tmp_path, accoun
 def test_each_forgery_counts_for_nothing(made, tmp_path, account):
     for name, source in FORGING.items():
         submit(tmp_path, name, {}, source)
-    found = grades(tmp_path, made, *account)
-    assert {name: points(row) for name, row in found.items()} == {
+    table = grades(tmp_path, made, *account)
+    assert {name: points(row) for name, row in table.items()} == {
         f"{name}.ipynb": [0, 0, 0] for name in FORGING
     }
 
@@ -71,8 +71,8 @@ def test_each_forgery_counts_for_nothing(made, tmp_path, account):
 def test_nobody_stops_the_grading(made, tmp_path, account):
     for name, source in STOPPED.items():
         submit(tmp_path, name, SOLUTIONS, source)
-    found = grades(tmp_path, made, *LIMITS, "60", *account)
-    assert {row["remark"] for row in found.values()} == {"ended after 60 seconds"}
+    table = grades(tmp_path, made, *LIMITS, "60", *account)
+    assert {row["remark"] for row in table.values()} == {"ended after 60 seconds"}
 
 
 @pytest.fixture
@@ -98,11 +98,11 @@ def test_as_root_a_notebook_reads_writes_and_calls_nothing_of_ours(made, open_fo
         }
         for name, source in FORBIDDEN.items():
             submit(folder, name, SOLUTIONS, source.format(**values))
-        found = grades(folder, made)
+        table = grades(folder, made)
         with pytest.raises(BlockingIOError):
             server.accept()
     assert [path.read_bytes()[:300] for path in got.iterdir()] == []
-    assert set(found) == {f"{name}.ipynb" for name in FORBIDDEN}
-    killed = found.pop("kills-everybody.ipynb")
+    assert set(table) == {f"{name}.ipynb" for name in FORBIDDEN}
+    killed = table.pop("kills-everybody.ipynb")
     assert points(killed) == [0, 0, 0] and "SIGKILL" in killed["remark"]
-    assert all(points(row) == [1, 1, 1] for row in found.values())
+    assert all(points(row) == [1, 1, 1] for row in table.values())

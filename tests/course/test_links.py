@@ -39,15 +39,15 @@ def test_equal_links_are_not_accused():
 
 
 def test_one_slow_pair_is_named_by_its_ranks():
-    (said,) = links.problems(made_up(equal(4) | {(1, 3): GB}))
-    assert said.startswith("ranks 1 and 3 (n1): 1 GB/s, the fastest link of this kind 10 GB/s")
+    (problem,) = links.problems(made_up(equal(4) | {(1, 3): GB}))
+    assert problem.startswith("ranks 1 and 3 (n1): 1 GB/s, the fastest link of this kind 10 GB/s")
 
 
 @pytest.mark.parametrize("k", [3, 4, 8])
 def test_a_rank_behind_a_slow_link_is_named_once(k):
     rates = {pair: GB if 2 in pair else 10 * GB for pair in equal(k)}
-    (said,) = links.problems(made_up(rates))
-    assert said.startswith("rank 2: all its links carry about 1 GB/s")
+    (problem,) = links.problems(made_up(rates))
+    assert problem.startswith("rank 2: all its links carry about 1 GB/s")
 
 
 def test_a_host_behind_a_slow_cable_is_named_and_links_inside_of_hosts_are_another_kind():
@@ -56,8 +56,8 @@ def test_a_host_behind_a_slow_cable_is_named_and_links_inside_of_hosts_are_anoth
     for pair in equal(6):
         names = {hosts[rank] for rank in pair}
         rates[pair] = 100 * GB if len(names) == 1 else GB if "n3" in names else 10 * GB
-    (said,) = links.problems(made_up(rates, hosts))
-    assert said.startswith("host n3: all its links carry about 1 GB/s")
+    (problem,) = links.problems(made_up(rates, hosts))
+    assert problem.startswith("host n3: all its links carry about 1 GB/s")
 
 
 def test_of_two_hosts_no_one_can_say_which_is_slow():
@@ -69,15 +69,15 @@ def test_a_machine_far_below_its_published_bus_bandwidth_is_named_with_the_sourc
     gpus = 8 * ["GPU 0: NVIDIA A100-SXM4-80GB"]
     for share, number in ((0.95, 0), (0.5, 1)):
         seconds = 2**26 * 2 * 7 / 8 / (share * expected)
-        found = links.problems(made_up(equal(8), gpus=gpus, sums=[(2**26, seconds)]))
-        assert len(found) == number
-    assert "235 GB/s (measured: NVIDIA/nccl" in found[0] and "118 GB/s" in found[0]
+        problems = links.problems(made_up(equal(8), gpus=gpus, sums=[(2**26, seconds)]))
+        assert len(problems) == number
+    assert "235 GB/s (measured: NVIDIA/nccl" in problems[0] and "118 GB/s" in problems[0]
 
 
 @pytest.mark.parametrize("shared, words", [(None, "no /dev/shm"), (2**26, "/dev/shm has 64 MiB")])
 def test_too_little_shared_memory_is_named(shared, words):
-    (said,) = links.problems(made_up(equal(2), shared=shared))
-    assert f"host n1: {words}" in said and "--shm-size" in said
+    (problem,) = links.problems(made_up(equal(2), shared=shared))
+    assert f"host n1: {words}" in problem and "--shm-size" in problem
 
 
 def test_shared_memory_is_that_of_the_system(tmp_path):
@@ -106,14 +106,14 @@ def echo(size, repeats):
 
 def test_two_ranks_here_are_measured():
     """Wide bounds: other work shares the cores. `make bench` holds them to 10 %."""
-    found = links.measure(2)
-    assert found.hosts == [HERE, HERE] and list(found.pairs) == [(0, 1)]
-    latency, bandwidth = found.pairs[0, 1]
+    measured = links.measure(2)
+    assert measured.hosts == [HERE, HERE] and list(measured.pairs) == [(0, 1)]
+    latency, bandwidth = measured.pairs[0, 1]
     assert 1e-6 < latency < 0.05 and 1e6 < bandwidth < 1e12
-    sizes = [size for size, _ in found.sums]
+    sizes = [size for size, _ in measured.sums]
     assert sizes == list(SUMS[: len(sizes)]) and sizes
-    size, seconds = found.sums[0]
-    assert found.bus_bandwidth(0) == pytest.approx(size / seconds)  # 2(k-1)/k is 1 for two
+    size, seconds = measured.sums[0]
+    assert measured.bus_bandwidth(0) == pytest.approx(size / seconds)  # 2(k-1)/k is 1 for two
     other = 2 * 2**22 / launch(echo, 2**22, 5, num_processes=2)[0]
     assert 0.02 < bandwidth / other < 50
 

@@ -35,10 +35,12 @@ def test_these_are_all_widgets():
     """A new one belongs into the tests below."""
     import anywidget
 
-    ours = {one for one in Widget.__subclasses__() if one.__module__.startswith("d2lmgpu.")}
-    assert {one.__name__ for one in ours} == {"LabView", "BreakItLab", "Sheet"}
+    ours = {
+        widget for widget in Widget.__subclasses__() if widget.__module__.startswith("d2lmgpu.")
+    }
+    assert {widget.__name__ for widget in ours} == {"LabView", "BreakItLab", "Sheet"}
     others = set(anywidget.AnyWidget.__subclasses__()) - {Widget}
-    assert not [one for one in others if one.__module__.startswith("d2lmgpu.")]
+    assert not [widget for widget in others if widget.__module__.startswith("d2lmgpu.")]
 
 
 CALLS = [

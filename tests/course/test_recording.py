@@ -63,10 +63,15 @@ def test_a_recorded_run_says_what_where_and_how(chapter, tmp_path, monkeypatch):
     assert "fashion-mnist" in record["data"].lower()
     assert record["command"].startswith("D2LMGPU_PROFILE=full ")
     assert record["command"].endswith(f"-m d2lmgpu record {chapter}")
-    one, two = record["runs"]
-    assert one["kind"] == two["kind"] == "measured" and len(one["accuracies"]) == 10
-    assert one["unsteady"] == "", "its epochs all take two seconds, and it ends at once"
-    assert (one["num_gpus"], two["num_gpus"], two["batch_size"], two["lr"]) == (1, 2, 256, 0.2)
+    single, double = record["runs"]
+    assert single["kind"] == double["kind"] == "measured" and len(single["accuracies"]) == 10
+    assert single["unsteady"] == "", "its epochs all take two seconds, and it ends at once"
+    assert (single["num_gpus"], double["num_gpus"], double["batch_size"], double["lr"]) == (
+        1,
+        2,
+        256,
+        0.2,
+    )
 
 
 @pytest.mark.parametrize("profile, epochs", [("quick", 6), ("test", 1)])
@@ -181,8 +186,8 @@ def test_devices_that_were_chosen_are_not_exceeded(monkeypatch):
 def test_the_command_says_in_a_line_what_cannot_be_recorded(tmp_path, capsys):
     assert cli.main(["record", str(tmp_path / "scratch" / "nosuch.ipynb")]) == 1
     assert cli.main(["record", str(tmp_path / "other" / "nosuch.ipynb")]) == 1
-    said = capsys.readouterr().err.splitlines()
-    assert "nosuch.ipynb" in said[0] and "only chapters in" in said[1] and len(said) == 2
+    output = capsys.readouterr().err.splitlines()
+    assert "nosuch.ipynb" in output[0] and "only chapters in" in output[1] and len(output) == 2
 
 
 def test_the_gluon_lab_is_recorded_at_the_rate_of_its_own_runs():

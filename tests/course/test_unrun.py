@@ -32,19 +32,19 @@ def texts():
 
 def test_no_page_says_it_in_words_that_are_no_mark():
     other = [
-        f"{page}: {found[0]}"
+        f"{page}: {match[0]}"
         for page, text in texts()
-        for found in ANY.finditer(MARK.sub("", text))
+        for match in ANY.finditer(MARK.sub("", text))
     ]
     assert other == []
 
 
 def test_the_list_has_every_mark():
-    found, marks = unrun(CHAPTERS), Counter()
+    statements, marks = unrun(CHAPTERS), Counter()
     for page, text in texts():
         marks[page] += len(MARK.findall(text))
-    assert +marks == Counter(one.page for one in found) and len(found) > 15
-    assert all(one.section and one.statement for one in found)
+    assert +marks == Counter(statement.page for statement in statements) and len(statements) > 15
+    assert all(statement.section and statement.statement for statement in statements)
 
 
 def test_code_for_gpus_that_no_cell_runs_stands_in_a_section_with_a_mark():
@@ -86,11 +86,11 @@ def test_a_mark_is_found_wherever_it_stands(tmp_path, capsys, text, section, sta
     cells.append({"cell_type": "code", "source": "x = 1  # not run here"})
     (tmp_path / "part").mkdir()
     (tmp_path / "part" / "page.ipynb").write_text(json.dumps({"cells": cells}))
-    (one,) = unrun(tmp_path)
-    assert (one.page, one.section, one.statement) == ("part/page.ipynb", section, statement)
+    (mark,) = unrun(tmp_path)
+    assert (mark.page, mark.section, mark.statement) == ("part/page.ipynb", section, statement)
     assert main(["gpu-check", "--unrun", str(tmp_path)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert said.endswith(f"part/page.ipynb, {section}: {statement}")
+    output = " ".join(capsys.readouterr().out.split())
+    assert output.endswith(f"part/page.ipynb, {section}: {statement}")
 
 
 def test_the_page_of_the_status_is_made_of_the_list():

@@ -29,17 +29,17 @@ def no_network(monkeypatch):
 
 
 def test_no_network_gives_the_embedded_subset_and_says_so(no_network, tmp_path, capsys):
-    found = datasets.fashion_mnist()
-    assert found.standin == "embedded subset: 6,000 + 1,000 real Fashion-MNIST images"
-    assert found.X_train.shape == (6000, 1, 28, 28) and found.X_test.shape == (1000, 1, 28, 28)
+    data = datasets.fashion_mnist()
+    assert data.standin == "embedded subset: 6,000 + 1,000 real Fashion-MNIST images"
+    assert data.X_train.shape == (6000, 1, 28, 28) and data.X_test.shape == (1000, 1, 28, 28)
     # The labels of the real files begin so: an ankle boot, then two T-shirts.
-    assert found.y_train[:3].tolist() == [9, 0, 0] and found.y_test[:3].tolist() == [9, 2, 1]
-    assert found.X_train.max() == 1 and 0.28 < found.X_train.mean() < 0.29
+    assert data.y_train[:3].tolist() == [9, 0, 0] and data.y_test[:3].tolist() == [9, 2, 1]
+    assert data.X_train.max() == 1 and 0.28 < data.X_train.mean() < 0.29
     datasets.fashion_mnist(100, 100)
-    said = capsys.readouterr()
-    (line,) = said.err.splitlines()  # once for both calls, and never into a program's output
-    assert said.out == ""
-    assert found.standin in line and "Name or service not known" in line
+    output = capsys.readouterr()
+    (line,) = output.err.splitlines()  # once for both calls, and never into a program's output
+    assert output.out == ""
+    assert data.standin in line and "Name or service not known" in line
     assert "storage.googleapis.com" in line and "github.com" in line
 
 
@@ -87,27 +87,27 @@ def test_first_images_and_arrays_of_ones_own(no_network):
 
 
 def test_no_network_gives_digits_for_mnist_and_says_so(no_network, capsys):
-    found = datasets.mnist()
-    assert "not MNIST" in found.standin and found.source == found.standin
+    dataset = datasets.mnist()
+    assert "not MNIST" in dataset.standin and dataset.source == dataset.standin
     (line,) = capsys.readouterr().err.splitlines()
-    assert found.standin in line
-    assert found.X_train.shape == (1500, 1, 28, 28) and found.X_test.shape == (297, 1, 28, 28)
-    assert found.X_train.dtype == np.float32 and found.y_test.dtype == np.int64
-    assert found.X_train.min() == 0 and found.X_train.max() == 1
+    assert dataset.standin in line
+    assert dataset.X_train.shape == (1500, 1, 28, 28) and dataset.X_test.shape == (297, 1, 28, 28)
+    assert dataset.X_train.dtype == np.float32 and dataset.y_test.dtype == np.int64
+    assert dataset.X_train.min() == 0 and dataset.X_train.max() == 1
     # Another interpolation of the same digits, by Pillow, puts the ink at the same places.
     from PIL import Image
     from sklearn.datasets import load_digits
 
     digits = load_digits()
-    assert found.y_train.tolist() + found.y_test.tolist() == digits.target.tolist()
+    assert dataset.y_train.tolist() + dataset.y_test.tolist() == digits.target.tolist()
     for i in (0, 1, 1500):
         oracle = Image.fromarray(digits.images[i] / 16).resize((28, 28), Image.Resampling.BILINEAR)
-        ours = (found.X_train[i] if i < 1500 else found.X_test[i - 1500])[0]
+        ours = (dataset.X_train[i] if i < 1500 else dataset.X_test[i - 1500])[0]
         assert np.corrcoef(ours.ravel(), np.asarray(oracle).ravel())[0, 1] > 0.9
     # The corner pixels are the original's, so nothing was shifted or mirrored.
     corners = np.ix_(range(297), (0, 27), (0, 27))
     expected = digits.images[1500:, ::7, ::7] / 16
-    np.testing.assert_allclose(found.X_test[:, 0][corners], expected, atol=0.5 / 255 + 1e-6)
+    np.testing.assert_allclose(dataset.X_test[:, 0][corners], expected, atol=0.5 / 255 + 1e-6)
 
 
 def test_digits_need_scikit_learn(no_network, monkeypatch):
@@ -177,8 +177,8 @@ def test_saved_files_hold_the_images(num_train, num_test, no_network, tmp_path):
     for name, array in zip(
         files.FILES, (ours.X_train, ours.y_train, ours.X_test, ours.y_test), strict=True
     ):
-        found = idx(gzip.decompress((tmp_path / "new" / f"{name}.gz").read_bytes()))
-        assert found.shape == (array.squeeze(1) if "images" in name else array).shape
-        scaled = found.reshape(array.shape) / (255 if "images" in name else 1)
+        array_read = idx(gzip.decompress((tmp_path / "new" / f"{name}.gz").read_bytes()))
+        assert array_read.shape == (array.squeeze(1) if "images" in name else array).shape
+        scaled = array_read.reshape(array.shape) / (255 if "images" in name else 1)
         np.testing.assert_allclose(scaled, array, rtol=1e-6)
     assert len(list((tmp_path / "new").iterdir())) == 4

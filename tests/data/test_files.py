@@ -20,10 +20,10 @@ IMAGES = FILES[0]  # of the training set
 @pytest.mark.parametrize("where", PLACES)
 def test_full_files_are_found(where, files, tmp_path, offline, capsys):
     put(tmp_path / PLACES[where], files)
-    found = datasets.fashion_mnist()
-    assert_small(found)
-    assert found.source.startswith(f"{where} (")
-    assert datasets.describe("fashion-mnist") == f"Fashion-MNIST: {found.source}"
+    data = datasets.fashion_mnist()
+    assert_small(data)
+    assert data.source.startswith(f"{where} (")
+    assert datasets.describe("fashion-mnist") == f"Fashion-MNIST: {data.source}"
     assert capsys.readouterr().out == ""
 
 
@@ -32,9 +32,9 @@ def test_chosen_folder_comes_before_all_others(folder, tmp_path, offline, monkey
     put(tmp_path / PLACES["the system's package"], {**ARCHIVES, FILES[0]: b"not looked at"})
     put(tmp_path / folder, ARCHIVES)
     monkeypatch.setenv("D2LMGPU_DATA", str(tmp_path / "mine"))
-    found = datasets.fashion_mnist()
-    assert_small(found)
-    assert found.source == f"D2LMGPU_DATA ({tmp_path / folder})"
+    data = datasets.fashion_mnist()
+    assert_small(data)
+    assert data.source == f"D2LMGPU_DATA ({tmp_path / folder})"
 
 
 def test_places_are_searched_in_the_documented_order(tmp_path, offline):

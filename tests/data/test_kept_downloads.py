@@ -30,11 +30,11 @@ def cached(tmp_path):
 
 def test_download_is_kept_and_used_again(tmp_path, mirrors, capsys):
     assert "not on this machine" in datasets.describe("fashion-mnist")
-    found = datasets.fashion_mnist()
-    assert_small(found)
+    data = datasets.fashion_mnist()
+    assert_small(data)
     assert cached(tmp_path) == ARCHIVES and capsys.readouterr().out == ""
     datasets._load.cache_clear()
-    assert datasets.fashion_mnist().source == found.source
+    assert datasets.fashion_mnist().source == data.source
     assert [path for path, _, _ in mirrors[0].requests] == [f"/{name}" for name in ARCHIVES]
 
 
@@ -119,12 +119,12 @@ def test_killed_half_way(tmp_path, mirrors):
 def test_cache_that_cannot_be_made(tmp_path, mirrors, monkeypatch, capsys):
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("D2LMGPU_CACHE", str(tmp_path / "file" / "cache"))
-    found = datasets.fashion_mnist()
-    assert_small(found)
-    assert found.source == "a download, kept in memory only"
-    said = capsys.readouterr()
-    line = said.err.splitlines()[-1]  # after the progress of each file
-    assert said.out == ""
+    data = datasets.fashion_mnist()
+    assert_small(data)
+    assert data.source == "a download, kept in memory only"
+    output = capsys.readouterr()
+    line = output.err.splitlines()[-1]  # after the progress of each file
+    assert output.out == ""
     assert "cannot be written (Not a directory)" in line and "D2LMGPU_CACHE" in line
 
 

@@ -94,15 +94,15 @@ def test_a_training_batch_above_the_data_is_refused_and_a_test_batch_is_not():
 
 
 def test_training_tells_the_lab_how_far_it_is(monkeypatch):
-    told = []
+    events = []
     monkeypatch.setattr(
-        loader, "report", lambda event, every, **fields: told.append((every, fields))
+        loader, "report", lambda event, every, **fields: events.append((every, fields))
     )
     labels(iterate(5, 2, shuffle=False))
-    assert told == []
+    assert events == []
     labels(iterate(5, 2, shuffle=True))
     steps = loader.lanes.totals
-    assert told == [
+    assert events == [
         (every, dict(epoch=1, done=done, of=5, steps=steps))
         for every, done in ((0.1, 2), (0.1, 4), (0.0, 5))  # an epoch's end is always told
     ]
@@ -128,6 +128,6 @@ def test_the_loss_is_a_mean_and_is_read_only_where_a_lab_listens(monkeypatch, tm
     monkeypatch.setattr(events, "_last", {})
     monkeypatch.setattr(events, "time", SimpleNamespace(monotonic=lambda: 5.0))
     losses()
-    told = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
-    (told,) = [event for event in told if event["event"] == "loss"]
-    assert (told["x"], told["loss"]) == (1.5, 1.5) and len(read) == 1, "of two, the first"
+    event_ = [json.loads(line) for line in (tmp_path / "events").read_text().splitlines()]
+    (event_,) = [event for event in event_ if event["event"] == "loss"]
+    assert (event_["x"], event_["loss"]) == (1.5, 1.5) and len(read) == 1, "of two, the first"

@@ -38,9 +38,9 @@ def train(chapter, tmp_path, *device_counts):
 def test_two_devices_train_as_one_does(chapter, tmp_path):
     parameters, printed = train(chapter, tmp_path, 1, 2)
     assert parameters is not None, printed
-    one, two = parameters
-    assert np.abs(one).max() > 0.01  # something was trained at all
-    assert np.linalg.norm(one - two) <= 1e-4 * np.linalg.norm(one)
+    single, double = parameters
+    assert np.abs(single).max() > 0.01  # something was trained at all
+    assert np.linalg.norm(single - double) <= 1e-4 * np.linalg.norm(single)
     assert printed.count("test acc: ") == 2
 
 
@@ -48,16 +48,18 @@ def test_gluon_on_two_devices_keeps_them_equal(tmp_path):
     """Batch normalization looks at a shard, so two devices are not one; one is the same twice."""
     parameters, printed = train("concise_mxnet", tmp_path, 2, 2, 1)
     assert parameters is not None, printed
-    first, again, one = parameters
+    first, again, single = parameters
     assert np.array_equal(first, again)
-    assert 0 < np.linalg.norm(first - one) < np.linalg.norm(one)
+    assert 0 < np.linalg.norm(first - single) < np.linalg.norm(single)
     assert printed.count("test acc: ") == 3
 
 
 def test_data_parallel_over_cpu_devices_trains_on_one_and_says_so_of_each_run(tmp_path):
     """D2L wraps the network for one device, too."""
-    parameters, told = train("concise_torch", tmp_path, 1, 2, 2)
-    assert parameters is not None, told
-    one, two, again = parameters
-    assert np.array_equal(one, two) and np.array_equal(one, again)  # the second had no part in it
-    assert told.count("test acc: ") == told.count("here one device of 2 did its work") == 3
+    parameters, output = train("concise_torch", tmp_path, 1, 2, 2)
+    assert parameters is not None, output
+    single, double, again = parameters
+    assert np.array_equal(single, double) and np.array_equal(
+        single, again
+    )  # the second had no part in it
+    assert output.count("test acc: ") == output.count("here one device of 2 did its work") == 3

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from what_d2l_does import DEEDS, FRAMEWORKS, deeds, definitions, refused, source
 
-from d2lmgpu.backend.refused import REFUSED, VERSION
+from d2lmgpu.backend.refusals import REFUSED, VERSION
 
 HERE = Path(__file__).parent
 TRAINS, LOADS, PICKS, ALL = DEEDS

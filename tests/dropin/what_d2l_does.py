@@ -2,7 +2,7 @@
 
 A name does what its code does, and what the names do that it uses: functions, classes, those that a
 class is made from. ``python tests/dropin/what_d2l_does.py`` prints the list of
-d2lmgpu/backend/refused.py again, for another version of d2l.
+d2lmgpu/backend/refusals.py again, for another version of d2l.
 """
 
 import ast
@@ -48,7 +48,7 @@ def used(node) -> set:
 
 def definitions(module: ast.Module) -> dict:
     """name -> the nodes that define it at the top of the module: d2l defines some names twice."""
-    found = {}
+    nodes_of = {}
     for node in module.body:
         names = []
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -56,8 +56,8 @@ def definitions(module: ast.Module) -> dict:
         elif isinstance(node, ast.Assign):
             names = [target.id for target in node.targets if isinstance(target, ast.Name)]
         for name in names:
-            found.setdefault(name, []).append(node)
-    return found
+            nodes_of.setdefault(name, []).append(node)
+    return nodes_of
 
 
 def own_deeds(node) -> set:

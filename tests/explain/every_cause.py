@@ -14,7 +14,7 @@ from collections import Counter
 from pathlib import Path
 from statistics import median
 
-from explained import FAIR, SCRIPTS, cause_of, explained
+from explain_scripts import FAIR, SCRIPTS, cause_of, explained
 
 from d2lmgpu.watch.explain.answer import OBSERVER
 from d2lmgpu.watch.run import Limits, run
@@ -30,10 +30,10 @@ def row(script, *arguments):
     verdicts, speedups, seconds = Counter(), [], []
     for _ in range(RUNS):
         start = time.monotonic()
-        told = explained(script, *arguments)
+        answer = explained(script, *arguments)
         seconds.append(time.monotonic() - start)
-        verdicts[told["cause"]] += 1
-        speedups.append(told["speedup"]["measured"])
+        verdicts[answer["cause"]] += 1
+        speedups.append(answer["speedup"]["measured"])
     return verdicts, [speed for speed in speedups if speed], seconds
 
 

@@ -4,8 +4,8 @@ import copy
 import json
 
 import pytest
-from given import CASES, ONE, rank
-from stated import stated
+from reports import CASES, ONE, rank
+from schemas import stated
 
 from d2lmgpu import __main__ as cli
 from d2lmgpu.watch import MisuseError, WatchError
@@ -17,40 +17,40 @@ SLOW = [rank(i, loading=20) for i in (0, 1)]
 
 
 @pytest.fixture
-def told(calibrated):
+def answer_of(calibrated):
     """The answer to such reports, as JSON brings it back."""
 
-    def ask(reports=CASES["none"], one=ONE):
-        return json.loads(json.dumps(answer("train.py", one, Summary(reports)).as_dict()))
+    def ask(reports=CASES["none"], single=ONE):
+        return json.loads(json.dumps(answer("train.py", single, Summary(reports)).as_dict()))
 
     return ask
 
 
-def test_every_answer_is_as_its_schema_has_it(told):
-    assert all(stated(told(reports)) for reports in CASES.values())
-    assert stated(told([rank(0, ddp=False, distributed=False)], None))
+def test_every_answer_is_as_its_schema_has_it(answer_of):
+    assert all(stated(answer_of(reports)) for reports in CASES.values())
+    assert stated(answer_of([rank(0, ddp=False, distributed=False)], None))
     assert stated(Refused("It never trains.").as_dict())
 
 
-def test_a_mend_is_told_with_its_parts(told):
-    before, now = told(SLOW), told()
-    found = against.Against(before, now)
-    both = found.as_dict()
-    assert stated(both) and found.reason is None and both["outcome"] == now["outcome"]
+def test_a_mend_is_told_with_its_parts(answer_of):
+    before, now = answer_of(SLOW), answer_of()
+    comparison = against.Against(before, now)
+    both = comparison.as_dict()
+    assert stated(both) and comparison.reason is None and both["outcome"] == now["outcome"]
     assert both["against"]["seconds"] == pytest.approx([0.040, 0.020])
     assert both["against"]["times"] == pytest.approx(2)
     assert both["against"]["parts"]["loading"] == pytest.approx([0.020, 0])
     assert both["against"]["parts"]["forward"] == pytest.approx([0.010, 0.010])
     assert both["against"]["cause"] == ["loader", "none"]
     assert both["against"]["speedup"] == [1, 2]
-    assert "2.00 times" in str(found) and "faster" in str(found)
+    assert "2.00 times" in str(comparison) and "faster" in str(comparison)
 
 
-def test_twice_the_rows_in_twice_the_time_are_no_change(told):
+def test_twice_the_rows_in_twice_the_time_are_no_change(answer_of):
     more = [rank(i, 20, 20, rows=1280) for i in (0, 1)]
-    found = against.Against(told(), told(more))
-    assert found.times == pytest.approx(1) and "no change" in str(found)
-    assert "slower" in str(against.Against(told(), told(SLOW)))
+    comparison = against.Against(answer_of(), answer_of(more))
+    assert comparison.times == pytest.approx(1) and "no change" in str(comparison)
+    assert "slower" in str(against.Against(answer_of(), answer_of(SLOW)))
 
 
 def other(before, **parts):
@@ -65,20 +65,20 @@ def other(before, **parts):
         ({"unsteady": "other programs had the cores"}, "other programs had the cores"),
     ],
 )
-def test_what_cannot_be_compared_is_refused_in_words(told, parts, words):
-    found = against.Against(other(told(SLOW), **parts), told())
-    both = found.as_dict()
-    assert words in found.reason and found.reason in str(found) and stated(both)
+def test_what_cannot_be_compared_is_refused_in_words(answer_of, parts, words):
+    comparison = against.Against(other(answer_of(SLOW), **parts), answer_of())
+    both = comparison.as_dict()
+    assert words in comparison.reason and comparison.reason in str(comparison) and stated(both)
     assert both["outcome"] == "not explained" and both["against"]["times"] is None
 
 
-def test_times_that_drift_or_wait_for_other_programs_are_unsteady(told):
-    assert told()["unsteady"] is None
-    assert told([rank(i, queued=50) for i in (0, 1)])["unsteady"]
+def test_times_that_drift_or_wait_for_other_programs_are_unsteady(answer_of):
+    assert answer_of()["unsteady"] is None
+    assert answer_of([rank(i, queued=50) for i in (0, 1)])["unsteady"]
     early, late = ([rank(i, forward) for i in (0, 1)] for forward in (10, 20))
-    for one, other in zip(early, late):
-        one["steps_told"] = one["steps_told"][:5] + other["steps_told"][5:]
-    assert "1.50 times" in told(early)["unsteady"]
+    for early_rank, other in zip(early, late):
+        early_rank["steps_told"] = early_rank["steps_told"][:5] + other["steps_told"][5:]
+    assert "1.50 times" in answer_of(early)["unsteady"]
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from given import CASES, ONE, rank
+from reports import CASES, ONE, rank
 
 from d2lmgpu.watch.explain.answer import answer
 from d2lmgpu.watch.explain.page import chrome_trace, timelines
@@ -38,46 +38,54 @@ def test_waiting_for_a_peer_is_no_exchange():
 
 def test_a_speedup_that_devices_cannot_give_is_none(calibrated):
     fast = Summary([rank(0, 5, 5), rank(1, 5, 5)])  # four times as fast on two devices
-    told = answer("train.py", ONE, fast)
-    assert told.as_dict()["speedup"]["measured"] is None and "not explained" in str(told)
-    assert "Why is not known" in told.notes[-1] and "4.00 times" in told.notes[-1]
+    explanation = answer("train.py", ONE, fast)
+    assert explanation.as_dict()["speedup"]["measured"] is None and "not explained" in str(
+        explanation
+    )
+    assert "Why is not known" in explanation.notes[-1] and "4.00 times" in explanation.notes[-1]
     slow = Summary([rank(0, 20, 20, rows=1280, faults=10 * 10_000)])  # 20 ms of 40 ms
-    told = answer("train.py", slow, fast)
-    assert "50% of a step" in told.notes[-1] and "MALLOC_TRIM_THRESHOLD_" in told.notes[-1]
+    explanation = answer("train.py", slow, fast)
+    assert (
+        "50% of a step" in explanation.notes[-1]
+        and "MALLOC_TRIM_THRESHOLD_" in explanation.notes[-1]
+    )
     right = answer("train.py", ONE, Summary([rank(0), rank(1)])).as_dict()["speedup"]
     assert right["measured"] == 2 and 1.9 < right["predicted"] < 2
 
 
 def test_ranks_that_take_the_cores_from_each_other_queue_by_their_own_doing(calibrated):
     pinned = Summary([rank(i, queued=10, cores=[1], set={"cores": "train.py:3"}) for i in (0, 1)])
-    told = answer("train.py", ONE, pinned)
+    explanation = answer("train.py", ONE, pinned)
     assert pinned.crowded and pinned.seconds == pytest.approx(0.040)
-    assert told.as_dict()["speedup"]["measured"] == 1 and told.cause.where == "train.py:3"
+    assert (
+        explanation.as_dict()["speedup"]["measured"] == 1
+        and explanation.cause.where == "train.py:3"
+    )
 
 
 def test_a_variable_of_the_environment_is_named():
-    told = {"threads": 8, "environ": {"OMP_NUM_THREADS": "8"}}
-    cause, _ = verdict(Summary([rank(i, **told) for i in (0, 1)]), ONE)
+    facts = {"threads": 8, "environ": {"OMP_NUM_THREADS": "8"}}
+    cause, _ = verdict(Summary([rank(i, **facts) for i in (0, 1)]), ONE)
     assert cause.where is None and "OMP_NUM_THREADS=8" in SENTENCES["threads"](cause.detail)
-    by_line = told | {"set": {"OMP_NUM_THREADS": "train.py:2"}}
+    by_line = facts | {"set": {"OMP_NUM_THREADS": "train.py:2"}}
     cause, _ = verdict(Summary([rank(i, **by_line) for i in (0, 1)]), ONE)
     assert cause.where == "train.py:2"
 
 
 def test_a_batch_that_is_no_first_dimension_is_counted_by_its_values():
-    one = Summary([rank(0, 20, 20, rows=350, elements=35 * 640)])  # 35 words of 64 texts
+    summary = Summary([rank(0, 20, 20, rows=350, elements=35 * 640)])  # 35 words of 64 texts
     run = Summary([rank(i, rows=350, elements=35 * 320) for i in (0, 1)])
-    assert run.rows == 70 and run.rows_like(one) == 35 and run.speedup(one) == 2
-    assert not any(cause.name == "whole-data" for cause in verdict(run, one)[1])
+    assert run.rows == 70 and run.rows_like(summary) == 35 and run.speedup(summary) == 2
+    assert not any(cause.name == "whole-data" for cause in verdict(run, summary)[1])
 
 
 def test_a_loader_over_all_rows_is_seen_where_the_batch_is_divided_too():
     loader = {"where": "train.py:2", "of": 999, "mine": 999, "batch": 64, "workers": 0, "epochs": 1}
-    one = Summary([rank(0, 20, 20, rows=1280, loaders=[loader | {"batch": 128}])])
-    cause, _ = verdict(Summary([rank(i, loaders=[loader]) for i in (0, 1)]), one)
+    summary = Summary([rank(0, 20, 20, rows=1280, loaders=[loader | {"batch": 128}])])
+    cause, _ = verdict(Summary([rank(i, loaders=[loader]) for i in (0, 1)]), summary)
     assert (cause.name, cause.where) == ("whole-data", "train.py:2")
     sliced = Summary([rank(i, loaders=[loader | {"batch": 128}]) for i in (0, 1)])
-    assert verdict(sliced, one)[0] is None  # each rank takes its rows of every batch
+    assert verdict(sliced, summary)[0] is None  # each rank takes its rows of every batch
 
 
 def test_a_call_costs_at_most_the_step_though_a_peer_has_no_core():
@@ -91,9 +99,9 @@ def test_the_trace_is_chrome_s():
     spans = [(4, "forward", 1.0, 1.5), (5, "backward", 1.5, 2.0)]
     run = Summary([rank(0, spans=spans), rank(1, spans=spans)])
     events = json.loads(json.dumps(chrome_trace(run)))["traceEvents"]
-    told = [event for event in events if event["ph"] == "X"]
-    assert [event["ts"] for event in told] == [0, 5e5] * 2
-    assert all(event["dur"] == 5e5 for event in told)
+    drawn_spans = [event for event in events if event["ph"] == "X"]
+    assert [event["ts"] for event in drawn_spans] == [0, 5e5] * 2
+    assert all(event["dur"] == 5e5 for event in drawn_spans)
     assert "rank 1: forward from 0 to 500 ms, backward from 500 to 1e+03 ms" in timelines(run)
     assert timelines(Summary([rank(0, spans=spans), rank(1)])) == ""
 

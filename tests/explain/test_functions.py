@@ -51,22 +51,22 @@ def one_device(num_gpus):
 @pytest.mark.soak
 def test_devices_in_threads_are_seen(monkeypatch):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
-    told = explain(in_threads, num_gpus=2, batch_size=128)
-    assert told.run.in_threads and (told.single.k, told.run.k) == (1, 2)
-    assert told.single.rows == told.run.rows == 128 and told.run.ranks[0]["rows"] % 64 == 0
-    assert told.run.ranks[0]["gradient_bytes"] == 4 * sum(int(np.prod(s)) for s in SHAPES)
-    shares = told.run.shares()
+    answer = explain(in_threads, num_gpus=2, batch_size=128)
+    assert answer.run.in_threads and (answer.single.k, answer.run.k) == (1, 2)
+    assert answer.single.rows == answer.run.rows == 128 and answer.run.ranks[0]["rows"] % 64 == 0
+    assert answer.run.ranks[0]["gradient_bytes"] == 4 * sum(int(np.prod(s)) for s in SHAPES)
+    shares = answer.run.shares()
     assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0
-    assert "2 devices in one process" in str(told)
-    html = told._repr_mimebundle_()["text/html"]
+    assert "2 devices in one process" in str(answer)
+    html = answer._repr_mimebundle_()["text/html"]
     assert "2 devices in one process" in html and re.search("device 1: (loading|computing)", html)
 
 
 @pytest.mark.parametrize("train", sample(1, [launched, alone]))
 def test_what_runs_in_processes_is_seen_with_its_line(train):
-    told = explain(train, num_gpus=2, batch_size=64)
-    assert told.cause.name == "data-parallel" and told.run.k == 2 and not told.run.in_threads
-    assert ".sum().backward()" in code(told.cause.where, told.folder)
+    answer = explain(train, num_gpus=2, batch_size=64)
+    assert answer.cause.name == "data-parallel" and answer.run.k == 2 and not answer.run.in_threads
+    assert ".sum().backward()" in code(answer.cause.where, answer.folder)
 
 
 def test_launch_is_found_where_it_is_used():

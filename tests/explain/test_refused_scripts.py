@@ -123,7 +123,7 @@ for i in range(20):
 
 
 def test_own_processes_are_watched_and_told(folder):
-    told = answer.explain_script(written(folder, """
+    explanation = answer.explain_script(written(folder, """
         import os, torch
         from torch import distributed as dist, multiprocessing as mp
 
@@ -142,7 +142,7 @@ def test_own_processes_are_watched_and_told(folder):
         if __name__ == "__main__":
             mp.spawn(main, args=(2,), nprocs=2)
     """))  # fmt: skip
-    assert told.run.k == 2 and told.single is None and told.notes
+    assert explanation.run.k == 2 and explanation.single is None and explanation.notes
     assert untouched(folder) and not children()
 
 
@@ -160,8 +160,10 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
         assert open("logs/kept.txt").read() == "ab" and os.listdir("logs/run") == []
         os.remove("model.pt")
     """))  # fmt: skip
-    told = answer.explain_script(script)
-    assert told.as_dict()["cause"] == "data-parallel" and told.run.rows == 8  # without an optimizer
+    explanation = answer.explain_script(script)
+    assert (
+        explanation.as_dict()["cause"] == "data-parallel" and explanation.run.rows == 8
+    )  # without an optimizer
     assert untouched(folder)
 
 

@@ -1,21 +1,23 @@
 """Two causes and the shape of the answer; all scripts and their twins are in `every_cause`."""
 
-from explained import SCRIPTS, explained
+from explain_scripts import SCRIPTS, explained
 
 BY_NAME = {script.stem: script for script in SCRIPTS}
 
 
 def test_a_fact_is_named_with_its_line():
-    told = explained(BY_NAME["data-parallel_1"])
-    line = BY_NAME["data-parallel_1"].read_text().splitlines()[int(told["where"].split(":")[1]) - 1]
-    assert told["cause"] == "data-parallel" and "nn.DataParallel(" in line
+    answer = explained(BY_NAME["data-parallel_1"])
+    line = (
+        BY_NAME["data-parallel_1"].read_text().splitlines()[int(answer["where"].split(":")[1]) - 1]
+    )
+    assert answer["cause"] == "data-parallel" and "nn.DataParallel(" in line
 
 
 def test_a_share_is_named_with_its_line():
-    told = explained(BY_NAME["loader_1"])
-    line = BY_NAME["loader_1"].read_text().splitlines()[int(told["where"].split(":")[1]) - 1]
-    assert told["cause"] == "loader" and 0.3 < told["share"] < 1 and "np." in line
-    measured = told["speedup"]["measured"]
-    assert told["speedup"]["predicted"] > 0
+    answer = explained(BY_NAME["loader_1"])
+    line = BY_NAME["loader_1"].read_text().splitlines()[int(answer["where"].split(":")[1]) - 1]
+    assert answer["cause"] == "loader" and 0.3 < answer["share"] < 1 and "np." in line
+    measured = answer["speedup"]["measured"]
+    assert answer["speedup"]["predicted"] > 0
     # beside other work more may be measured than two devices can give, which it refuses to call one
-    assert measured > 0 if measured is not None else "more was measured" in told["unsteady"]
+    assert measured > 0 if measured is not None else "more was measured" in answer["unsteady"]

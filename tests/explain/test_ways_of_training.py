@@ -15,9 +15,9 @@ WAYS[BY_HAND.name] = BY_HAND
 
 @pytest.mark.parametrize("script", sample(["ring.py"], WAYS))
 def test_what_exchanges_gradients_is_not_told_to_train_apart(script):
-    told = explain_script(WAYS[script])
-    assert told.run.k == 2 and all(rank["distributed"] for rank in told.run.ranks)
-    assert "data-parallel" not in [cause.name for cause in (told.cause, *told.others) if cause]
+    answer = explain_script(WAYS[script])
+    assert answer.run.k == 2 and all(rank["distributed"] for rank in answer.run.ranks)
+    assert "data-parallel" not in [cause.name for cause in (answer.cause, *answer.others) if cause]
 
 
 def test_what_never_joins_a_group_is_one_training(tmp_path):
@@ -26,5 +26,5 @@ def test_what_never_joins_a_group_is_one_training(tmp_path):
         "import torch\nnet = torch.nn.Linear(9, 1)\nopt = torch.optim.SGD(net.parameters(), 0.1)\n"
         "for _ in range(40):\n    net(torch.ones(8, 9)).sum().backward()\n    opt.step()\n"
     )
-    told = explain_script(script)
-    assert told.run.k == 1 and told.cause.name == "data-parallel"
+    answer = explain_script(script)
+    assert answer.run.k == 1 and answer.cause.name == "data-parallel"

@@ -92,10 +92,10 @@ def test_the_lab_is_told_each_point(monkeypatch, tmp_path):
     monkeypatch.setenv("D2LMGPU_EVENTS", str(events))
     curve = Animator("epoch", "loss", legend=["a", "b"], xlim=[1, 3])
     curve.add(1, (0.5, None))
-    (told,) = map(json.loads, events.read_text().splitlines())
-    assert told["event"] == "point" and told["points"] == [[0, 1.0, 0.5]]
-    assert told["legend"] == ["a", "b"]
-    assert told["xlabel"] == "epoch" and told["xlim"] == [1, 3]
+    (event,) = map(json.loads, events.read_text().splitlines())
+    assert event["event"] == "point" and event["points"] == [[0, 1.0, 0.5]]
+    assert event["legend"] == ["a", "b"]
+    assert event["xlabel"] == "epoch" and event["xlim"] == [1, 3]
 
 
 def test_a_run_of_one_epoch_has_no_limits_to_expand(notebook):
@@ -139,12 +139,12 @@ def scalars():
 @pytest.mark.parametrize("kind", scalars())
 @pytest.mark.filterwarnings("error")
 def test_an_array_of_one_number_is_a_number(notebook, kind):
-    one = scalars()[kind]
+    scalar = scalars()[kind]
     curve = Animator("epoch", legend=["train", "test"])
-    curve.add(one, (one, None))
-    curve.add(one * 2, (one * 2, one))
+    curve.add(scalar, (scalar, None))
+    curve.add(scalar * 2, (scalar * 2, scalar))
     alone = Animator()
-    alone.add(one, one)
+    alone.add(scalar, scalar)
     assert (curve.X, curve.Y) == ([[0.5, 1.0], [1.0]], [[0.5, 1.0], [0.5]])
     assert (alone.X, alone.Y) == ([[0.5]], [[0.5]])
     assert {type(y) for ys in (*curve.Y, *alone.Y) for y in ys} == {float}
@@ -189,8 +189,8 @@ def test_what_is_not_finite_is_a_gap_that_is_marked(notebook, values, marks):
     (line,) = curve.axes.lines
     drawn = line.get_ydata()
     assert [y == y for y in drawn] == [abs(y) < INF for y in values]
-    told = json.loads(re.search("data-chart='(.*?)'", picture)[1])
-    assert len(told[0]["points"]) == sum(abs(y) < INF for y in values)
+    series = json.loads(re.search("data-chart='(.*?)'", picture)[1])
+    assert len(series[0]["points"]) == sum(abs(y) < INF for y in values)
 
 
 def test_two_curves_that_diverge_are_both_marked(notebook):

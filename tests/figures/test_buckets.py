@@ -23,7 +23,7 @@ GOOD = {
 TIMES = st.floats(0, 10)
 
 
-def told(timeline):
+def data_of(timeline):
     return json.loads(BeautifulSoup(timeline.html, "html.parser").script.string)
 
 
@@ -37,8 +37,8 @@ def told(timeline):
 )
 def test_a_bucket_leaves_when_it_is_full_and_the_one_before_it_is_through(at_least, buckets):
     planned = plan_buckets(LAYERS, lambda size: size / 100, at_least)
-    found = [(b.first, b.last, b.num_bytes, b.start, b.end) for b in planned]
-    assert found == [pytest.approx(bucket) for bucket in buckets]
+    flat = [(b.first, b.last, b.num_bytes, b.start, b.end) for b in planned]
+    assert flat == [pytest.approx(bucket) for bucket in buckets]
 
 
 @given(st.integers(1, 6), st.integers(1, 5), TIMES, TIMES)
@@ -74,8 +74,8 @@ def test_the_course_s_timeline_is_the_update_of_the_page_on_overlap():
     for gpus, plans in timeline.plans.items():
         for buckets in (*plans["during"].values(), plans["end"]):
             count = len(buckets)
-            one = flat_ring_seconds(machine, int(gpus), 102.4e6 / count)
-            exposed = exposed_seconds(one * count, 0.040, count)
+            bucket_seconds = flat_ring_seconds(machine, int(gpus), 102.4e6 / count)
+            exposed = exposed_seconds(bucket_seconds * count, 0.040, count)
             assert buckets[-1].end - 0.040 == pytest.approx(exposed)
     totals = {size: of[-1].end for size, of in timeline.plans["512"]["during"].items()}
     assert min(totals, key=totals.get) == "25.6 MB" and max(totals, key=totals.get) == "6.4 MB"
@@ -83,7 +83,7 @@ def test_the_course_s_timeline_is_the_update_of_the_page_on_overlap():
 
 def test_the_script_is_told_the_plan_and_without_scripts_words_say_both_times():
     timeline = BucketTimeline(**GOOD, start="300 B", forward=1.0, kind="measured")
-    data = told(timeline)
+    data = data_of(timeline)
     planned = plan_buckets(LAYERS, lambda size: size / 100, 300)
     assert data["plans"]["2"]["during"]["300 B"] == [
         [b.first, b.last, b.num_bytes, b.start, b.end] for b in planned

@@ -262,8 +262,8 @@ def test_an_array_of_one_number_is_a_number(chart):
     import numpy as np
     import torch
 
-    for one in (np.array(1.5), torch.tensor(1.5), np.float32(1.5)):
-        assert DIVERGING[chart](one).svg() == DIVERGING[chart](1.5).svg()
+    for scalar in (np.array(1.5), torch.tensor(1.5), np.float32(1.5)):
+        assert DIVERGING[chart](scalar).svg() == DIVERGING[chart](1.5).svg()
 
 
 @pytest.mark.parametrize("wrong", [None, "1", [1.0], True])

@@ -13,14 +13,14 @@ from d2lmgpu.figures.context import RANKS, RingAttention
 DEALS = {"Contiguous": contiguous, "Zigzag": zigzag}
 
 
-def told(picture):
+def data_of(picture):
     return json.loads(BeautifulSoup(picture.html, "html.parser").script.string)
 
 
 @pytest.mark.parametrize("n", RANKS)
 @pytest.mark.parametrize("way", DEALS)
 def test_the_script_is_told_the_plan(n, way):
-    plan, held = told(RingAttention())["plans"][str(n)][way], DEALS[way](n)
+    plan, held = data_of(RingAttention())["plans"][str(n)][way], DEALS[way](n)
     assert plan["held"] == held and len(plan["rounds"]) == n == len(plan["said"]) - 1
     for step, computed in enumerate(plan["rounds"]):
         for rank in range(n):
@@ -29,16 +29,16 @@ def test_the_script_is_told_the_plan(n, way):
 
 
 def test_words_say_who_computes_what_and_how_long_all_wait():
-    plans = told(RingAttention())["plans"]["4"]
+    plans = data_of(RingAttention())["plans"]["4"]
     assert plans["Contiguous"]["cost"] == (
         "Ranks 0 to 3 compute 3, 7, 11, 15 pairs of chunks; with all waiting for the busiest of "
         "each round it takes as long as 15 pairs."
     )
     assert "compute 9, 9, 9, 9 pairs" in plans["Zigzag"]["cost"]
     assert plans["Zigzag"]["cost"].endswith("as long as 9 pairs.")
-    said = plans["Contiguous"]["said"]
-    assert said[0].startswith("Rank 0 has chunks 0 and 1. Rank 1 has chunks 2 and 3.")
-    assert said[2] == (
+    words = plans["Contiguous"]["said"]
+    assert words[0].startswith("Rank 0 has chunks 0 and 1. Rank 1 has chunks 2 and 3.")
+    assert words[2] == (
         "Round 2, pairs computed: rank 0 nothing with the keys of rank 3, rank 1 4 with the keys "
         "of rank 0, rank 2 4 with the keys of rank 1, rank 3 4 with the keys of rank 2. The round "
         "takes as long as 4 pairs."
@@ -48,7 +48,7 @@ def test_words_say_who_computes_what_and_how_long_all_wait():
 def test_without_scripts_words_say_the_work_of_both_ways():
     picture = explorers.ring_attention(ranks=2)
     text = BeautifulSoup(picture.html, "html.parser").get_text()
-    assert repr(picture) in text and told(picture)["ranks"] == 2
+    assert repr(picture) in text and data_of(picture)["ranks"] == 2
     assert "Contiguous: Ranks 0 to 1 compute 3, 7 pairs" in text
     assert "Zigzag: Ranks 0 to 1 compute 5, 5 pairs" in text
 

@@ -32,13 +32,13 @@ STEP = "compute", "tensor", "context", "sends", "bubble", "sharding", "gradients
 HELD = "states", "gathered", "activations", "scores", "total"
 
 
-def told(explorer):
+def data_of(explorer):
     return json.loads(BeautifulSoup(explorer.html, "html.parser").script.string)
 
 
 @pytest.fixture(scope="module")
 def data():
-    return told(explorers.layouts())
+    return data_of(explorers.layouts())
 
 
 def in_node(call, *arguments):
@@ -61,9 +61,9 @@ def in_node(call, *arguments):
 
 def cases(number):
     """Layouts with trainings that can be made, drawn once and for all."""
-    draw, found = random.Random(7), []
+    draw, choices = random.Random(7), []
     every = factorings(64, MOST_TP, MOST_CP)
-    while len(found) < number:
+    while len(choices) < number:
         name, layout = draw.choice([*GPTS]), draw.choice(every)
         sizes = replace(GPTS[name], tokens=2 ** draw.choice([11, 12, 15, 17]))
         micro, interleave = draw.choice([1, 2, 4, 8]), draw.choice([1, 2, 4])
@@ -71,8 +71,8 @@ def cases(number):
             continue
         batch = layout.dp * layout.fsdp * micro * draw.choice([1, 3, 8])
         training = Training(batch, micro, draw.choice([False, True]), interleave)
-        found.append((sizes, layout, training, draw.choice([*CARD_OF])))
-    return found
+        choices.append((sizes, layout, training, draw.choice([*CARD_OF])))
+    return choices
 
 
 def as_sent(sizes, layout, training, machine):
@@ -93,7 +93,7 @@ def test_the_script_s_memory_and_step_are_the_package_s(data):
         "layoutModel.memory(given, sizes, layout, training), "
         "layoutModel.step(given, sizes, layout, training, machine)]"
     )
-    every = [as_sent(*one[:3], machines[one[3]]) for one in drawn]
+    every = [as_sent(*choice[:3], machines[choice[3]]) for choice in drawn]
     for (sizes, layout, training, name), (held, took) in zip(
         drawn, in_node(call, data["given"], every), strict=True
     ):
@@ -113,19 +113,21 @@ def test_the_script_ranks_as_the_package_does(data):
     call = "(given, one) => layoutModel.ranked(given, ...one)"
     (theirs,) = in_node(call, data["given"], [sent])
     ours = ranked(sizes, 32, 8, PRESETS[name], CARD_OF[name], MOST_TP, MOST_CP)
-    assert [one["verdict"] for one in theirs] == [one.verdict for one in ours]
-    assert {one.verdict for one in ours} == {*VERDICTS}
-    by_layout = {tuple(one["layout"].items()): one for one in theirs}
+    assert [candidate["verdict"] for candidate in theirs] == [
+        candidate.verdict for candidate in ours
+    ]
+    assert {candidate.verdict for candidate in ours} == {*VERDICTS}
+    by_layout = {tuple(candidate["layout"].items()): candidate for candidate in theirs}
     assert len(by_layout) == len(ours)
-    for one in ours:
-        other = by_layout[tuple(asdict(one.layout).items())]
-        assert other["verdict"] == one.verdict and other.get("reason", "") == one.reason
-        if one.plan is None:
+    for candidate in ours:
+        other = by_layout[tuple(asdict(candidate.layout).items())]
+        assert other["verdict"] == candidate.verdict and other.get("reason", "") == candidate.reason
+        if candidate.plan is None:
             continue
-        assert other["step"]["seconds"] == pytest.approx(one.plan.step.seconds, rel=1e-9)
-        on_card = one.plan.memory.on(CARD_OF[name])
+        assert other["step"]["seconds"] == pytest.approx(candidate.plan.step.seconds, rel=1e-9)
+        on_card = candidate.plan.memory.on(CARD_OF[name])
         assert other["within"] == pytest.approx([on_card.low, on_card.high], abs=2)
-    times = [one["step"]["seconds"] for one in theirs if one["verdict"] == "fits"]
+    times = [candidate["step"]["seconds"] for candidate in theirs if candidate["verdict"] == "fits"]
     assert times == sorted(times)
 
 
@@ -158,15 +160,17 @@ def test_it_starts_where_no_layout_of_one_or_two_sides_alone_would_do():
     start = explorers.LAYOUTS_START
     tokens, batch = (int(start[name].replace(",", "")) for name in ("sequence", "batch"))
     sizes, card = replace(GPTS[start["network"]], tokens=tokens), CARD_OF[start["machine"]]
-    found = {}
+    by_sides = {}
     for layout in factorings(64, MOST_TP, MOST_CP):
         sides = sum(size > 1 for size in asdict(layout).values())
-        one = considered(sizes, layout, batch // tokens, PRESETS[start["machine"]], card)
-        found.setdefault(sides, []).append(one)
-    assert not any(one.verdict == "fits" for one in found[1])
-    fits = [one for some in found.values() for one in some if one.verdict == "fits"]
-    best = min(fits, key=lambda one: one.plan.step.seconds)
-    worst = max(fits, key=lambda one: one.plan.step.seconds)
+        candidate = considered(sizes, layout, batch // tokens, PRESETS[start["machine"]], card)
+        by_sides.setdefault(sides, []).append(candidate)
+    assert not any(candidate.verdict == "fits" for candidate in by_sides[1])
+    fits = [
+        candidate for some in by_sides.values() for candidate in some if candidate.verdict == "fits"
+    ]
+    best = min(fits, key=lambda candidate: candidate.plan.step.seconds)
+    worst = max(fits, key=lambda candidate: candidate.plan.step.seconds)
     assert best.layout.cp > 1
     assert worst.plan.step.seconds > 1.5 * best.plan.step.seconds
     assert math.isclose(best.layout.devices, 64)

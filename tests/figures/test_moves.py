@@ -16,14 +16,14 @@ from d2lmgpu.figures.site import PACKAGE
 KINDS = [(name, way, k) for name, ways in WAYS.items() for way in ways for k in RANKS]
 
 
-def told(*names, **options):
+def data_of(*names, **options):
     html = CollectiveExplorer(*names, **options).html
     return json.loads(BeautifulSoup(html, "html.parser").script.string)
 
 
 @pytest.fixture(scope="module")
 def plans():
-    return {name: of["plans"] for name, of in told()["collectives"].items()}
+    return {name: of["plans"] for name, of in data_of()["collectives"].items()}
 
 
 def summed(cell, slot, given):
@@ -95,8 +95,8 @@ def test_without_scripts_words_say_who_holds_what_before_and_after():
     text = BeautifulSoup(explorer.html, "html.parser").get_text()
     assert repr(explorer) in text
     assert "Before: Rank 0: a0. Rank 1: b1. After: Rank 0: a0, b1. Rank 1: a0, b1." in text
-    assert list(told("all_gather", "barrier")["collectives"]) == ["all_gather", "barrier"]
-    assert list(told()["collectives"]) == list(CALLS) == list(WAYS)
+    assert list(data_of("all_gather", "barrier")["collectives"]) == ["all_gather", "barrier"]
+    assert list(data_of()["collectives"]) == list(CALLS) == list(WAYS)
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,12 @@ def test_operations_run_as_early_as_a_clock_lets_them(order, p, m, ticks):
     orders = lists(order, p, m)
     several = 2 if order is interleaved else 1
     ticks = dict(zip("FB", ticks, strict=True))
-    found = timetable(orders, {kind: several * of for kind, of in ticks.items()})
+    modelled = timetable(orders, {kind: several * of for kind, of in ticks.items()})
     begun, over = ticked(orders, ticks)
-    spans = [span for of in found.spans for span in of]
+    spans = [span for of in modelled.spans for span in of]
     assert {(kind, i, s): start for kind, i, s, start, _ in spans} == begun
     assert {(kind, i, s): end for kind, i, s, _, end in spans} == over
-    assert [[span[:2] for span in of] for of in found.spans] == [
+    assert [[span[:2] for span in of] for of in modelled.spans] == [
         [op[:2] for op in of] for of in orders
     ]
 
@@ -65,10 +65,10 @@ def test_operations_run_as_early_as_a_clock_lets_them(order, p, m, ticks):
 @given(p=RANKS, m=NUMBERS)
 def test_the_bubble_and_what_is_kept_are_those_of_the_papers(p, m):
     for order in (gpipe, one_f_one_b):
-        found = timetable(lists(order, p, m))
-        assert found.total == pytest.approx(3 * (m + p - 1))
-        assert found.idle == pytest.approx((p - 1) / (m + p - 1))
-    assert found.kept == [min(m, p - rank) for rank in range(p)]
+        modelled = timetable(lists(order, p, m))
+        assert modelled.total == pytest.approx(3 * (m + p - 1))
+        assert modelled.idle == pytest.approx((p - 1) / (m + p - 1))
+    assert modelled.kept == [min(m, p - rank) for rank in range(p)]
     assert timetable(lists(gpipe, p, m)).kept == [m] * p
     plan = timetable(lists(interleaved, p, p * m))
     assert plan.idle == pytest.approx((p - 1) / (2 * p * m + p - 1))
@@ -94,13 +94,13 @@ def test_a_backward_pass_in_two_parts_waits_for_its_input_only():
         [("F", 0), ("F", 1), ("I", 0), ("I", 1), ("W", 0), ("W", 1)],
         [("F", 0), ("I", 0), ("F", 1), ("I", 1), ("W", 0), ("W", 1)],
     ]
-    found = timetable(orders)
-    starts = [[(kind, i, start) for kind, i, _, start, _ in of] for of in found.spans]
+    modelled = timetable(orders)
+    starts = [[(kind, i, start) for kind, i, _, start, _ in of] for of in modelled.spans]
     assert starts[0] == [
         ("F", 0, 0), ("F", 1, 1), ("I", 0, 3), ("I", 1, 5), ("W", 0, 6), ("W", 1, 7),
     ]  # fmt: skip
-    assert starts[1][-1] == ("W", 1, 6) and found.total == 8 and found.idle == 1 / 4
-    assert found.kept == [2, 2], "kept until the gradient of the weights is there"
+    assert starts[1][-1] == ("W", 1, 6) and modelled.total == 8 and modelled.idle == 1 / 4
+    assert modelled.kept == [2, 2], "kept until the gradient of the weights is there"
 
 
 @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ def test_the_script_is_told_the_timetables_and_without_scripts_words_say_the_fir
     for name, order in SCHEDULES.items():
         for p in GOOD["ranks"]:
             for m in GOOD["micro_batches"]:
-                plan, told = timetable(lists(order, p, m)), data["plans"][name][str(p)][str(m)]
-                assert told["spans"] == [[list(span) for span in of] for of in plan.spans]
-                assert told["idle"] == pytest.approx(plan.idle, abs=1e-6)
-                assert told["kept"] == plan.kept
+                plan, in_page = timetable(lists(order, p, m)), data["plans"][name][str(p)][str(m)]
+                assert in_page["spans"] == [[list(span) for span in of] for of in plan.spans]
+                assert in_page["idle"] == pytest.approx(plan.idle, abs=1e-6)
+                assert in_page["kept"] == plan.kept
     assert repr(picture) == (
         "1F1B, 4 ranks, 8 micro-batches: each rank is idle 27% of the time, and they keep at most "
         "4, 3, 2, 1 micro-batches, modelled."

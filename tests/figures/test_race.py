@@ -14,12 +14,12 @@ START = {"size": "12 kB", "devices": 3, "first": "ring", "second": "naive"}
 GOOD = {"sizes": {"12 kB": [PLANS]}, "seconds": lambda b: 1 + b, "about": "<A>", "start": START}
 
 
-def told(race):
+def data_of(race):
     return json.loads(BeautifulSoup(race.html, "html.parser").script.string)
 
 
 def test_messages_are_those_of_the_plan_with_their_bytes_and_rounds_end_when_the_port_is_done():
-    ring = told(Race(**GOOD))["sizes"]["12 kB"]["3"]["ring"]
+    ring = data_of(Race(**GOOD))["sizes"]["12 kB"]["3"]["ring"]
     sends = [(s.source, s.target, s.add, 4 * len(s)) for s in PLANS["ring"].rounds[0]]
     assert [(a, b, bool(add), size) for a, b, _, _, add, size in ring["rounds"][0]] == sends
     assert ring["seconds"] == [4001.0 * rounds for rounds in range(5)]
@@ -27,7 +27,7 @@ def test_messages_are_those_of_the_plan_with_their_bytes_and_rounds_end_when_the
         1
     }
     host = {"sizes": {"12 kB": [{"host": plan("host", 3, 3000)}]}}
-    of = told(Race(**GOOD | host | {"start": START | {"first": "host", "second": "host"}}))
+    of = data_of(Race(**GOOD | host | {"start": START | {"first": "host", "second": "host"}}))
     assert of["sizes"]["12 kB"]["3"]["host"]["nodes"] == 4
 
 

@@ -12,7 +12,7 @@ from d2lmgpu.figures.checks import FigureError
 from d2lmgpu.figures.split import RANKS, SHAPES, SplitMLP
 
 
-def told(picture):
+def data_of(picture):
     return json.loads(BeautifulSoup(picture.html, "html.parser").script.string)
 
 
@@ -32,7 +32,7 @@ def whole(name, placement, arrays):
 
 @pytest.mark.parametrize("k", RANKS)
 def test_the_script_is_told_what_each_rank_holds_when_the_plan_is_executed(k):
-    plan, right = told(SplitMLP())["plans"][str(k)], executed(1)
+    plan, right = data_of(SplitMLP())["plans"][str(k)], executed(1)
     held = dict(plan["before"])
     moments = executed(k)
     assert len(moments) == len(plan["steps"]) + 1 == len(plan["said"])
@@ -53,7 +53,7 @@ def test_the_script_is_told_what_each_rank_holds_when_the_plan_is_executed(k):
 @pytest.mark.parametrize("k", RANKS)
 def test_sums_are_where_terms_become_whole(k):
     held, sums = {}, []
-    for step in told(SplitMLP())["plans"][str(k)]["steps"]:
+    for step in data_of(SplitMLP())["plans"][str(k)]["steps"]:
         (name, *_), before = step["held"], dict(held)
         held |= step["held"]
         if step["sums"]:
@@ -63,7 +63,7 @@ def test_sums_are_where_terms_become_whole(k):
 
 
 def test_words_say_who_holds_what_and_what_is_sent():
-    plan = told(SplitMLP())["plans"]["3"]
+    plan = data_of(SplitMLP())["plans"]["3"]
     assert plan["said"][0] == (
         "All ranks have X. Each has 4 of 12 columns of A and the same 4 rows of B."
     )
@@ -82,7 +82,7 @@ def test_words_say_who_holds_what_and_what_is_sent():
 def test_without_scripts_words_say_the_start_and_the_sums():
     picture = explorers.split_mlp(ranks=4)
     text = BeautifulSoup(picture.html, "html.parser").get_text()
-    assert repr(picture) in text and told(picture)["ranks"] == 4
+    assert repr(picture) in text and data_of(picture)["ranks"] == 4
     assert "Each has 3 of 12 columns of A" in text and "2 of 9 steps are sums" in text
 
 

@@ -20,8 +20,8 @@ def light(color):
     return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), parts))
 
 
-def contrast(one, other):
-    pale, dark = sorted((light(one), light(other)), reverse=True)
+def contrast(single, other):
+    pale, dark = sorted((light(single), light(other)), reverse=True)
     return (pale + 0.05) / (dark + 0.05)
 
 

@@ -56,29 +56,29 @@ def test_what_cannot_be_drawn_is_refused(draw, place, wrong):
 
 def read(picture):
     """What the pointer is told: {name of a series: its points}."""
-    told = json.loads(BeautifulSoup(picture, "html.parser").svg["data-chart"])
-    return {series["name"]: series["points"] for series in told}
+    report = json.loads(BeautifulSoup(picture, "html.parser").svg["data-chart"])
+    return {series["name"]: series["points"] for series in report}
 
 
 def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
     picture = svg.scaling({1: 1, 2: 1.5}, {1: 1, 2: 1.9, 4: 3.25}, {}, 2, "It's < P")
-    told = read(picture)
-    assert {name: [point[3:] for point in points] for name, points in told.items()} == {
+    chart = read(picture)
+    assert {name: [point[3:] for point in points] for name, points in chart.items()} == {
         "modelled": [["1 GPU", "1"], ["2 GPUs", "1.9"], ["4 GPUs", "3.25"]],
         "measured": [["1 GPU", "1"], ["2 GPUs", "1.5"]],
     }
     drawn = BeautifulSoup(picture, "html.parser").select("polyline")[1]["points"].split()
-    for (left, right, up, *_), point in zip(told["modelled"], drawn, strict=True):
+    for (left, right, up, *_), point in zip(chart["modelled"], drawn, strict=True):
         x, y = map(float, point.split(","))
         assert left == right == pytest.approx(1000 * x / svg.WIDTH, abs=1)
         assert up == pytest.approx(1000 * y / 278, abs=1)
 
 
 def test_each_span_of_a_step_tells_its_times():
-    told = read(sends.overlapping(0.001, 0.002, [(0.001, 0.0025), (0.0025, 0.004)], "P"))
-    assert [where for points in told.values() for *_, where, _ in points] == [
+    chart = read(sends.overlapping(0.001, 0.002, [(0.001, 0.0025), (0.0025, 0.004)], "P"))
+    assert [where for points in chart.values() for *_, where, _ in points] == [
         "GPU, 0 to 1 ms", "GPU, 1 to 3 ms", "network, 1 to 2.5 ms", "network, 2.5 to 4 ms"
     ]  # fmt: skip
-    (forward,), (backward,), both = told.values()
+    (forward,), (backward,), both = chart.values()
     assert forward[1] == backward[0] == both[0][0], "drawn where it begins"
     assert forward[2] == backward[2] < both[0][2]

@@ -38,7 +38,7 @@ def test_a_wrong_script_is_named_with_its_line(name):
 def test_the_facts_of_a_right_script_are_right(name, monkeypatch):
     """Each shares its rows out and exchanges gradients; what that costs is the machine's."""
     monkeypatch.setattr(answer, "LIMITS", replace(answer.LIMITS, wall=WALL))
-    told = answer.explain_script(FOLDER / name)
-    found = {cause.name for cause in (told.cause, *told.others) if cause}
-    assert told.run.k == 2 and told.single is not None and told.single.k == 1
-    assert not found & {"data-parallel", "whole-data", "no-overlap"}, str(told)
+    explanation = answer.explain_script(FOLDER / name)
+    causes = {cause.name for cause in (explanation.cause, *explanation.others) if cause}
+    assert explanation.run.k == 2 and explanation.single is not None and explanation.single.k == 1
+    assert not causes & {"data-parallel", "whole-data", "no-overlap"}, str(explanation)

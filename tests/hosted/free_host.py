@@ -12,8 +12,8 @@ from pathlib import Path
 
 import nbformat
 import tomllib
-from installed import brought_by, link
 from nbclient import NotebookClient
+from packages import brought_by, link
 from packaging.requirements import Requirement
 from programs import program
 

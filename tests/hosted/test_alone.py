@@ -30,24 +30,24 @@ print(json.dumps({
 
 
 @pytest.fixture(scope="module")
-def told(alone, tmp_path_factory):
+def facts(alone, tmp_path_factory):
     return json.loads(alone.run("-c", RUNS, cwd=tmp_path_factory.mktemp("empty")))
 
 
-def test_it_is_the_installed_package(alone, told):
-    assert told["package"].startswith(str(alone.folder)) and not told["frameworks"]
+def test_it_is_the_installed_package(alone, facts):
+    assert facts["package"].startswith(str(alone.folder)) and not facts["frameworks"]
     assert alone.run("-m", "pip", "check").strip() == "No broken requirements found."
 
 
-def test_launch_runs_two_processes(told):
-    assert told["ranks"] == [0, 1]
+def test_launch_runs_two_processes(facts):
+    assert facts["ranks"] == [0, 1]
 
 
-def test_records_and_chapters_are_those_of_the_course(alone, told):
-    assert told["records"] == sorted(path.name for path in ROOT.glob("records/*.json"))
-    assert told["chapter"].startswith(str(alone.folder))
+def test_records_and_chapters_are_those_of_the_course(alone, facts):
+    assert facts["records"] == sorted(path.name for path in ROOT.glob("records/*.json"))
+    assert facts["chapter"].startswith(str(alone.folder))
 
 
-def test_an_explorer_brings_its_script_and_a_lab_its_records(told):
-    assert "<script>" in told["explorer"] and "<style>" in told["explorer"]
-    assert told["page"].count("<table>") >= 1
+def test_an_explorer_brings_its_script_and_a_lab_its_records(facts):
+    assert "<script>" in facts["explorer"] and "<style>" in facts["explorer"]
+    assert facts["page"].count("<table>") >= 1

@@ -6,9 +6,9 @@ from importlib.metadata import requires
 
 import pytest
 from free_host import LACKS, NEEDS, ROOT, URL, Host, read
-from installed import brought_by, wheel
 from nbclient.exceptions import CellExecutionError
 from nbformat import v4
+from packages import brought_by, wheel
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from static_site import served
@@ -80,9 +80,9 @@ def gpus(folder, number):
 
 
 def test_it_installs_the_course_once_and_goes_to_the_chapter(host, repository, index):
-    said, after = run(host, AFTER, **repository, **index)
+    text, after = run(host, AFTER, **repository, **index)
     course = host.folder / "opened" / "hands-on-multi-gpu"
-    assert str(course) in said and "No GPU" in said
+    assert str(course) in text and "No GPU" in text
     where, choice, records = after.splitlines()
     assert where == str(course / "chapters" / "concise") and choice == "None"
     assert int(records) == len(list(ROOT.glob("records/*.json")))
@@ -99,27 +99,27 @@ def test_without_internet_it_says_so(host):
 
 @pytest.mark.parametrize("number, choice", [(1, "gpu:2"), (2, "None")])
 def test_one_gpu_is_shared_by_two_devices_and_two_are_not(alone, tmp_path, number, choice):
-    said, after = run(alone, AFTER, folder=tmp_path, PATH=gpus(tmp_path, number))
+    text, after = run(alone, AFTER, folder=tmp_path, PATH=gpus(tmp_path, number))
     assert after.splitlines()[1] == choice
-    assert ("simulated" in said) == (number == 1)
+    assert ("simulated" in text) == (number == 1)
 
 
 def test_a_choice_of_the_reader_s_own_is_kept(alone, tmp_path):
     chosen = {"PATH": gpus(tmp_path, 1), "D2LMGPU_DEVICES": "cpu"}
-    said, after = run(alone, AFTER, folder=tmp_path, **chosen)
-    assert after.splitlines()[1] == "cpu" and "cpu" in said
+    text, after = run(alone, AFTER, folder=tmp_path, **chosen)
+    assert after.splitlines()[1] == "cpu" and "cpu" in text
 
 
 def test_in_a_chapter_s_own_folder_it_does_nothing(alone, tmp_path):
     folder = tmp_path / "chapters" / "concise"
     folder.mkdir(parents=True)
-    said, after = run(alone, AFTER, folder=folder)
-    assert said == "" and after.splitlines()[0] == str(folder)
+    text, after = run(alone, AFTER, folder=folder)
+    assert text == "" and after.splitlines()[0] == str(folder)
 
 
 @pytest.mark.parametrize("name", PINNED)
 def test_nothing_that_a_running_kernel_has_loaded_is_replaced(name):
-    lines = [*NEEDS, *(line for one in LACKS for line in requires(one) or [])]
+    lines = [*NEEDS, *(line for package in LACKS for line in requires(package) or [])]
     wanted = [need for need in map(Requirement, lines) if canonicalize_name(need.name) == name]
     wanted = [need for need in wanted if not need.marker or need.marker.evaluate({"extra": ""})]
     assert all(PINNED[name] in need.specifier for need in wanted), wanted

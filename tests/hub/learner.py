@@ -50,7 +50,7 @@ def log_in(page, hub):
 def choose(page, gpus):
     """Choose so many GPUs in the form; returns what the form said before."""
     page.locator("#spawn_form [type=submit]").wait_for()  # it comes last: the form is complete
-    said = page.locator("#spawn_form").text_content()
+    text = page.locator("#spawn_form").text_content()
     page.select_option("#gpus", str(gpus))
     page.click("#spawn_form [type=submit]")
-    return said
+    return text

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import requests
 import websocket
-from processes import asked, found
+from processes import asked, running
 
 ROOT = Path(__file__).resolve().parents[2]
 PASSWORD = "a-password-for-tests"
@@ -129,7 +129,7 @@ class RunningHub:
             state = environ.get("HUB_STATE")  # which the proxy has, too
             return state == self.settings["HUB_STATE"] or api.startswith(self.mark("").strip())
 
-        for process in found(ours):
+        for process in running(ours):
             asked(process.kill)
 
     def mark(self, user):

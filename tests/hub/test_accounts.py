@@ -15,7 +15,7 @@ def test_the_reason_of_useradd_is_passed_on(monkeypatch, tmp_path, reason):
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     with pytest.raises(Refused) as refusal:
         accounts.ensure(NEW, "learners", create=True)
-    said = "useradd: cannot create directory: disk full" if reason else "useradd gave no reason"
-    words = f"No account could be made for {NEW} ({said}): tell your instructor."
+    text = "useradd: cannot create directory: disk full" if reason else "useradd gave no reason"
+    words = f"No account could be made for {NEW} ({text}): tell your instructor."
     assert refusal.value.message == words
     assert (refusal.value.status_code, refusal.value.reason) == (503, "no-account")

@@ -38,11 +38,11 @@ def test_a_refusal_names_who_holds_the_gpus_and_since_when(empty_hub, hub_restar
     session = hub.login("grace")
     answer = hub.choose(session, 2)  # the form again; on a busy machine the page that waits
 
-    def told():
+    def data():
         return SAID.search(answer.text) or SAID.search(session.get(answer.url, timeout=30).text)
 
     assert re.fullmatch(
         r"You asked for 2 GPUs; 1 of 4 GPUs is free now: ada has held 3 for .* minutes?\."
         r" Choose fewer, or wait until a server stops\.",
-        wait_until(told, 60, "the refusal is told")[1],
+        wait_until(data, 60, "the refusal is told")[1],
     )

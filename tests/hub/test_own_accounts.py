@@ -208,14 +208,14 @@ def test_another_learner_opens_no_socket_of_a_kernel(two, python):
 
 def listening(name):
     """Port -> command line of what the account ``name`` has listening."""
-    found = {}
+    commands = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error):
             if process.username() == name:
-                for one in process.net_connections("tcp"):
-                    if one.status == psutil.CONN_LISTEN:
-                        found[one.laddr.port] = process.cmdline()
-    return found
+                for connection in process.net_connections("tcp"):
+                    if connection.status == psutil.CONN_LISTEN:
+                        commands[connection.laddr.port] = process.cmdline()
+    return commands
 
 
 def test_what_still_listens_at_ports_lets_nobody_in(two, python):

@@ -123,10 +123,10 @@ def test_what_cannot_be_reset_is_said(tmp_path, published, home):
 def test_on_the_command_line(home):
     (home / CHAPTER).write_text("MINE\n")
     command = [sys.executable, "-m", "d2lmgpu", "reset"]
-    said = subprocess.run([*command, CHAPTER], cwd=home, capture_output=True, text=True)
-    assert "published version again" in said.stdout and "Yours is in one.mine-" in said.stdout
-    said = subprocess.run([*command, "none.ipynb"], cwd=home, capture_output=True, text=True)
-    assert said.returncode == 1 and "is not in the published course" in said.stderr
+    result = subprocess.run([*command, CHAPTER], cwd=home, capture_output=True, text=True)
+    assert "published version again" in result.stdout and "Yours is in one.mine-" in result.stdout
+    result = subprocess.run([*command, "none.ipynb"], cwd=home, capture_output=True, text=True)
+    assert result.returncode == 1 and "is not in the published course" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def test_two_learners_never_share_a_gpu_and_overasking_is_409(empty_hub):
     assert hub.process_of("ada").environ()["D2LMGPU_DEVICES"] == "gpu"
     answer = hub.ask("lin", {"gpus": 1})
     assert answer.status_code == 409
-    said = "You asked for 1 GPU; 0 of 4 GPUs are free now: "
-    assert said in answer.json()["message"]
+    text = "You asked for 1 GPU; 0 of 4 GPUs are free now: "
+    assert text in answer.json()["message"]
     for holder in ("ada has held 2 for ", "grace has held 2 for "):
         assert holder in answer.json()["message"]
     # Stopping gives them back at once: the very next request gets them.

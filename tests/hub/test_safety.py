@@ -36,8 +36,8 @@ def refusal(environ, is_root=True):
 def install(monkeypatch, path, base=Authenticator):
     """Have the hub find a class of this import path, whatever HUB_AUTH calls it."""
     module, _, name = path.rpartition(".")
-    found = type(name, (base,), {"__module__": module})
-    monkeypatch.setattr(safety, "authenticator_class", lambda auth: found)
+    authenticator = type(name, (base,), {"__module__": module})
+    monkeypatch.setattr(safety, "authenticator_class", lambda auth: authenticator)
 
 
 def test_a_safe_public_hub_is_allowed():

@@ -109,8 +109,8 @@ def test_a_server_tells_its_port_and_nothing_else(slurm_hub):
     slurm_hub.add("ada")
     headers = {"Authorization": f"token {slurm_hub.user_token('ada')}"}
     url = f"{slurm_hub.url}/hub/api/batchspawner"
-    for told in ({"batch_cancel_cmd": "id"}, {"port": 9999}, {"port": "1"}, {}):
-        assert requests.post(url, json=told, headers=headers, timeout=30).status_code == 400
+    for answer in ({"batch_cancel_cmd": "id"}, {"port": 9999}, {"port": "1"}, {}):
+        assert requests.post(url, json=answer, headers=headers, timeout=30).status_code == 400
 
 
 @pytest.fixture
@@ -151,8 +151,8 @@ def test_what_asks_slurm_gets_nothing_secret_of_the_hub(monkeypatch):
     """It may run under the learner's account, who could read its environment."""
     monkeypatch.setenv("GITHUB_CLIENT_SECRET", "nobody's business")
     with ThreadPoolExecutor() as pool:  # the browser of other tests has a loop in this thread
-        told = pool.submit(asyncio.run, CourseSlurmSpawner().run_command("env")).result()
-    assert "PATH=" in told and "business" not in told
+        output = pool.submit(asyncio.run, CourseSlurmSpawner().run_command("env")).result()
+    assert "PATH=" in output and "business" not in output
 
 
 @pytest.mark.parametrize(

@@ -32,10 +32,10 @@ def test_it_prints_an_address_and_a_login_that_work(tmp_path):
     port = three_free_ports()
     hub = start(tmp_path, HUB_PORT=str(port))
     try:
-        said = [hub.stdout.readline() for _ in range(4)]
-        address = re.search(r"http://\S+/", said[0])[0]
+        output = [hub.stdout.readline() for _ in range(4)]
+        address = re.search(r"http://\S+/", output[0])[0]
         assert address == f"http://127.0.0.1:{port}/"
-        password = re.search(r"the password (\S+)", said[1])[1]
+        password = re.search(r"the password (\S+)", output[1])[1]
         wait_until(lambda: answers(f"{address}hub/health"), 60, "the hub is up")
         assert log_in(address, password).endswith("/hub/home")
         assert "/hub/login" in log_in(address, "another-password")
@@ -48,17 +48,17 @@ def test_it_prints_an_address_and_a_login_that_work(tmp_path):
     assert password not in rest, "the log does not repeat the password"
     state = tmp_path / "state"
     assert {"course.git", "jupyterhub.sqlite"} <= {path.name for path in state.iterdir()}
-    remove = re.search(r"To remove it all.*: (rm -r .*)", said[3])[1]
+    remove = re.search(r"To remove it all.*: (rm -r .*)", output[3])[1]
     subprocess.run(remove, shell=True, check=True)
     assert not state.exists()
 
 
 def test_an_unsafe_setting_is_one_line_and_no_port(tmp_path):
     hub = start(tmp_path, HUB_ADDRESS="0.0.0.0")
-    said = hub.communicate(timeout=60)[0]
+    output = hub.communicate(timeout=60)[0]
     assert hub.returncode == 1
-    assert said.startswith("The hub does not start: HUB_ADDRESS='0.0.0.0' can be reached")
-    assert len(said.splitlines()) == 1
+    assert output.startswith("The hub does not start: HUB_ADDRESS='0.0.0.0' can be reached")
+    assert len(output.splitlines()) == 1
 
 
 @pytest.mark.parametrize("which", [0, 1, 2])
@@ -76,9 +76,9 @@ def test_a_missing_proxy_is_one_line(tmp_path):
     copy = tmp_path / "hub"
     shutil.copytree(ROOT / "hub", copy, ignore=shutil.ignore_patterns("node_modules"))
     hub = start(tmp_path, copy / "start.py")
-    said = hub.communicate(timeout=60)[0]
+    output = hub.communicate(timeout=60)[0]
     assert hub.returncode == 1
-    assert said == (
+    assert output == (
         f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {copy}\n"
     )
 
@@ -92,8 +92,8 @@ def test_who_is_taken_off_the_list_is_no_longer_admitted(tmp_path):
         "HUB_AUTH": "pam",
         "HUB_USERS": "ada",
     }
-    said = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
-    authenticator = json.loads(said.stdout)["Authenticator"]
+    result = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True)
+    authenticator = json.loads(result.stdout)["Authenticator"]
     assert authenticator["allow_existing_users"] is False
     assert "allow_all" not in authenticator
 

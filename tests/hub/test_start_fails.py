@@ -130,14 +130,14 @@ def test_a_browser_that_waits_is_told_too(hub, tmp_path):
 
 def test_a_browser_is_told_of_an_end_before_its_page_listens(hub, tmp_path, context):
     """While the hub still cleans up it refuses to tell of a start: the page must ask again."""
-    said, cleaning = tmp_path / "said", hub.folder / "clean-up"
-    os.mkfifo(said)
-    choose(hub, ["KEEPER", "sh", "-c", f"cat {said} >&2; exit 3"])
+    pipe, cleaning = tmp_path / "said", hub.folder / "clean-up"
+    os.mkfifo(pipe)
+    choose(hub, ["KEEPER", "sh", "-c", f"cat {pipe} >&2; exit 3"])
     page = context.new_page()
 
     def end_it(route):
         os.mkfifo(cleaning)
-        said.write_text("No space left on device\n")
+        pipe.write_text("No space left on device\n")
         held.append(cleaning.open("w"))  # when the hub has begun to clean up
         cleaning.unlink()
         route.continue_()
@@ -156,15 +156,15 @@ def test_a_browser_is_told_of_an_end_before_its_page_listens(hub, tmp_path, cont
 
 
 def test_a_browser_whose_page_listens_shows_the_end(hub, tmp_path, context):
-    said = tmp_path / "said"
-    os.mkfifo(said)
-    choose(hub, ["KEEPER", "sh", "-c", f"cat {said} >&2; exit 3"])
+    pipe = tmp_path / "said"
+    os.mkfifo(pipe)
+    choose(hub, ["KEEPER", "sh", "-c", f"cat {pipe} >&2; exit 3"])
     page = context.new_page()
     page.goto(f"{hub.url}/hub/spawn")
     log_in(page, hub)
     with page.expect_response("**/server/progress*"):
         choose_gpus(page, gpus=4)
-    said.write_text("No space left on device\n")
+    pipe.write_text("No space left on device\n")
     page.get_by_role("button", name="Relaunch").wait_for()
     assert "ended while it started (exit code 3)" in page.locator("body").text_content()
     assert_all_is_free(hub)

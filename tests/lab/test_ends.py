@@ -98,8 +98,8 @@ sys.stdin.read()
 
 @pytest.mark.parametrize("how", sample(1, [signal.SIGKILL, signal.SIGTERM, "end of input"]))
 def test_nothing_outlives_the_notebook(mark, how):
-    here = os.path.dirname(__file__)
-    path = os.pathsep.join([here, os.path.dirname(here)])
+    folder = os.path.dirname(__file__)
+    path = os.pathsep.join([folder, os.path.dirname(folder)])
     environment = os.environ | {MARK: mark, "TMPDIR": mark, "PYTHONPATH": path}
     notebook = subprocess.Popen(
         [sys.executable, "-c", NOTEBOOK],

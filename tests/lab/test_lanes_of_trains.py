@@ -37,25 +37,25 @@ def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeyp
     for event in recorder.events:
         if event["event"] in ("started", "batch"):
             live.take(event)
-    told = {part for part, seconds in live.where.items() if seconds is not None}
-    assert told == TOLD[chapter] | {"other"}
+    parts = {part for part, seconds in live.where.items() if seconds is not None}
+    assert parts == TOLD[chapter] | {"other"}
     assert all(live.where[part] > 0 for part in TOLD[chapter])
-    number, total = (sum(one[what] for one in steps) for what in ("number", "total"))
+    number, total = (sum(step[what] for step in steps) for what in ("number", "total"))
     assert sum(filter(None, live.where.values())) == pytest.approx(total / number)
-    if "exchanging and waiting" in told:  # of every step, not only of those that DDP samples
-        for one in steps:
-            whats = [what for _, what, *_ in one["lanes"]]
-            assert whats.count("exchanging and waiting") == min(LAST, one["number"])
+    if "exchanging and waiting" in parts:  # of every step, not only of those that DDP samples
+        for step in steps:
+            whats = [what for _, what, *_ in step["lanes"]]
+            assert whats.count("exchanging and waiting") == min(LAST, step["number"])
     # The first step is not counted; in MXNet those are left out, too, that do not wait.
     most = STEPS * settings["num_epochs"] - 1
     assert number == most or ("mxnet" in chapter and 1 <= number <= most)
     assert total < sum(outcome.result["seconds"]), "what train itself has timed"
-    assert len(live.lanes) == (2 if "waiting" in told else 1)
+    assert len(live.lanes) == (2 if "waiting" in parts else 1)
     for lane in live.lanes:
-        assert {span["what"] for span in lane} <= told
+        assert {span["what"] for span in lane} <= parts
         assert all(0 < span["start"] < span["end"] < 600 for span in lane)
         order = sorted(lane, key=lambda span: span["start"])
-        assert all(one["end"] <= next["start"] + 1e-3 for one, next in pairwise(order))
+        assert all(span["end"] <= next["start"] + 1e-3 for span, next in pairwise(order))
 
 
 def test_a_train_that_uses_nothing_of_ours_is_not_told(lab):

@@ -90,12 +90,12 @@ def test_what_the_command_refuses_is_said(lab, monkeypatch):
     assert message.endswith("No such thing.") and "a line" in lab.printed[1]
 
 
-@pytest.mark.parametrize("others, said", [(1.5, True), (0.1, False), (None, False)])
-def test_a_machine_that_was_busy_meanwhile_is_said_to_be(monkeypatch, others, said):
+@pytest.mark.parametrize("others, is_said", [(1.5, True), (0.1, False), (None, False)])
+def test_a_machine_that_was_busy_meanwhile_is_said_to_be(monkeypatch, others, is_said):
     monkeypatch.setattr(measuring, "num_cores", lambda: 2)
     monkeypatch.setattr(steady.hardware, "affinity", lambda: 2)
     words = measuring.end_in_words(Outcome("finished", "Finished.", result={"others": others}))
-    assert ("1.5 of 2 cores" in words) is said and "forecasts now" in words
+    assert ("1.5 of 2 cores" in words) is is_said and "forecasts now" in words
 
 
 def test_a_training_that_nobody_knows_cannot_be_measured():
@@ -108,13 +108,15 @@ def test_a_training_that_nobody_knows_cannot_be_measured():
 def test_afterwards_there_are_forecasts(lab):
     """The command itself, on this machine: LeNet in PyTorch."""
     lab = LabModel({"LeNet": ChapterTrain(CHAPTERS / "scratch" / "pytorch.ipynb")}, num_gpus=2)
-    told = []
-    lab.observe(lambda change: change.new and told.append(change.new["done"]), "measuring")
+    progress = []
+    lab.observe(lambda change: change.new and progress.append(change.new["done"]), "measuring")
     assert numbers.state(lab)["forecast"] is None and numbers.state(lab)["forecasts"] == []
     lab.measure()
     assert lab.measurer.wait(600)
     assert "forecasts now" in lab.message, lab.details
-    assert len(told) > 5 and told == sorted(told) and 0 <= told[0] < told[-1] < 1
+    assert (
+        len(progress) > 5 and progress == sorted(progress) and 0 <= progress[0] < progress[-1] < 1
+    )
     state = json.loads(json.dumps(numbers.state(lab), allow_nan=False))
     assert state["forecast"]["samples_per_second"] > 0
     low, high = state["forecast"]["error"]
@@ -122,9 +124,9 @@ def test_afterwards_there_are_forecasts(lab):
     numbers_of_devices = [k for k, _ in state["forecasts"]]
     assert numbers_of_devices == list(range(1, len(numbers_of_devices) + 1))
     assert state["forecasts"][0] == [1, 1]
-    one, two = (forecast_of(lab, k)["samples_per_second"] for k in (1, 2))
+    first, second = (forecast_of(lab, k)["samples_per_second"] for k in (1, 2))
     if len(numbers_of_devices) > 1:
-        assert state["forecasts"][1][1] == pytest.approx(two / one)
+        assert state["forecasts"][1][1] == pytest.approx(second / first)
 
 
 def forecast_of(lab, num_gpus):

@@ -80,8 +80,8 @@ def test_ids_are_never_used_again_and_repeats_have_names_of_their_own(lab):
 
 
 def test_a_run_can_be_named_and_hidden_and_a_reset_forgets_it(lab):
-    told = []
-    lab.observe(lambda change: told.append(change.name), ["names", "hidden"])
+    names = []
+    lab.observe(lambda change: names.append(change.name), ["names", "hidden"])
     lab.run()
     idle(lab)
     lab.rename(1, "  the \n first ")
@@ -90,7 +90,7 @@ def test_a_run_can_be_named_and_hidden_and_a_reset_forgets_it(lab):
     lab.rename(1, "")
     lab.hide(1, False)
     assert numbers.runs(lab)[0]["name"] == "2 devices, batch 64" and lab.hidden == set()
-    assert told == ["names", "hidden", "names", "hidden"]
+    assert names == ["names", "hidden", "names", "hidden"]
     for unknown in (2, "1", None, [1]):
         lab.rename(unknown, "x")
         lab.hide(unknown)
@@ -107,7 +107,7 @@ def test_what_observers_of_the_runs_see_is_whole(lab):
     lab.observe(lambda change: seen.append(sent(lab)), ["runs"])
     lab.run()
     idle(lab)
-    assert [(len(one["runs"]), one["live"]) for one in seen] == [(1, None)]
+    assert [(len(state["runs"]), state["live"]) for state in seen] == [(1, None)]
 
 
 def test_a_run_that_goes_on_is_told_live():

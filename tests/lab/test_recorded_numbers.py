@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from d2lmgpu.lab.recorded import recorded
+from d2lmgpu.lab.record import recorded
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records import store
-from d2lmgpu.records.run import RunError
 
 WITH_RUNS = [path for path in sorted(store.FOLDER.glob("*.json")) if store.read(path).get("runs")]
 ABOUT = {
@@ -41,8 +41,8 @@ def test_every_record_that_is_kept_here_can_be_sent(path):
     explained = {(s["num_gpus"], s["median"]) for s in record.get("speedups", ()) if s["explained"]}
     shown = {(s["num_gpus"], s["median"]) for s in got["speedups"] if s["num_gpus"] > 1}
     assert shown == explained
-    for one in got["speedups"]:
-        assert 0 < one["low"] <= one["median"] <= one["high"]
+    for speedup in got["speedups"]:
+        assert 0 < speedup["low"] <= speedup["median"] <= speedup["high"]
 
 
 def test_there_are_records_to_try():

@@ -47,7 +47,9 @@ def test_runs_that_did_not_take_turns_show_no_speedup():
         if record["schema"] == 1 and record.get("runs"):
             soup = BeautifulSoup(page(path.stem), "html.parser")
             assert set(speedups(soup)) <= {"", "–", "1.00"}
-            assert {one["median"] for shown in records(soup) for one in shown["speedups"]} <= {1}
+            assert {
+                speedup["median"] for shown in records(soup) for speedup in shown["speedups"]
+            } <= {1}
 
 
 def test_one_run_against_three_shows_no_speedup(tmp_path):
@@ -62,7 +64,10 @@ def test_interleaved_runs_of_one_batch_show_theirs(tmp_path):
     soup = shown(tmp_path, *runs, *[RUN | {"num_gpus": 4, "sharing": "simulated", "round": None}])
     assert list(speedups(soup)) == 2 * ["1.00", "1.60", ""]
     (record,) = records(soup)
-    assert [(one["num_gpus"], one["median"]) for one in record["speedups"]] == [(1, 1.0), (2, 1.6)]
+    assert [(speedup["num_gpus"], speedup["median"]) for speedup in record["speedups"]] == [
+        (1, 1.0),
+        (2, 1.6),
+    ]
     assert [run["row"] for run in record["runs"]] == [1, 2, 3], "of repeats the first is drawn"
 
 

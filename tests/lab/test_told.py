@@ -25,18 +25,18 @@ def test_what_a_run_prints_is_told_also_when_it_succeeds():
     lab = ran(trains.prints_and_trains, lr=0.25)
     assert lab.printed == (2, "lr 0.25\ndone") and lab.details == ""
     assert numbers.state(lab)["printed"] == {"lines": 2, "text": "lr 0.25\ndone"}
-    told = []
-    lab.observe(lambda change: told.append(change.new), "printed")
+    prints = []
+    lab.observe(lambda change: prints.append(change.new), "printed")
     lab.run()
     idle(lab)
-    assert told[0] == (0, ""), "the prints of the run before are gone"
+    assert prints[0] == (0, ""), "the prints of the run before are gone"
 
 
 def test_what_a_run_prints_is_told_while_it_runs():
-    lab, told = LabModel({"Python": trains.prints_and_goes_on}), threading.Event()
-    lab.observe(lambda change: change.new == (1, "so far") and told.set(), "printed")
+    lab, has_printed = LabModel({"Python": trains.prints_and_goes_on}), threading.Event()
+    lab.observe(lambda change: change.new == (1, "so far") and has_printed.set(), "printed")
     lab.run()
-    assert told.wait(60) and lab.status == "running"
+    assert has_printed.wait(60) and lab.status == "running"
     lab.stop()
     idle(lab)
     assert lab.printed == (1, "so far")
@@ -127,8 +127,8 @@ def test_the_run_that_a_row_lacks_is_started_and_the_settings_stay():
     lab.batch_size = 64
     lab.run_one_device(1)
     idle(lab)
-    one = lab.runs[1]
-    assert (one.num_gpus, one.batch_size, one.lr, one.num_epochs) == (1, 32, 0.3, 2)
+    single = lab.runs[1]
+    assert (single.num_gpus, single.batch_size, single.lr, single.num_epochs) == (1, 32, 0.3, 2)
     assert (lab.num_gpus, lab.batch_size) == (2, 64)
     row = lab.table()[0]
     assert (row.over, row.speedup, row.alone) == (2, 1, False)

@@ -94,17 +94,17 @@ def test_a_run_is_sent_with_its_curves_its_row_and_its_files():
 
 
 def test_a_run_is_told_at_most_ten_times_a_second_and_is_never_in_neither():
-    lab, told, missing = shown(trains.tells_fast), [], []
+    lab, times, missing = shown(trains.tells_fast), [], []
 
     def hear(change):
-        told.append(time.monotonic())
+        times.append(time.monotonic())
         if change.old and not change.new and not lab.view.runs:
             missing.append(change)
 
     lab.view.observe(hear, "live")
     press(lab, "run")
-    pauses = [after - before for before, after in itertools.pairwise(told)]
-    assert len(told) > 3 and min(pauses[:-1]) >= 0.9 * view.REDRAW  # the last one is its end
+    pauses = [after - before for before, after in itertools.pairwise(times)]
+    assert len(times) > 3 and min(pauses[:-1]) >= 0.9 * view.REDRAW  # the last one is its end
     assert missing == []
 
 

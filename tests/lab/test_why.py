@@ -26,7 +26,7 @@ def ended(
     return SimpleNamespace(trial=trial, live=SimpleNamespace(where=where))
 
 
-def said(*runs):
+def sentence_of(*runs):
     trials = [run.trial for run in runs]
     return why(SimpleNamespace(ended=list(runs), table=lambda: compare.rows(trials)))
 
@@ -36,7 +36,7 @@ def milliseconds(sentence):
 
 
 def test_two_devices_that_are_faster():
-    sentence = said(ended(ONE), ended(TWO, 2))
+    sentence = sentence_of(ended(ONE), ended(TWO, 2))
     assert "On 2 devices" in sentence and "on 1" in sentence and "0.61" in sentence
     assert "computing fell from 95 ms to 50 ms" in sentence
     assert "exchanging took 6.0 ms" in sentence
@@ -46,7 +46,7 @@ def test_two_devices_that_are_faster():
 
 def test_two_devices_that_are_slower():
     slow = TWO | {"exchanging": 0.080, "waiting": 0.030}
-    sentence = said(ended(ONE), ended(slow, 2))
+    sentence = sentence_of(ended(ONE), ended(slow, 2))
     assert "1.64 times as long" in sentence
     order = ["exchanging took 80 ms", "computing fell", "waiting took 30 ms"]
     assert sorted(order, key=sentence.index) == order, "the largest change first"
@@ -54,28 +54,30 @@ def test_two_devices_that_are_slower():
 
 def test_the_batch_of_each_device_kept():
     weak = TWO | {"computing": 0.096}
-    sentence = said(ended(ONE, batch_size=128), ended(weak, 2, batch_size=256))
+    sentence = sentence_of(ended(ONE, batch_size=128), ended(weak, 2, batch_size=256))
     assert "256 images, not 128" in sentence and "computing" not in sentence
     assert "exchanging took 6.0 ms" in sentence
 
 
 def test_the_newest_repeat_is_compared_with_the_newest_of_its_baseline():
     newest = TWO | {"computing": 0.040}
-    sentence = said(ended(ONE), ended(TWO, 2), ended(ONE | {"computing": 0.090}), ended(newest, 2))
+    sentence = sentence_of(
+        ended(ONE), ended(TWO, 2), ended(ONE | {"computing": 0.090}), ended(newest, 2)
+    )
     assert "from 90 ms to 40 ms" in sentence
 
 
 def test_what_was_not_told_apart_is_one_part():
     merged = TWO | {"computing": 0.051, "waiting": None}
-    sentence = said(ended(ONE), ended(merged, 2))
+    sentence = sentence_of(ended(ONE), ended(merged, 2))
     assert "computing and waiting fell from 95 ms to 51 ms" in sentence
 
 
 def test_processes_that_wait_while_they_exchange():
     apart = {"exchanging": None, "waiting": None}
-    one, two = (where | apart | {"exchanging and waiting": seconds}
+    first, second = (where | apart | {"exchanging and waiting": seconds}
                 for where, seconds in ((ONE, 0.0), (TWO, 0.008)))  # fmt: skip
-    sentence = said(ended(one), ended(two, 2))
+    sentence = sentence_of(ended(first), ended(second, 2))
     assert "computing fell from 95 ms to 50 ms, exchanging and waiting took 8.0 ms" in sentence
 
 
@@ -92,7 +94,7 @@ def test_processes_that_wait_while_they_exchange():
     [ended(ONE), ended(ONE | {"computing": 0.01}, 2)],  # more than twice as fast: not explained
 ])  # fmt: skip
 def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
-    assert said(*runs) == ""
+    assert sentence_of(*runs) == ""
 
 
 @pytest.mark.parametrize(
@@ -116,17 +118,17 @@ def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
     ],
 )
 def test_where_it_cannot_be_told_that_is_said_and_no_time(runs, words):
-    assert words in said(*runs) and milliseconds(said(*runs)) == []
+    assert words in sentence_of(*runs) and milliseconds(sentence_of(*runs)) == []
 
 
 def test_a_steady_repeat_is_what_is_compared():
     noisy = ended(ONE | {"computing": 0.3}, unsteady="it jumped")
-    assert "from 95 ms to 50 ms" in said(ended(ONE), noisy, ended(TWO, 2))
+    assert "from 95 ms to 50 ms" in sentence_of(ended(ONE), noisy, ended(TWO, 2))
 
 
 @pytest.mark.parametrize("part", ["computing", "exchanging", "waiting", "loading"])
 def test_the_changes_that_are_told_are_those_of_the_parts(part):
     base = dict.fromkeys(ONE, 0.02)
-    sentence = said(ended(base), ended(base | {part: 0.05}, 2))
+    sentence = sentence_of(ended(base), ended(base | {part: 0.05}, 2))
     assert sentence.count(" from ") == 1 and "from 20 ms to 50 ms" in sentence
     assert part in sentence

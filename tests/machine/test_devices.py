@@ -216,7 +216,7 @@ def test_what_is_measured_and_where_nccl_will_do(monkeypatch, choice, gpus, meas
 
 
 @pytest.mark.parametrize(
-    ("place", "i", "found"),
+    ("place", "i", "result"),
     [
         ((None, None, None), 3, 3),
         ((0, 0, 2), 1, 1),
@@ -229,10 +229,10 @@ def test_what_is_measured_and_where_nccl_will_do(monkeypatch, choice, gpus, meas
         ((3, 1, 2), "x", "x"),
     ],
 )
-def test_a_rank_on_one_of_several_hosts_has_a_device_there(monkeypatch, place, i, found):
+def test_a_rank_on_one_of_several_hosts_has_a_device_there(monkeypatch, place, i, result):
     for name, number in zip(("RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"), place, strict=True):
         if number is None:
             monkeypatch.delenv(name, raising=False)
         else:
             monkeypatch.setenv(name, str(number))
-    assert devices.on_this_host(i) == found
+    assert devices.on_this_host(i) == result

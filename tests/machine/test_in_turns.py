@@ -25,9 +25,9 @@ def test_each_round_has_all_functions_and_the_first_does_not_count(clock, rounds
 
         return work
 
-    found = in_turns({"a": working("a", 1), "b": working("b", 2), "c": working("c", 4)}, rounds)
+    result = in_turns({"a": working("a", 1), "b": working("b", 2), "c": working("c", 4)}, rounds)
     assert called == ["a", "b", "c"] * (rounds + 1)
-    assert found == {"a": [1] * rounds, "b": [2] * rounds, "c": [4] * rounds}
+    assert result == {"a": [1] * rounds, "b": [2] * rounds, "c": [4] * rounds}
 
 
 def test_another_clock_is_read_where_one_is_given(clock):

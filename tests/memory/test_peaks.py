@@ -71,15 +71,15 @@ def test_a_verdict_is_nearly_always_that_of_fits_and_never_its_contrary():
     equal = 0
     for row in VECTORS:
         for card in CARDS:
-            here = peaks.fit_on(peak(row), card).verdict
+            ours = peaks.fit_on(peak(row), card).verdict
             theirs = on_card(int(row["least"]), int(row["reserved"]), card).verdict
-            assert here == theirs or OPEN in (here, theirs), (row, card)
-            equal += here == theirs
+            assert ours == theirs or OPEN in (ours, theirs), (row, card)
+            equal += ours == theirs
     assert equal > 0.95 * len(VECTORS) * len(CARDS)
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "words"),
     [
         ({"kind": "GPT-5"}, "^kind is 'GPT-5': give one of GPT-2, BERT"),
         ({"strategy": "ZeRO"}, "^strategy is 'ZeRO': give one of DDP, ZeRO-1"),
@@ -91,6 +91,6 @@ def test_a_verdict_is_nearly_always_that_of_fits_and_never_its_contrary():
         ({"num_heads": None}, "^num_heads is None: give"),
     ],
 )
-def test_what_is_not_known_is_refused(changed, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_is_not_known_is_refused(changed, words):
+    with pytest.raises(ValueError, match=words):
         trained(**changed)

@@ -18,12 +18,12 @@ def old(asked, total, free, allocated, reserved, allowed=None):
     )
 
 
-def new(asked, total, free, allocated, unallocated, processes=(), here=None, allowed=None,
+def new(asked, total, free, allocated, unallocated, processes=(), own=None, allowed=None,
         pools=None, capacity="capacity", gpu="CUDA"):  # fmt: skip
     """Since pytorch/pytorch#99699, which wrote "capacty"; the same for AMD's GPUs."""
     listed = [f"Process {1000 + i} has {size} memory in use. " for i, size in enumerate(processes)]
-    if here:
-        listed.append(f"Including non-PyTorch memory, this process has {here} memory in use. ")
+    if own:
+        listed.append(f"Including non-PyTorch memory, this process has {own} memory in use. ")
     limit = f"{allowed} allowed; " if allowed else ""
     private = f"with {pools} allocated in private pools (e.g., {gpu} Graphs), " if pools else ""
     return (
@@ -40,7 +40,7 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
         "fragmentation",
     ),
     "kerrj/lerf#73": (
-        new("3.00 GiB", "23.65 GiB", "1.66 GiB", "12.09 GiB", "4.84 GiB", here="20.81 GiB",
+        new("3.00 GiB", "23.65 GiB", "1.66 GiB", "12.09 GiB", "4.84 GiB", own="20.81 GiB",
             **AT_FIRST),
         "fragmentation",
     ),
@@ -50,12 +50,12 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
     ),
     # as large as the tensors, and yet with all that is free not as much as was asked for
     "murong-xu/CADS#4": (
-        new("22.78 GiB", "31.47 GiB", "12.73 GiB", "9.08 GiB", "9.35 GiB", here="18.73 GiB"),
+        new("22.78 GiB", "31.47 GiB", "12.73 GiB", "9.08 GiB", "9.35 GiB", own="18.73 GiB"),
         "full",
     ),
     # its reporter had tried expandable_segments
     "Hunyuan3D-2#238": (
-        new("20.00 MiB", "15.48 GiB", "17.75 MiB", "14.85 GiB", "278.23 MiB", here="15.45 GiB"),
+        new("20.00 MiB", "15.48 GiB", "17.75 MiB", "14.85 GiB", "278.23 MiB", own="15.45 GiB"),
         "full",
     ),
     "kaito#976": (
@@ -84,7 +84,7 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
     ),
     "RLinf#255": (
         new("86.00 MiB", "23.64 GiB", "264.00 MiB", "7.63 GiB", "40.11 MiB",
-            ["419.48 MiB", "14.85 GiB"], here="8.04 GiB"),
+            ["419.48 MiB", "14.85 GiB"], own="8.04 GiB"),
         "other processes",
     ),
     "TheRock#2118": (
@@ -94,7 +94,7 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
     ),
     # with a limit, by its reporter, that the message did not print
     "pytorch#111363": (
-        new("64.00 MiB", "79.15 GiB", "38.09 GiB", "39.10 GiB", "427.46 MiB", here="41.06 GiB",
+        new("64.00 MiB", "79.15 GiB", "38.09 GiB", "39.10 GiB", "427.46 MiB", own="41.06 GiB",
             **AT_FIRST),
         "cannot be told",
     ),
@@ -142,8 +142,8 @@ def test_what_is_printed_is_read(words, asked, total, free, allocated, other, al
     pairs = [(refusal.asked, asked), (refusal.total, total), (refusal.free, free),
              (refusal.allocated, allocated), (refusal.unallocated, other)]  # fmt: skip
     pairs += [(refusal.allowed, allowed)] if limited else []
-    for found, right in pairs:
-        assert abs(found - right) <= 0.005 * GIB * (4 if words is old else 1)
+    for read_size, right in pairs:
+        assert abs(read_size - right) <= 0.005 * GIB * (4 if words is old else 1)
     assert limited or refusal.allowed is None
 
 

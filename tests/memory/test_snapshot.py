@@ -75,34 +75,34 @@ steps = st.lists(st.tuples(st.integers(-5, 40), st.integers(1, 5)), max_size=40)
 
 @given(steps, st.integers(0, 100))
 def test_the_lines_at_the_peak(steps, kept):
-    one = StandIn()
+    stand_in = StandIn()
     for size, line in steps:
         if size > 0:
-            one.take(size, line)
+            stand_in.take(size, line)
         elif size > -4:
-            one.give_back(line)
+            stand_in.give_back(line)
         else:
-            one.complete()
-    kept = min(kept, len(one.events))
-    found = held_at_peak(one.snapshot(kept))
-    moments = one.moments[len(one.moments) - 1 - kept :]
+            stand_in.complete()
+    kept = min(kept, len(stand_in.events))
+    by_line = held_at_peak(stand_in.snapshot(kept))
+    moments = stand_in.moments[len(stand_in.moments) - 1 - kept :]
     peak = max(moments, key=Counter.total)  # the first of the highest
-    assert sum(found.values()) == peak.total()
-    if kept == len(one.events):
-        assert found == {f"train.py:{line}": size for line, size in peak.items()}
-    known = {line: size for line, size in found.items() if line != "not recorded"}
+    assert sum(by_line.values()) == peak.total()
+    if kept == len(stand_in.events):
+        assert by_line == {f"train.py:{line}": size for line, size in peak.items()}
+    known = {line: size for line, size in by_line.items() if line != "not recorded"}
     assert all(size <= peak[int(line.split(":")[1])] for line, size in known.items())
-    assert list(found.values()) == sorted(found.values(), reverse=True)
+    assert list(by_line.values()) == sorted(by_line.values(), reverse=True)
 
 
 def test_what_was_there_before_the_history_and_ended_in_it():
-    one = StandIn()
-    one.take(30, 1)
-    one.take(5, 2)
-    one.give_back(0)
-    one.complete()
-    one.take(6, 3)
-    assert held_at_peak(one.snapshot(3)) == {"not recorded": 30, "train.py:2": 5}
+    stand_in = StandIn()
+    stand_in.take(30, 1)
+    stand_in.take(5, 2)
+    stand_in.give_back(0)
+    stand_in.complete()
+    stand_in.take(6, 3)
+    assert held_at_peak(stand_in.snapshot(3)) == {"not recorded": 30, "train.py:2": 5}
 
 
 def test_another_gpu():

@@ -19,7 +19,7 @@ const readline = require("node:readline");
       page = await browser.newPage();
       troubles = [];
       await page.setViewport({ width, height: 800 });
-      page.on("console", (said) => said.type() === "error" && troubles.push(said.text()));
+      page.on("console", (output) => output.type() === "error" && troubles.push(output.text()));
       page.on("pageerror", (error) => troubles.push(error.message));
       page.on("request", (request) => {
         const { protocol, hostname } = new URL(request.url());

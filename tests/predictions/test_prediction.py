@@ -46,18 +46,18 @@ def test_what_is_locked_stays_in_this_kernel_and_in_the_next():
 
 
 def test_it_can_be_taken_back_until_the_outcome_is_shown(folder):
-    one = ask()
-    one.lock(9)
-    one.take_back()
-    assert one.value is None and files(folder) == []
-    one.lock(0.9)
-    one.happened(1.5)
+    question = ask()
+    question.lock(9)
+    question.take_back()
+    assert question.value is None and files(folder) == []
+    question.lock(0.9)
+    question.happened(1.5)
     with pytest.raises(PredictionError, match="was shown"):
-        one.take_back()
+        question.take_back()
     assert ask().value == 0.9
-    one._repr_mimebundle_()
-    one._field.sheet._handle_custom_msg({"do": "take_back"}, [])
-    assert one.value == 0.9 and "was shown" in one._field.sheet.entry["remark"]
+    question._repr_mimebundle_()
+    question._field.sheet._handle_custom_msg({"do": "take_back"}, [])
+    assert question.value == 0.9 and "was shown" in question._field.sheet.entry["remark"]
 
 
 def test_the_errors_of_all_predictions_are_a_table(folder):
@@ -67,13 +67,13 @@ def test_the_errors_of_all_predictions_are_a_table(folder):
         ("b/zero", 1, 0),
         ("b/open", 1, 0),
     ):
-        one = ask(name)
-        one.lock(guess)
+        question = ask(name)
+        question.lock(guess)
         if name != "b/open":
-            one.happened(outcome, "modelled")
+            question.happened(outcome, "modelled")
     rows = {row["name"]: row for row in predictions().rows}
-    found = {name: (row["error"], row["percent"]) for name, row in rows.items()}
-    assert found == {
+    errors = {name: (row["error"], row["percent"]) for name, row in rows.items()}
+    assert errors == {
         "a/high": (1, 50), "a/low": (-3, -75), "b/zero": (1, None), "b/open": (None, None),
     }  # fmt: skip
     assert {row["source"] for row in rows.values()} == {"modelled", None}
@@ -89,14 +89,14 @@ def test_the_table_can_be_handed_in(folder, tmp_path):
     ask('b/"open", "ö').lock(1)
     table = predictions().save(tmp_path / "mine.csv")
     with (tmp_path / "mine.csv").open(encoding="utf-8", newline="") as file:
-        found = list(csv.DictReader(file))
+        in_file = list(csv.DictReader(file))
     shown = [{k: "" if v is None else str(v) for k, v in row.items()} for row in table.rows]
-    assert found == shown and [row["error"] for row in found] == ["1.0", ""]
+    assert in_file == shown and [row["error"] for row in in_file] == ["1.0", ""]
 
 
 def test_without_a_prediction_the_outcome_is_said_and_nothing_is_kept(folder):
-    said = repr(ask().happened(1.5))
-    assert "1.5 times" in said and "No prediction" in said
+    text = repr(ask().happened(1.5))
+    assert "1.5 times" in text and "No prediction" in text
     assert files(folder) == []
     late = ask()
     late.lock(1.5)
@@ -104,14 +104,14 @@ def test_without_a_prediction_the_outcome_is_said_and_nothing_is_kept(folder):
 
 
 def test_an_unsteady_outcome_is_said_and_not_kept():
-    one = ask()
-    one.lock(1.8)
-    said = repr(one.happened(0.7, unsteady="other programs kept 1.9 of 2 cores busy"))
-    assert "0.7 times" in said and "1.9 of 2 cores" in said and "too high" not in said
+    question = ask()
+    question.lock(1.8)
+    text = repr(question.happened(0.7, unsteady="other programs kept 1.9 of 2 cores busy"))
+    assert "0.7 times" in text and "1.9 of 2 cores" in text and "too high" not in text
     assert predictions().rows[0]["happened"] is None
-    one.take_back()
-    one.lock(1.5)
-    assert "too low" in repr(one.happened(1.6)) and predictions().rows[0]["happened"] == 1.6
+    question.take_back()
+    question.lock(1.5)
+    assert "too low" in repr(question.happened(1.6)) and predictions().rows[0]["happened"] == 1.6
 
 
 def test_a_notebook_in_which_nobody_predicts_runs_through(folder):
@@ -190,15 +190,15 @@ def test_where_nothing_can_be_written_it_is_said_and_locked_all_the_same(folder)
 
 
 def test_what_the_widget_sends_is_checked_and_what_is_wrong_is_said():
-    one = ask(low=0, high=4)
-    one._repr_mimebundle_()
-    sheet = one._field.sheet
+    question = ask(low=0, high=4)
+    question._repr_mimebundle_()
+    sheet = question._field.sheet
     for value, words in ((5, "from 0 to 4"), (-1, "from 0 to 4"), (math.nan, "finite")):
         sheet._handle_custom_msg({"do": "lock", "value": value}, [])
         assert sheet.entry["predicted"] is None and words in sheet.entry["remark"]
     sheet._handle_custom_msg({"do": "lock", "value": 2}, [])
     assert sheet.entry["predicted"]["value"] == 2 and sheet.entry["remark"] == ""
-    answer = one.happened(1)
+    answer = question.happened(1)
     answer._repr_mimebundle_()
     assert answer.sheet.entry["happened"]["value"] == 1 and sheet.entry["happened"] is None
 
@@ -207,8 +207,11 @@ def test_in_the_book_nothing_is_read_and_nothing_kept(folder, monkeypatch):
     ask().lock(1.8)
     before = files(folder)
     monkeypatch.setenv(BOOK, "1")
-    one = ask()
-    html = one._repr_mimebundle_()["text/html"] + one.happened(1.5)._repr_mimebundle_()["text/html"]
+    question = ask()
+    html = (
+        question._repr_mimebundle_()["text/html"]
+        + question.happened(1.5)._repr_mimebundle_()["text/html"]
+    )
     html += predictions()._repr_mimebundle_()["text/html"]
     assert "1.8" not in html and "1.5" in html
     assert files(folder) == before

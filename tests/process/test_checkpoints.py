@@ -84,17 +84,17 @@ def test_all_of_a_training_comes_back(tmp_path, kind):
         "a": [1, (2, "b")],
     }
     checkpoints.save(tmp_path, 7, net, optimizer=optimizer.state_dict(), **rest)
-    found = checkpoints.newest(tmp_path, network())
-    assert found.step == 7
-    assert {name: found.rest[name] for name in rest} == rest
+    checkpoint = checkpoints.newest(tmp_path, network())
+    assert checkpoint.step == 7
+    assert {name: checkpoint.rest[name] for name in rest} == rest
     other, own = network(), kind(network().parameters(), 0.5)
     own = kind(other.parameters(), 0.5)
-    other.load_state_dict(found.net)
-    own.load_state_dict(found.rest["optimizer"])
+    other.load_state_dict(checkpoint.net)
+    own.load_state_dict(checkpoint.rest["optimizer"])
     x = torch.randn(5, 4)
-    for one, its in ((net, optimizer), (other, own)):
+    for net_, its in ((net, optimizer), (other, own)):
         its.zero_grad()
-        one(x).square().sum().backward()
+        net_(x).square().sum().backward()
         its.step()
     for name, value in net.state_dict().items():
         assert torch.equal(value, other.state_dict()[name]), name
@@ -104,17 +104,17 @@ def test_all_of_a_training_comes_back(tmp_path, kind):
 def test_numbers_keep_their_bits(tmp_path, dtype):
     net = network().to(dtype)
     checkpoints.save(tmp_path, 1, net)
-    found = checkpoints.newest(tmp_path, net)
-    assert all(torch.equal(found.net[k], v) for k, v in net.state_dict().items())
+    checkpoint = checkpoints.newest(tmp_path, net)
+    assert all(torch.equal(checkpoint.net[k], v) for k, v in net.state_dict().items())
 
 
 def test_shared_weights_and_views_are_kept(tmp_path):
     net = network()
     net.add_module("twin", net[0])
     checkpoints.save(tmp_path, 1, net, view=torch.arange(12).reshape(3, 4).T)
-    found = checkpoints.newest(tmp_path, net)
-    assert torch.equal(found.net["twin.weight"], net[0].weight)
-    assert torch.equal(found.rest["view"], torch.arange(12).reshape(3, 4).T)
+    checkpoint = checkpoints.newest(tmp_path, net)
+    assert torch.equal(checkpoint.net["twin.weight"], net[0].weight)
+    assert torch.equal(checkpoint.rest["view"], torch.arange(12).reshape(3, 4).T)
 
 
 def test_random_numbers_go_on_where_they_were(tmp_path):
@@ -178,11 +178,11 @@ def test_a_bad_one_is_refused_by_name_and_the_one_before_is_used(three, harm, tm
     harm(three[0])
     bad = max(tmp_path.iterdir())
     with pytest.warns(UserWarning) as warned:
-        found = checkpoints.newest(tmp_path, network())
-    (message,) = (str(one.message) for one in warned)
+        checkpoint = checkpoints.newest(tmp_path, network())
+    (message,) = (str(warning.message) for warning in warned)
     assert bad.name in message and BAD[harm] in message and three[1].name in message
-    assert found.step == 20 and found.net["0.weight"][0, 0] == 20
-    assert found.rest == {"sampler": {"epoch": 20}}
+    assert checkpoint.step == 20 and checkpoint.net["0.weight"][0, 0] == 20
+    assert checkpoint.rest == {"sampler": {"epoch": 20}}
 
 
 def test_one_that_cannot_be_unpickled_safely_never_runs(three, tmp_path):

@@ -50,15 +50,15 @@ def vectors(net):
 def with_ddp(train_shard, nets, batches, lr):
     from torch.nn.parallel import DistributedDataParallel
 
-    found = []
+    parameters = []
     for net in nets:
         dtype = next(net.parameters()).dtype
         net = DistributedDataParallel(net, broadcast_buffers=False)
         trainer = torch.optim.SGD(net.parameters(), lr)
         for X, y in batches:
             train_shard(net, torch.tensor(X, dtype=dtype), torch.tensor(y), trainer)
-        found.append(vectors(net))
-    return found
+        parameters.append(vectors(net))
+    return parameters
 
 
 def one_device(net, k, batches):
@@ -90,12 +90,12 @@ def check_ranks(by_rank, nets, k, batches):
     for i, (net, tolerance) in enumerate(zip(nets, TOLERANCE.values())):
         start, _ = vectors(net)
         for rank, (parameters, statistics) in enumerate(one_device(net, k, batches)):
-            found, found_statistics = by_rank[rank][i]
-            assert found.dtype == parameters.dtype
-            assert distance(found, start) > 0.01  # it did learn something
-            assert distance(found, parameters) <= tolerance
+            own, found_statistics = by_rank[rank][i]
+            assert own.dtype == parameters.dtype
+            assert distance(own, start) > 0.01  # it did learn something
+            assert distance(own, parameters) <= tolerance
             assert distance(found_statistics, statistics) <= tolerance
-            assert np.array_equal(found, by_rank[0][i][0])  # bit by bit on all ranks
+            assert np.array_equal(own, by_rank[0][i][0])  # bit by bit on all ranks
 
 
 @pytest.mark.parametrize("k", sample(1, [3, 1, 2, 4, 8]))

@@ -83,9 +83,9 @@ def outcome(traces, call):
     ),
 ])  # fmt: skip
 def test_a_flood_takes_no_memory_of_the_caller_and_hides_no_reason(traces, call):
-    found = outcome(traces, call)
-    assert found["grown"] <= 50
-    assert "ValueError: the cause" in found["said"] and len(found["said"]) < 40_000
+    report = outcome(traces, call)
+    assert report["grown"] <= 50
+    assert "ValueError: the cause" in report["said"] and len(report["said"]) < 40_000
     traces.assert_none()
 
 

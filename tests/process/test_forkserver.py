@@ -107,7 +107,7 @@ def test_in_other_circumstances_there_is_another_one(traces, monkeypatch, tmp_pa
         files = resource.getrlimit(resource.RLIMIT_NOFILE)
         return os.environ.get("OMP_DISPLAY_ENV"), sys.path, umask, os.sched_getaffinity(0), files
 
-    def here():
+    def circumstances():
         umask = os.umask(0)
         os.umask(umask)
         import resource
@@ -120,7 +120,7 @@ def test_in_other_circumstances_there_is_another_one(traces, monkeypatch, tmp_pa
     (before,) = roots()
     undo = change(monkeypatch, tmp_path)
     try:
-        assert launch(seen, num_processes=1) == [here()]
+        assert launch(seen, num_processes=1) == [circumstances()]
         (after,) = roots()
     finally:
         if undo:
@@ -160,17 +160,17 @@ def test_killed_while_workers_run_it_takes_them_along(traces, tmp_path):
 
 
 def test_two_threads_launch_at_once(traces):
-    found = []
+    pids = []
 
     def both():
-        found.extend(roots(2))
+        pids.extend(roots(2))
 
     threads = [threading.Thread(target=both) for _ in range(2)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 4 and len(set(found)) == 1
+    assert len(pids) == 4 and len(set(pids)) == 1
     traces.assert_none(seconds=0.1)
 
 

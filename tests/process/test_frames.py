@@ -29,13 +29,13 @@ def test_messages_of_several_threads_are_whole(pipe):
     closer = threading.Thread(target=lambda: [t.join() for t in threads] and writer.close())
     for thread in [*threads, closer]:
         thread.start()
-    found = list(frames.received(reader, 5))
+    pieces = list(frames.received(reader, 5))
     assert all(
-        set(content) == {kind[0]} and len(content) <= frames.PIECE for kind, content in found
+        set(content) == {kind[0]} and len(content) <= frames.PIECE for kind, content in pieces
     )
     expected = sum(range(0, 3 * frames.PIECE, frames.PIECE // 2))
     for kind in kinds:
-        assert sum(len(content) for k, content in found if k == kind) == expected
+        assert sum(len(content) for k, content in pieces if k == kind) == expected
 
 
 def test_what_comes_before_the_first_message_is_passed_over(pipe):

@@ -70,9 +70,9 @@ def torch_sum(number):
 
 
 def test_results_come_by_rank_whatever_a_login_shell_prints(ssh, capfd):
-    found = launch(rank_and_place, hosts=["a", "b"], num_processes=2)
+    results = launch(rank_and_place, hosts=["a", "b"], num_processes=2)
     numbers = [[0, 0, 4, 2], [1, 1, 4, 2], [2, 0, 4, 2], [3, 1, 4, 2]]
-    assert found == [(of_rank, 6) for of_rank in numbers]
+    assert results == [(of_rank, 6) for of_rank in numbers]
     assert capfd.readouterr().out == "rank 0\n"
     ssh.assert_none(seconds=2)
 

@@ -31,9 +31,9 @@ def kernel(tmp_path_factory):
     for name in ("notebooks", "src"):
         (folder / name).mkdir()
     (folder / "src" / "beside.py").write_text(MODULE)
-    with Kernel(folder / "notebooks") as one:
-        one.run(FIRST)
-        yield one
+    with Kernel(folder / "notebooks") as kernel:
+        kernel.run(FIRST)
+        yield kernel
 
 
 @pytest.mark.parametrize(

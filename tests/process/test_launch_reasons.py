@@ -224,9 +224,9 @@ def begins_again_in_another_function():
     sample(1, [begins_again_in_another_function, begins_again, begins_again_by_its_environment]),
 )
 def test_a_function_that_brings_its_workers_together_again(traces, worker):
-    said = failure(worker)
-    assert "launch have one already: leave this call out. (in " in said
-    assert f"in {worker.__name__}" in said
+    message = failure(worker)
+    assert "launch have one already: leave this call out. (in " in message
+    assert f"in {worker.__name__}" in message
     traces.assert_none()
 
 

@@ -29,8 +29,8 @@ def sum_of_ranks(keep):
 
 @pytest.mark.parametrize(("num_servers", "keep"), sample(1, [(2, True), (1, False)]))
 def test_results_come_by_rank_and_nothing_is_left(traces, capfd, num_servers, keep):
-    found = launch(sum_of_ranks, keep, num_processes=2, num_servers=num_servers)
-    assert found == [(rank, str(rank), [3.0] * 3, {"127.0.0.1"}) for rank in (0, 1)]
+    results = launch(sum_of_ranks, keep, num_processes=2, num_servers=num_servers)
+    assert results == [(rank, str(rank), [3.0] * 3, {"127.0.0.1"}) for rank in (0, 1)]
     assert capfd.readouterr().out == "rank 0\n"
     traces.assert_none()
 
@@ -48,11 +48,11 @@ def waits(victim):
 
 
 @pytest.mark.parametrize(
-    ("victim", "said"),
+    ("victim", "words"),
     sample(1, [(2, "Server 0 of 1 was"), (1, "Worker 1 of 2 was"), (3, "The scheduler was")]),
 )
-def test_the_one_that_died_is_named(traces, victim, said):
-    with pytest.raises(LaunchError, match=rf"^{said} killed by SIGKILL"):
+def test_the_one_that_died_is_named(traces, victim, words):
+    with pytest.raises(LaunchError, match=rf"^{words} killed by SIGKILL"):
         launch(waits, victim, num_processes=2, num_servers=1)
     traces.assert_none()
 

@@ -38,9 +38,9 @@ def updates(script, num):
 
 
 def test_all_workers_have_worker_0_s_weights_before_and_after_updates():
-    found = launch(updates, str(SCRIPT), 3, num_processes=3, num_servers=2)
-    assert [rank for rank, *_ in found] == [0, 1, 2]
-    for _, start, end in found:
-        for mine, first in zip(start + end, found[0][1] + found[0][2]):
+    results = launch(updates, str(SCRIPT), 3, num_processes=3, num_servers=2)
+    assert [rank for rank, *_ in results] == [0, 1, 2]
+    for _, start, end in results:
+        for mine, first in zip(start + end, results[0][1] + results[0][2]):
             assert np.array_equal(mine, first)
-    assert any(not np.array_equal(a, b) for a, b in zip(found[0][1], found[0][2]))
+    assert any(not np.array_equal(a, b) for a, b in zip(results[0][1], results[0][2]))

@@ -77,7 +77,7 @@ print(lab.model.message, [run.status for run in lab.model.runs])
 """
 
 
-def told(code):
+def output_of(code):
     """What Python prints for ``code`` where ``WITHOUT`` has taken those things away."""
     command = [sys.executable, "-c", WITHOUT + code]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
@@ -86,13 +86,13 @@ def told(code):
 
 
 def test_what_windows_lacks_keeps_no_module_from_import_and_threads_train():
-    said = told(TRAIN)
-    assert said.startswith("True True {") and "'memory_gib': None" in said
+    text = output_of(TRAIN)
+    assert text.startswith("True True {") and "'memory_gib': None" in text
 
 
 @pytest.mark.parametrize("code, started", [(LAUNCH, "PythonError "), (LAB, "")])
 def test_without_forks_launch_and_the_lab_say_what_to_use(code, started):
-    for line in told(code).splitlines():
+    for line in output_of(code).splitlines():
         assert line.startswith(started)
         assert "processes that fork, and Windows has none" in line and "WSL" in line
     assert code == LAUNCH or line.endswith("['failed']")

@@ -86,12 +86,12 @@ def test_of_a_file_only_the_end_is_read(tmp_path, size):
 def test_lines_are_those_of_the_whole_however_it_comes(seed):
     rng = random.Random(seed)
     whole = bytes(rng.choices(b"ab\n", k=200))
-    lines, found, rest = Lines(), [], whole
+    lines, complete, rest = Lines(), [], whole
     while rest:
         size = rng.randrange(1, 9)
-        found += lines(rest[:size])
+        complete += lines(rest[:size])
         rest = rest[size:]
-    assert found == [line for line in whole.split(b"\n")[:-1] if line]
+    assert complete == [line for line in whole.split(b"\n")[:-1] if line]
 
 
 def test_a_line_without_an_end_takes_no_memory_and_the_next_one_is_whole():

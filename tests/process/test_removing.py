@@ -11,12 +11,12 @@ from d2lmgpu.process.supervisor import remove
 
 def nested(depth, name="d"):
     """So many folders in each other, below the working folder, and a file in the last."""
-    here = os.getcwd()
+    folder = os.getcwd()
     for _ in range(depth):
         os.mkdir(name)
         os.chdir(name)
     open("last", "w").close()
-    os.chdir(here)
+    os.chdir(folder)
 
 
 @pytest.mark.parametrize("depth, name", [(3, "d"), (3000, "d"), (60, "n" * 250)])

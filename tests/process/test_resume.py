@@ -20,11 +20,11 @@ def worker(folder, dies_at):
     torch.manual_seed(0)
     net = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(net.parameters(), 0.1, momentum=0.9)
-    found, begun = checkpoints.newest(folder, net), 0
-    if found:
-        begun = found.step
-        net.load_state_dict(found.net)
-        optimizer.load_state_dict(found.rest["optimizer"])
+    checkpoint, begun = checkpoints.newest(folder, net), 0
+    if checkpoint:
+        begun = checkpoint.step
+        net.load_state_dict(checkpoint.net)
+        optimizer.load_state_dict(checkpoint.rest["optimizer"])
     dist.barrier()  # all have read before one writes
     for step in range(begun, 6):
         X = torch.full((3, 4), float(step + rank))
@@ -45,9 +45,9 @@ def test_launched_again_it_goes_on(tmp_path):
     _, expected = launch(worker, tmp_path / "undisturbed", None, num_processes=2)[0]
     with pytest.raises(LaunchError, match="Worker 1 of 2 was killed by SIGKILL"):
         launch(worker, tmp_path / "killed", 4, num_processes=2)
-    begun, found = launch(worker, tmp_path / "killed", None, num_processes=2)[0]
+    begun, weights = launch(worker, tmp_path / "killed", None, num_processes=2)[0]
     assert begun == 4
-    assert all(torch.equal(found[name], value) for name, value in expected.items())
+    assert all(torch.equal(weights[name], value) for name, value in expected.items())
 
 
 def elastic(folder, *options):

@@ -38,8 +38,8 @@ def where():
 ]))  # fmt: skip
 def test_ranks_that_share_a_gpu_meet_over_gloo(gpus, traces, choice, seen, number, set_to):
     gpus(seen, choice)
-    found = launch(where, num_processes=number)
-    assert found == [("gloo", gpu, [float(number)] * 3) for gpu in set_to]
+    results = launch(where, num_processes=number)
+    assert results == [("gloo", gpu, [float(number)] * 3) for gpu in set_to]
     traces.assert_none(seconds=5)
 
 

@@ -67,14 +67,14 @@ sys.exit(2 * dist.get_rank())
     send(starter, tmp_path / "sums.py", script, num_ranks=3, limit=60, **environ)
     ranks = json.loads(starter.stdout.readline())["ranks"]
     assert [rank["code"] for rank in ranks] == [0, 1, 4]
-    said = [rank["output"].splitlines() for rank in ranks]
-    assert all(lines[0] == "3.0 red DETAIL" for lines in said)
-    assert said[0][1:] == said[2][1:] == []
-    assert said[1][1:3] == [
+    outputs = [rank["output"].splitlines() for rank in ranks]
+    assert all(lines[0] == "3.0 red DETAIL" for lines in outputs)
+    assert outputs[0][1:] == outputs[2][1:] == []
+    assert outputs[1][1:3] == [
         "Traceback (most recent call last):",
         f'  File "{tmp_path / "sums.py"}", line 11, in <module>',
     ]
-    assert said[1][-1] == "ValueError: no"
+    assert outputs[1][-1] == "ValueError: no"
 
 
 def test_the_limit_ends_stubborn_ranks_and_what_they_started(starter, traces, tmp_path):

@@ -106,8 +106,8 @@ def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
                     f"--checkpoints={tmp_path}", processes=processes)  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected, lines = one_process(num_train)
-    found = vector(weights(tmp_path))
-    assert (found - expected).norm() < 1e-5 * expected.norm()
+    ours = vector(weights(tmp_path))
+    assert (ours - expected).norm() < 1e-5 * expected.norm()
     shown = [line.replace(",", "").split() for line in done.stdout.splitlines()]
     assert [words[:2] for words in shown] == [["epoch", "1:"], ["epoch", "2:"]]
     for words, (loss, accuracy) in zip(shown, lines, strict=True):
@@ -182,9 +182,9 @@ def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbe
     done = torchrun(crash, *NOISE, f"--checkpoints={folder}", processes=2, restarts=1)
     assert done.returncode == 0, done.stderr
     assert "exitcode: -9" in done.stderr, "it was not killed"
-    found, (expected, output) = weights(folder), undisturbed
-    assert found.keys() == expected.keys()
-    assert all(torch.equal(found[name], expected[name]) for name in expected)
+    ours, (expected, output) = weights(folder), undisturbed
+    assert ours.keys() == expected.keys()
+    assert all(torch.equal(ours[name], expected[name]) for name in expected)
     # What was shown by the end is what the undisturbed run showed; nothing was trained twice
     # but the epoch whose checkpoint was not written.
     first, second = output.splitlines()
@@ -206,9 +206,9 @@ def test_the_command_for_the_night_survives_a_killed_process(data, tmp_path):
     small = f"--epochs 2 --batch-size {BATCH}"  # it dies in a later batch
     changes = {"=gpu": "=2", "train_ddp.py": str(crash), "FashionMNIST/raw": str(data)}
     changes |= {"60000": "49", "10000": str(TEST), "--epochs 20": small}
-    for told, tried in changes.items():
-        assert told in command
-        command = command.replace(told, tried)
+    for in_text, tried in changes.items():
+        assert in_text in command
+        command = command.replace(in_text, tried)
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environ = ENVIRON | {"PATH": path, "CUDA_VISIBLE_DEVICES": ""}
     subprocess.run(["bash", "-c", command + "wait"], cwd=tmp_path, env=environ, timeout=300)
@@ -240,7 +240,7 @@ def test_a_checkpoint_goes_on_with_its_own_settings_only(option, train_ddp, tmp_
     net = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(net.parameters(), LR)
     monkeypatch.setattr(train_ddp.dist, "get_rank", lambda: 0)
-    monkeypatch.setattr(train_ddp.dist, "broadcast_object_list", lambda found: None)
+    monkeypatch.setattr(train_ddp.dist, "broadcast_object_list", lambda objects: None)
     train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 2)
     longer = train_ddp.parse_args([*begun, "--epochs=9", "--num-test=5", "--workers=1"])
     assert train_ddp.resume(longer, net, optimizer) == 2
@@ -302,16 +302,16 @@ def test_what_is_damaged_is_not_used(damage, train_ddp, tmp_path, capsys):
         train_ddp.newest(tmp_path)
 
 
-@pytest.mark.parametrize("options, said", [
+@pytest.mark.parametrize("options, words", [
     (["--data=nowhere"], "--data nowhere: train-images-idx3-ubyte.gz is not there."),
     (["--num-train=61"], "61 images of train were asked for, there are 60."),
     (["--num-test=32"], "32 images of t10k were asked for, there are 31."),
 ])  # fmt: skip
-def test_data_that_is_not_there_is_an_error(options, said, train_ddp, monkeypatch):
+def test_data_that_is_not_there_is_an_error(options, words, train_ddp, monkeypatch):
     for name in ("get_rank", "get_world_size"):
         monkeypatch.setattr(train_ddp.dist, name, lambda: 1)
     args = train_ddp.parse_args([*SETTINGS, "--num-train=60", *options])
-    with pytest.raises(SystemExit, match=f"^{re.escape(said)}"):
+    with pytest.raises(SystemExit, match=f"^{re.escape(words)}"):
         train_ddp.train(args, torch.device("cpu"))
 
 
@@ -335,13 +335,13 @@ def test_the_script_stands_alone(tmp_path):
 
 @pytest.mark.parametrize("option, setting", [([], None), (["--deterministic"], ":4096:8")])
 def test_deterministic_sets_what_cublas_asks_for(option, setting, train_ddp, monkeypatch):
-    name, found = "CUBLAS_WORKSPACE_CONFIG", []
+    name, values = "CUBLAS_WORKSPACE_CONFIG", []
     monkeypatch.setenv(name, "")
     monkeypatch.delenv(name)  # and what the script sets is taken back
     monkeypatch.setattr(sys, "argv", ["train_ddp.py", "--device=cpu", *option])
     monkeypatch.setattr(train_ddp.dist, "init_process_group", lambda backend: None)
     monkeypatch.setattr(train_ddp.dist, "barrier", lambda: None)
     monkeypatch.setattr(train_ddp.dist, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(train_ddp, "train", lambda *_: found.append(os.environ.get(name)))
+    monkeypatch.setattr(train_ddp, "train", lambda *_: values.append(os.environ.get(name)))
     train_ddp.main()
-    assert found == [setting]
+    assert values == [setting]

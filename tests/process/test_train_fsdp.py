@@ -84,7 +84,7 @@ def one_process(train_fsdp, text):
     net = train_fsdp.GPT(args)
     net.fill_positions()
     optimizer = torch.optim.AdamW(net.parameters(), args.lr)
-    found = {}
+    loss_of = {}
     for step in range(1, args.steps + 1):
         draw = torch.Generator().manual_seed(step)
         starts = torch.randint(len(data) - args.tokens, (args.batch_size,), generator=draw)
@@ -94,8 +94,8 @@ def one_process(train_fsdp, text):
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
-        found[step] = loss.item()
-    return found
+        loss_of[step] = loss.item()
+    return loss_of
 
 
 def test_it_trains_as_one_process_does(train_fsdp, text, undisturbed):
@@ -113,9 +113,9 @@ OPTIONS = {
 @pytest.mark.parametrize("how", sample(2, OPTIONS))
 def test_its_options_change_no_loss(how, text, undisturbed):
     options, within = OPTIONS[how]
-    found = losses(torchrun(text, *options, ranks=4 if "groups" in how else 2))
-    assert found == pytest.approx(undisturbed[0], abs=within)
-    assert ("16 bits" in how) == (max(abs(found[i] - undisturbed[0][i]) for i in found) > 2e-5)
+    curve = losses(torchrun(text, *options, ranks=4 if "groups" in how else 2))
+    assert curve == pytest.approx(undisturbed[0], abs=within)
+    assert ("16 bits" in how) == (max(abs(curve[i] - undisturbed[0][i]) for i in curve) > 2e-5)
 
 
 @pytest.mark.parametrize("ranks", [1, 2])
@@ -173,8 +173,8 @@ def test_the_table_of_positions_is_made_again(text, undisturbed, tmp_path):
         "train_fsdp.GPT.fill_positions = lambda self: self.positions.fill_(9.0)\n"
         "train_fsdp.main()\n"
     )
-    found = losses(torchrun(text, ranks=2, script=script))
-    assert abs(found[6] - undisturbed[0][6]) > 1e-3
+    curve = losses(torchrun(text, ranks=2, script=script))
+    assert abs(curve[6] - undisturbed[0][6]) > 1e-3
 
 
 @pytest.mark.parametrize("option, ranks", [("--batch-size=7", 2), ("--replicas=2", 3)])

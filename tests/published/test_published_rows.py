@@ -47,15 +47,17 @@ def test_each_memory_row_has_a_figure_or_a_bound():
 
 
 def test_a_card_has_no_more_than_any_message_of_it_says():
-    said, beside = defaultdict(list), []
+    totals, beside = defaultdict(list), []
     for row in rows(HERE / "capacity.csv"):
-        said[row["card"]].append((float(row["total_gib"]), row["source"]))
+        totals[row["card"]].append((float(row["total_gib"]), row["source"]))
         beside += [float(row["context_gib"])] if row["context_gib"] else []
-    assert said.keys() == CARDS.keys()
+    assert totals.keys() == CARDS.keys()
     for card in CARDS.values():
-        total, source = min(said[card.name])
+        total, source = min(totals[card.name])
         assert card.total == int(total * GIB)
-        assert source in card.source or total in [t for t, s in said[card.name] if s in card.source]
+        assert source in card.source or total in [
+            t for t, s in totals[card.name] if s in card.source
+        ]
     # One message of a script that held 2.15 GiB is left out: four times the next on that card.
     within = [b for b in beside if CONTEXT[0] - 0.03 * GIB <= b * GIB <= CONTEXT[1] + 1]
     assert len(within) >= len(beside) - 1

@@ -11,7 +11,7 @@ LEARNED, KEPT = rates.split(rates.pairs())
 
 def test_no_source_is_in_both_halves_and_each_gpu_has_a_published_rate():
     assert not {pair.source for pair in LEARNED} & {pair.source for pair in KEPT}
-    assert {pair.one for pair in LEARNED + KEPT} == {*GPUS}
+    assert {pair.measured_on for pair in LEARNED + KEPT} == {*GPUS}
     assert len({pair.network for pair in KEPT} - {pair.network for pair in LEARNED}) > 5
 
 
@@ -42,8 +42,8 @@ def test_there_and_back_it_is_the_rate():
     for format in FORMATS:
         there = expected_rate(100, "V100", "RTX 4090", format).middle
         assert expected_rate(there, "RTX 4090", "V100", format).middle == pytest.approx(100)
-    here = expected_rate(100, "V100", "V100", "tf32")
-    assert here.low == here.middle == here.high == 100
+    rate = expected_rate(100, "V100", "V100", "tf32")
+    assert rate.low == rate.middle == rate.high == 100
 
 
 def test_a_gpu_without_tf32_multiplies_in_float32():

@@ -52,8 +52,8 @@ def test_what_got_worse_is_told(kind, what):
     low, middle, high = DELAYS[kind].low, DELAYS[kind].middle, DELAYS[kind].high
     wrong = (low, high, high) if what.startswith("a middle") else (middle, middle, middle)
     scores = speedups.scores(KEPT, DELAYS | {kind: speedups.Range(*wrong)})
-    told = speedups.worse({"kept": scores}, RECORD)
-    assert kind in told and set(told) <= {kind, *speedups.GROUPS}
+    worse = speedups.worse({"kept": scores}, RECORD)
+    assert kind in worse and set(worse) <= {kind, *speedups.GROUPS}
 
 
 def test_on_the_rows_that_were_kept_it_is_nearer_than_k_times_one():

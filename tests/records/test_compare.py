@@ -27,13 +27,13 @@ speeds = st.lists(st.floats(1, 1e6), min_size=1, max_size=7)
 
 
 @given(speeds, speeds, st.integers(2, 16))
-def test_speedup_and_efficiency_are_those_of_the_medians(one, many, k):
-    rows = compare.rows([run(speed=s) for s in one] + [run(k, s) for s in many])
+def test_speedup_and_efficiency_are_those_of_the_medians(single, many, k):
+    rows = compare.rows([run(speed=s) for s in single] + [run(k, s) for s in many])
     base, row = rows
-    assert (base.repeats, row.repeats) == (len(one), len(many))
+    assert (base.repeats, row.repeats) == (len(single), len(many))
     assert (base.speedup, base.efficiency) == (1, None), "over itself there is no efficiency"
-    assert row.speedup == pytest.approx(np.median(many) / np.median(one))
-    assert row.efficiency == pytest.approx(np.median(many) / np.median(one) / k)
+    assert row.speedup == pytest.approx(np.median(many) / np.median(single))
+    assert row.efficiency == pytest.approx(np.median(many) / np.median(single) / k)
     spread = row.samples_per_second
     assert (spread.low, spread.high) == (min(many), max(many))
 
@@ -176,17 +176,17 @@ def test_more_than_a_device_can_give_is_marked_and_never_shown_as_a_speedup():
 
 
 def test_a_recorded_speedup_is_the_median_of_interleaved_pairs():
-    one, two = [100.0, 50.0, 100.0, 80.0, 90.0], [180.0, 100.0, 150.0, 160.0, 171.0]
-    table = compare.rows(recorded(1, one) + recorded(2, two), pairs=5)
+    single, double = [100.0, 50.0, 100.0, 80.0, 90.0], [180.0, 100.0, 150.0, 160.0, 171.0]
+    table = compare.rows(recorded(1, single) + recorded(2, double), pairs=5)
     assert table[1].ratios == pytest.approx([1.8, 2.0, 1.5, 2.0, 1.9])
     assert table[1].speedup == pytest.approx(1.9), "not 160 / 90, the ratio of the medians"
 
 
-@pytest.mark.parametrize("one, two", [(1, 3), (4, 4), (5, 4), (0, 5)])
-def test_without_five_pairs_a_record_gives_no_speedup(one, two):
-    trials = recorded(1, [100.0] * one) + recorded(2, [228.0] * two)
+@pytest.mark.parametrize("singles, doubles", [(1, 3), (4, 4), (5, 4), (0, 5)])
+def test_without_five_pairs_a_record_gives_no_speedup(singles, doubles):
+    trials = recorded(1, [100.0] * singles) + recorded(2, [228.0] * doubles)
     row = compare.rows(trials, pairs=5)[-1]
-    if one:
+    if singles:
         assert (row.speedup, row.efficiency) == (None, None) and "pairs" in row.remark
     else:
         assert (row.speedup, row.over) == (None, None)

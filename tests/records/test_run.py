@@ -2,8 +2,9 @@
 
 import pytest
 
+from d2lmgpu.machine.devices import RunError
 from d2lmgpu.records.compare import Trial, numbers, rows
-from d2lmgpu.records.run import Run, RunError
+from d2lmgpu.records.run import Run
 
 NONE = (float("inf"), float("-inf"), float("nan"), -1.0, "2", None)
 

@@ -65,10 +65,10 @@ def test_spread_and_mean_are_those_of_the_middle_by_numpy(pieces):
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.integers(0, 100)), max_size=40))
 def test_pieces_are_long_enough_and_lose_nothing_but_a_rest(points):
-    found = steady.pieces(points)
+    parts = steady.pieces(points)
     seconds = sum(seconds for seconds, _ in points)
-    assert len(found) <= seconds / steady.PIECE + 1e-6
-    assert all(piece > 0 for piece in found)
+    assert len(parts) <= seconds / steady.PIECE + 1e-6
+    assert all(piece > 0 for piece in parts)
 
 
 def test_short_points_are_taken_together():
@@ -91,9 +91,9 @@ def test_short_points_are_taken_together():
 )
 def test_what_others_take_counts_as_far_as_it_is_lacking(machine, num_gpus, others, steady_):
     machine(cores=2)
-    said = steady.unsteady(QUIET, num_gpus, others)
-    assert (said == "") is steady_
-    assert steady_ or f"{others:.1f} of 2 cores" in said
+    reason = steady.unsteady(QUIET, num_gpus, others)
+    assert (reason == "") is steady_
+    assert steady_ or f"{others:.1f} of 2 cores" in reason
 
 
 @pytest.mark.parametrize(
@@ -111,9 +111,9 @@ def test_what_others_take_counts_as_far_as_it_is_lacking(machine, num_gpus, othe
 )
 def test_with_a_quota_others_take_nothing_while_cores_are_left(machine, num_gpus, others, steady_):
     machine(cores=16, quota=4)
-    said = steady.unsteady(QUIET, num_gpus, others)
-    assert (said == "") is steady_
-    assert steady_ or f"{others:.1f} of 16 cores" in said
+    reason = steady.unsteady(QUIET, num_gpus, others)
+    assert (reason == "") is steady_
+    assert steady_ or f"{others:.1f} of 16 cores" in reason
 
 
 def test_a_quota_of_less_than_a_core_is_one_device(machine):

@@ -93,8 +93,8 @@ MACHINES = {
 
 def hide(pattern):
     """Commands that hide the programs of a pattern, wherever ``PATH`` has them."""
-    found = {path.resolve() for folder in PATH.split(":") for path in Path(folder).glob(pattern)}
-    return [f"mount --bind /dev/null {shlex.quote(str(path))}" for path in sorted(found)]
+    paths = {path.resolve() for folder in PATH.split(":") for path in Path(folder).glob(pattern)}
+    return [f"mount --bind /dev/null {shlex.quote(str(path))}" for path in sorted(paths)]
 
 
 def run(machine, folder, command, log, alone):

@@ -7,7 +7,7 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import tomllib
-from installed import brought_by
+from packages import brought_by
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from tracked import tracked

@@ -35,18 +35,18 @@ def repository(tmp_path):
     "settings", [["core.autocrlf=true"], ["core.eol=crlf"], ["core.autocrlf=true", "core.eol=crlf"]]
 )
 def test_git_for_windows_settings_change_no_file(repository, tmp_path, settings):
-    told = [word for setting in settings for word in ("-c", setting)]
+    options = [word for setting in settings for word in ("-c", setting)]
     clone = tmp_path / "clone"
-    subprocess.run(["git", *told, "clone", "-q", repository, clone], check=True)
+    subprocess.run(["git", *options, "clone", "-q", repository, clone], check=True)
     for name in [*FILES, "mixed.npz"]:
         assert (clone / name).read_bytes() == (repository / name).read_bytes(), name
 
 
 def test_no_text_of_the_repository_is_kept_with_other_ends():
-    said = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True)
-    if said.returncode:
-        pytest.fail(said.stderr)
-    kept = {line.split()[0] for line in said.stdout.splitlines()}
+    result = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True)
+    if result.returncode:
+        pytest.fail(result.stderr)
+    kept = {line.split()[0] for line in result.stdout.splitlines()}
     assert kept <= {"i/lf", "i/-text", "i/none"}
 
 
@@ -67,8 +67,8 @@ def test_a_checkout_with_other_ends_is_told_by_make(repository, target, changed)
 def test_what_it_says_mends_it(repository):
     for name in ("Makefile", "tools/setup.sh"):
         crlf(repository / name)
-    said = subprocess.run(["make", "help"], cwd=repository, capture_output=True, text=True).stderr
-    command = re.search(r"git grep .*//'", said)[0]
+    result = subprocess.run(["make", "help"], cwd=repository, capture_output=True, text=True).stderr
+    command = re.search(r"git grep .*//'", result)[0]
     subprocess.run(["bash", "-c", command], cwd=repository, check=True)
     for name in FILES:
         assert (repository / name).read_bytes() == (ROOT / name).read_bytes()

@@ -297,8 +297,8 @@ def test_two_at_once_wait_for_each_other(machine, tmp_path):
     first = machine.begin(WAITS=str(waits), WAITS_IN="install -q -r")
     waits.read_text()
     second = machine.begin()
-    said = second.stdout.readline()
-    assert said == "set-up: another set-up runs in this folder: waiting for it\n"
+    output = second.stdout.readline()
+    assert output == "set-up: another set-up runs in this folder: waiting for it\n"
     os.killpg(first.pid, signal.SIGINT)
     assert machine.end(first)[0] == 130
     assert machine.end(second)[0] == 0 and machine.ready

@@ -39,13 +39,13 @@ def pieces(kernels, network, vector, first, n):
 @pytest.mark.parametrize("network", networks.SHAPES)
 def test_gradients_are_those_of_float64(kernels, images, network):
     vector = parameters(network)
-    found = pieces(kernels, network, vector, 0, N)
+    computed = pieces(kernels, network, vector, 0, N)
     X, y = images[0][:N], images[1][:N]
     exact, loss, right = networks.gradient(network, vector.astype(float), X, y)
-    tensors = zip(networks.layers(network, found[:-2]), networks.layers(network, exact))
+    tensors = zip(networks.layers(network, computed[:-2]), networks.layers(network, exact))
     for mine, other in ((m, o) for pair in tensors for m, o in zip(*pair)):
         assert np.abs(mine - other).max() <= 1e-6 * np.abs(other).max()
-    assert found[-2] == pytest.approx(loss, rel=1e-6) and found[-1] == right
+    assert computed[-2] == pytest.approx(loss, rel=1e-6) and computed[-1] == right
 
 
 @pytest.mark.parametrize("network", networks.SHAPES)

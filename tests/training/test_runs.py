@@ -41,16 +41,16 @@ def test_the_same_holds_for_lenet(page):
 def test_other_orders_of_adding_differ_by_rounding(page, network):
     alone = losses(page, network=network, steps=5)
     for algorithm, devices in itertools.product(["one", "ring"], DEVICES[1:]):
-        found = losses(page, network=network, steps=5, devices=devices, algorithm=algorithm)
-        assert found == pytest.approx(alone, rel=1e-5)
+        curve = losses(page, network=network, steps=5, devices=devices, algorithm=algorithm)
+        assert curve == pytest.approx(alone, rel=1e-5)
 
 
 def test_a_page_from_a_server_trains_as_one_from_the_disk(blank, folder, address):
-    found = []
+    curves = []
     for place in ((folder / "index.html").as_uri(), address + "index.html"):
         blank.goto(place)
-        found.append(losses(blank, devices=2))
-    assert found[0] == found[1] and len(found[0]) == 24
+        curves.append(losses(blank, devices=2))
+    assert curves[0] == curves[1] and len(curves[0]) == 24
 
 
 def test_the_seed_and_nothing_else_draws_the_run(page):
@@ -105,13 +105,13 @@ def test_a_run_is_gradient_descent_as_numpy_does_it(page, images):
     kernels = Kernels(page, "simd")
     size = kernels.start(2, seed)
     vector = kernels.floats(kernels.place_of_parameters(), size).astype(float)
-    found = losses(page, batchSize=batch, lr=lr, seed=seed, epochs=2)
+    curve = losses(page, batchSize=batch, lr=lr, seed=seed, epochs=2)
     for epoch, first in itertools.product(range(2), range(0, 6000, batch)):
         rows = shuffled(6000, seed, epoch)[first : first + batch]
         gradient, loss, _ = networks.gradient("mlp", vector, *(part[rows] for part in images))
-        assert found.pop(0) == pytest.approx(loss / len(rows), rel=1e-6)
+        assert curve.pop(0) == pytest.approx(loss / len(rows), rel=1e-6)
         vector -= lr * gradient / len(rows)
-    assert found == []
+    assert curve == []
 
 
 def shuffled(n, seed, epoch):

@@ -13,7 +13,7 @@ def read(line):
     """(level, properties, message) of one workflow command."""
     assert "\n" not in line and "\r" not in line
     level, properties, message = re.fullmatch(r"::(\w+) (.*?)::(.*)", line).groups()
-    pairs = (one.split("=", 1) for one in properties.split(","))
+    pairs = (pair.split("=", 1) for pair in properties.split(","))
     return level, {name: unquote(value) for name, value in pairs}, unquote(message)
 
 
@@ -26,8 +26,8 @@ def script(tmp_path, monkeypatch):
 
 def test_what_github_splits_at_comes_back_as_it_was(script):
     title, message = "a: b, 100%", "100%25 of it::\r\nwarning: x, y"
-    level, properties, told = read(annotation("error", title, message, script, "net.py:7"))
-    assert (level, told) == ("error", message)
+    level, properties, text = read(annotation("error", title, message, script, "net.py:7"))
+    assert (level, text) == ("error", message)
     assert properties == {"file": "examples/net.py", "line": "7", "title": title}
 
 
@@ -39,10 +39,10 @@ def test_a_script_as_a_whole_has_no_line(script, monkeypatch):
 
 
 def test_each_outcome_of_check_has_its_level(script):
-    told = {"notes": [], "updates": 16, "devices": 2, "double": True}
-    same = Verdict(True, 0.0, "none", None, "", **told)
+    facts = {"notes": [], "updates": 16, "devices": 2, "double": True}
+    same = Verdict(True, 0.0, "none", None, "", **facts)
     assert same.annotations(script) == []
-    defect = Verdict(False, 1.0, "sampler", "train.py:3", "too many", **told)
+    defect = Verdict(False, 1.0, "sampler", "train.py:3", "too many", **facts)
     (line,) = defect.annotations(script)
     level, properties, message = read(line)
     assert (level, properties["line"]) == ("error", "3") and message.startswith("too many\n")

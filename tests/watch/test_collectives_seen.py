@@ -76,28 +76,28 @@ def seen(reports):
 
 
 def test_what_a_script_calls_is_seen_by_its_name_and_line(seen):
-    found, first = seen(CALLS), HEAD.count("\n") + 2
+    all_calls, first = seen(CALLS), HEAD.count("\n") + 2
     expected = [
         [kind, size, f"train.py:{first + i}", True, True]
         for i, calls in enumerate(CALLS.values())
         for kind, size in calls
     ]
-    assert found == expected
+    assert all_calls == expected
 
 
 def test_objects_and_barriers_carry_no_tensors_of_the_training(seen):
     lines = ["dist.barrier()", "dist.all_gather_object([None, None], {'loss': 1.0})"]
-    found = seen(lines)
-    assert {kind for kind, *_ in found} == {"barrier", "all_gather_object"}
-    assert not any(carries for *_, carries in found)
+    calls = seen(lines)
+    assert {kind for kind, *_ in calls} == {"barrier", "all_gather_object"}
+    assert not any(carries for *_, carries in calls)
 
 
 def test_what_pytorch_issues_by_itself_has_the_reader_s_line(seen):
     lines = [line for net in NETS for line in (net, "net(torch.ones(2, 3)).sum().backward()")]
-    found = [(kind, where) for kind, _, where, by_hand, _ in seen(lines) if not by_hand]
+    calls = [(kind, where) for kind, _, where, by_hand, _ in seen(lines) if not by_hand]
     first = HEAD.count("\n") + 2
     for i, kind in enumerate(NETS.values()):
-        assert (kind, f"train.py:{first + 2 * i + 1}") in found
+        assert (kind, f"train.py:{first + 2 * i + 1}") in calls
 
 
 def test_a_group_that_a_mesh_makes_is_noted(reports):

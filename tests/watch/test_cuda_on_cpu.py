@@ -206,11 +206,11 @@ def costs(tmp_path, **parts):
         source = source.replace(name, part)
     script = tmp_path / "train.py"
     script.write_text(source, encoding="utf-8")
-    found = {}
+    by_line = {}
     for what, where, times in explain_script(script, devices=(1, 1)).costs:
         line = source.splitlines()[int(where.partition(":")[2]) - 1].strip() if where else ""
-        found.setdefault((what, line), []).append(times)
-    return found
+        by_line.setdefault((what, line), []).append(times)
+    return by_line
 
 
 @pytest.mark.parametrize("line", sample(2, WAITING))

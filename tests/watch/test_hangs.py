@@ -37,23 +37,23 @@ def line_of(rank, source):
 @pytest.mark.parametrize("name", sample(["if world > 1, a class, cuda"], SCRIPTS))
 def test_a_hang_is_named_with_the_line_of_each_rank(tmp_path, name):
     source, rule = SCRIPTS[name]
-    found = watched(tmp_path, source)
-    assert found.hang is not None, (found.trouble, found.output)
-    assert found.hang.rule == rule
-    lines = dict(enumerate(found.hang.ranks))
+    watched_run = watched(tmp_path, source)
+    assert watched_run.hang is not None, (watched_run.trouble, watched_run.output)
+    assert watched_run.hang.rule == rule
+    lines = dict(enumerate(watched_run.hang.ranks))
     for rank in (0, 1):
         if f"# rank {rank}" in source:
             where = f"(script.py:{line_of(rank, source)}"
             assert where in lines[rank]
-            assert where in found.hang.cause
-    assert "by peer" not in str(found.trouble)
+            assert where in watched_run.hang.cause
+    assert "by peer" not in str(watched_run.trouble)
 
 
 @pytest.mark.parametrize("name", sample(["sleeps"], SLOW))
 def test_a_slow_rank_is_no_hang(tmp_path, name):
-    found = watched(tmp_path, SLOW_SCRIPT.format(deed=SLOW[name]))
-    assert found.hang is None and found.trouble is None
-    assert [report["steps"] for report in found.reports] == [4, 4]
+    watched_run = watched(tmp_path, SLOW_SCRIPT.format(deed=SLOW[name]))
+    assert watched_run.hang is None and watched_run.trouble is None
+    assert [report["steps"] for report in watched_run.reports] == [4, 4]
 
 
 @pytest.mark.parametrize(("deed", "kept"), [("pass", True), ("time.sleep(1)", False)])
@@ -62,7 +62,9 @@ def test_a_rank_that_gets_no_core_is_not_still(deed, kept):
     core = {min(os.sched_getaffinity(0))}
     loops = f"import os, time\nos.sched_setaffinity(0, {core})\nwhile True: "
     start = [sys.executable, "-c"]
-    processes = [subprocess.Popen([*start, loops + one]) for one in (deed, "pass", "pass", "pass")]
+    processes = [
+        subprocess.Popen([*start, loops + code]) for code in (deed, "pass", "pass", "pass")
+    ]
     try:
         time.sleep(1)  # until all have started
         before = without_core(processes[0].pid)
@@ -84,10 +86,10 @@ def test_check_says_that_a_script_hangs(tmp_path):
         capture_output=True,
         text=True,
     )
-    told = json.loads(done.stdout)
-    assert done.returncode == 2 and told["outcome"] == "not compared"
+    answer = json.loads(done.stdout)
+    assert done.returncode == 2 and answer["outcome"] == "not compared"
     for rank in (0, 1):
-        assert f"script.py:{line_of(rank, source)}" in told["reason"]
+        assert f"script.py:{line_of(rank, source)}" in answer["reason"]
 
 
 POLLS = (
@@ -106,7 +108,7 @@ def test_where_each_rank_was_is_told_of_what_may_yet_end(tmp_path):
     """Somebody may still write that file: no hang."""
     script = tmp_path / "script.py"
     script.write_text(HEAD + POLLS)
-    found = run(script, [], 2, OBSERVER, OPTIONS, replace(PATIENT, seconds=8.0))
-    assert found.hang is None
+    result = run(script, [], 2, OBSERVER, OPTIONS, replace(PATIENT, seconds=8.0))
+    assert result.hang is None
     for rank in (0, 1):
-        assert f"(script.py:{line_of(rank, POLLS)}" in found.note
+        assert f"(script.py:{line_of(rank, POLLS)}" in result.note

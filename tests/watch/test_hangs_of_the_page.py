@@ -62,14 +62,14 @@ NO_HANGS = ["late.py", "metrics.py", "heads.py"]
 
 def scripts():
     """name -> source of all that the page's cells ``write``; their other lines are not run."""
-    found, names = {}, {}
-    names["write"] = lambda name, body: found.update({name: names["HEADER"] + body})
+    texts, names = {}, {}
+    names["write"] = lambda name, body: texts.update({name: names["HEADER"] + body})
     for cell in nbformat.read(PAGE, 4).cells:
         for node in ast.parse(cell.source).body if cell.cell_type == "code" else ():
             writes = isinstance(node, ast.Expr) and ast.unparse(node).startswith("write(")
             if writes or (isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)):
                 exec(compile(ast.Module([node], []), str(PAGE), "exec"), names)
-    return found
+    return texts
 
 
 def watched(folder, name, number):
@@ -82,16 +82,16 @@ def watched(folder, name, number):
 @pytest.mark.parametrize("name", sample(["forgetful.py"], HANGS))
 def test_a_hang_of_the_page_is_named(tmp_path, name):
     number, rule, words, codes = HANGS[name]
-    found = watched(tmp_path, name, number)
-    assert found.hang is not None, (found.trouble, found.output)
-    assert found.hang.rule == rule
+    watched_run = watched(tmp_path, name, number)
+    assert watched_run.hang is not None, (watched_run.trouble, watched_run.output)
+    assert watched_run.hang.rule == rule
     for word in words:
-        assert word in found.hang.cause
+        assert word in watched_run.hang.cause
     lines = (tmp_path / name).read_text().splitlines()
     for rank, code in codes.items():
         place = next(n for n, line in enumerate(lines, 1) if line.strip().startswith(code))
-        assert f"({name}:{place}" in found.hang.ranks[rank]
-        assert f"({name}:{place}" in found.hang.cause
+        assert f"({name}:{place}" in watched_run.hang.ranks[rank]
+        assert f"({name}:{place}" in watched_run.hang.cause
 
 
 @pytest.mark.parametrize("name", sample(0, NO_HANGS))

@@ -34,9 +34,9 @@ def written(monkeypatch):
     def write(terminal, asked):
         stream = Stream(terminal)
         monkeypatch.setattr(sys, "stderr", stream)
-        told = Progress(asked, expected=2)
+        progress = Progress(asked, expected=2)
         for what in ("train.py in 2 processes", "train.py in 1 process", "train.py in 1 process"):
-            with told.run(what, 80):
+            with progress.run(what, 80):
                 pass
         return stream.getvalue()
 

@@ -166,12 +166,12 @@ def trained(batch_size, precision="float32", devices=1, optimizer=adam):
 @pytest.mark.parametrize("amp, precision", [(False, "float32"), (True, "amp bfloat16")])
 def test_a_script_takes_what_its_steps_take(script, amp, precision):
     path = script(NETWORK + TRAINS, WRAPPED="", AMP=str(amp), TWICE="False")
-    (found,) = fits_script(path, card="RTX 3090")
+    (answer,) = fits_script(path, card="RTX 3090")
     expected = trained(16, precision)
-    assert found.fit.peak == pytest.approx(expected.peak, rel=0.01)
+    assert answer.fit.peak == pytest.approx(expected.peak, rel=0.01)
     for part in ("parameters", "gradients", "optimizer state", "activations"):
-        assert found.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
-    line = int(found.line.removeprefix("train.py:"))
+        assert answer.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
+    line = int(answer.line.removeprefix("train.py:"))
     assert ".backward(" in path.read_text().splitlines()[line - 1]
 
 
@@ -179,36 +179,38 @@ def test_a_script_takes_what_its_steps_take(script, amp, precision):
 def test_remedies_of_a_script_are_those_of_its_pieces(script):
     """It has no blocks in a row to recompute, and no other device."""
     path = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="False")
-    (found,) = fits_script(path, card="T4", remedies=True)
-    assert {*found.remedies} == {"mixed precision", "SGD"}
+    (answer,) = fits_script(path, card="T4", remedies=True)
+    assert {*answer.remedies} == {"mixed precision", "SGD"}
     expected = {
         "mixed precision": trained(16, "amp float16"),
         "SGD": trained(16, optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1)),
     }
     for name, fit in expected.items():
-        assert found.remedies[name].peak == pytest.approx(fit.peak, rel=0.01), name
-        assert found.remedies[name].peak < found.fit.peak
+        assert answer.remedies[name].peak == pytest.approx(fit.peak, rel=0.01), name
+        assert answer.remedies[name].peak < answer.fit.peak
 
 
 def test_gradients_that_are_added_up_are_told_apart_from_activations(script):
     text = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="True")
-    (found,) = fits_script(text, card="T4")
+    (answer,) = fits_script(text, card="T4")
     statistics = 2 * 64 * 4 + 8  # of the batch norm, which have no gradient
-    assert found.fit.parts["gradients"] == found.fit.parts["parameters"] - statistics
+    assert answer.fit.parts["gradients"] == answer.fit.parts["parameters"] - statistics
 
 
 def test_buckets_are_counted_where_several_devices_train(script):
     ddp = "dist.init_process_group('nccl') or nn.parallel.DistributedDataParallel"
     text = "import torch.distributed as dist" + NETWORK + TRAINS
-    one, two = fits_script(
+    first, second = fits_script(
         script(text, WRAPPED=f"({ddp})", AMP="False", TWICE="False"), card="T4", devices=(1, 2)
     )
-    assert one.fit.parts["buckets"] == 0
-    assert two.fit.parts["buckets"] == two.fit.parts["parameters"] - 2 * 64 * 4 - 8  # statistics
+    assert first.fit.parts["buckets"] == 0
+    assert (
+        second.fit.parts["buckets"] == second.fit.parts["parameters"] - 2 * 64 * 4 - 8
+    )  # statistics
 
 
 def test_a_sharded_network_takes_what_its_steps_take(script):
-    (found,) = fits_script(script(NETWORK + SHARDED), card="T4", devices=[4])
+    (answer,) = fits_script(script(NETWORK + SHARDED), card="T4", devices=[4])
 
     def net():
         net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
@@ -218,17 +220,17 @@ def test_a_sharded_network_takes_what_its_steps_take(script):
 
     expected = fits(net, lambda n: [torch.rand(n, 512)], lambda net, X: net(X).sum(),
                     torch.optim.Adam, 8, devices=4)  # fmt: skip
-    assert found.fit.peak == pytest.approx(expected.peak, rel=0.05)
+    assert answer.fit.peak == pytest.approx(expected.peak, rel=0.05)
 
 
 def test_the_optimizer_of_zero_1_has_a_share_of_the_state(script):
     path = script(NETWORK + ZERO_1)
-    one, four = fits_script(path, card="T4", devices=[1, 4])
-    assert one.fit.parts["optimizer state"] == pytest.approx(
-        2 * one.fit.parts["parameters"], rel=0.001
+    first, four = fits_script(path, card="T4", devices=[1, 4])
+    assert first.fit.parts["optimizer state"] == pytest.approx(
+        2 * first.fit.parts["parameters"], rel=0.001
     )
     assert four.fit.parts["optimizer state"] == pytest.approx(
-        one.fit.parts["optimizer state"] / 4, rel=0.001
+        first.fit.parts["optimizer state"] / 4, rel=0.001
     )
     assert four.fit.parts["buckets"] == four.fit.parts["parameters"]
 
@@ -236,12 +238,12 @@ def test_the_optimizer_of_zero_1_has_a_share_of_the_state(script):
 def test_batches_and_outputs_may_be_dictionaries_and_the_loss_the_networks_own(script):
     """What a script holds in ``out`` until its next batch are the logits before."""
     path = script(NETWORK + OF_DICTIONARIES)
-    (found,) = fits_script(path, card="T4")
+    (answer,) = fits_script(path, card="T4")
     expected, logits = trained(16), 4 * 16 * 32 * 5000
-    assert found.fit.peak == pytest.approx(expected.peak + logits, rel=0.02)
+    assert answer.fit.peak == pytest.approx(expected.peak + logits, rel=0.02)
     for part in ("parameters", "gradients", "optimizer state"):
-        assert found.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
-    line = int(found.line.removeprefix("train.py:"))
+        assert answer.fit.parts[part] == pytest.approx(expected.parts[part], rel=0.01, abs=1e5)
+    line = int(answer.line.removeprefix("train.py:"))
     assert path.read_text().splitlines()[line - 1].strip() == "out.loss.backward()"
 
 
@@ -274,8 +276,8 @@ def test_the_command(script):
     path = script(NETWORK + TRAINS, WRAPPED="", AMP="False", TWICE="False")
     command = [sys.executable, "-m", "d2lmgpu", "fits", "--gpu"]
     done = subprocess.run([*command, "T4", "--json", "--", path], capture_output=True, text=True)
-    (found,) = json.loads(done.stdout)
-    assert found["verdict"] == "fits" and found["low"] < found["high"]
-    assert sum(found["parts"].values()) == found["peak"] <= found["allocated"]
+    (answer,) = json.loads(done.stdout)
+    assert answer["verdict"] == "fits" and answer["low"] < answer["high"]
+    assert sum(answer["parts"].values()) == answer["peak"] <= answer["allocated"]
     wrong = subprocess.run([*command, "RTX 9999", "--", path], capture_output=True, text=True)
     assert wrong.returncode and "RTX 9999" in wrong.stderr and "RTX 3090" in wrong.stderr

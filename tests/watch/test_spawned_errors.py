@@ -33,10 +33,10 @@ STARTS = {
 }
 
 
-@pytest.mark.parametrize("way", STARTS)
-def test_a_spawned_rank_that_raises_is_told_with_its_line(tmp_path, way):
+@pytest.mark.parametrize("case", STARTS)
+def test_a_spawned_rank_that_raises_is_told_with_its_line(tmp_path, case):
     script = tmp_path / "train.py"
-    script.write_text(RANK + STARTS[way], encoding="utf-8")
+    script.write_text(RANK + STARTS[case], encoding="utf-8")
     options = {"double": True, "short": True, "devices": 1}
     (port,) = held_ports(1)
     watched = run(script, [str(port)], 1, OBSERVER, options, Limits(wall=300))

@@ -47,9 +47,9 @@ def in_a_child(function):
             os._exit(0)
     os.close(writer)
     with os.fdopen(reader, "rb") as pipe:
-        found = json.loads(pipe.read())
+        report = json.loads(pipe.read())
     os.waitpid(child, 0)
-    return found
+    return report
 
 
 @pytest.fixture(params=ACCOUNTS)
@@ -106,11 +106,11 @@ def protected(place, account, deeds, calls=None, prepare=lambda: None):
         if calls:
             without(calls)
         prepare()
-        found = protection(str(place / "run"), os.getcwd())
-        if found.kind != NONE:
-            found.enter(str(place / "run"))
-            let_folders_be_renamed() if found.kind == VIEW else divert(str(place / "run"))
-        return found.kind, found.why, do(deeds, place / "reader") if found.kind != NONE else {}
+        shield = protection(str(place / "run"), os.getcwd())
+        if shield.kind != NONE:
+            shield.enter(str(place / "run"))
+            let_folders_be_renamed() if shield.kind == VIEW else divert(str(place / "run"))
+        return shield.kind, shield.why, do(deeds, place / "reader") if shield.kind != NONE else {}
 
     projects(place, account, deeds)
     before = snapshot(place / "reader"), snapshot(place / "home")
@@ -153,12 +153,12 @@ def test_a_large_file_is_read_where_it_lies(place, account, mode, copied):
 
     def child():
         begin(place, account)
-        found = protection(str(place / "run"), os.getcwd())
-        found.enter(str(place / "run"))
+        shield = protection(str(place / "run"), os.getcwd())
+        shield.enter(str(place / "run"))
         before = space_taken()
         with open(data, mode) as file:
             size = sum(len(part) for part in iter(lambda: file.read(1 << 24), b""))
-        return found.kind, size, space_taken() - before
+        return shield.kind, size, space_taken() - before
 
     if account == "shared":  # what is another group's is copied before, up to COPIED bytes
         copied = 0
@@ -199,12 +199,12 @@ def done_in(folder, place, account, calls=None):
         os.chdir(folder)
         if calls:
             without(calls)
-        found = protection(str(place / "run"), os.getcwd())
-        if found.kind == NONE:
+        shield = protection(str(place / "run"), os.getcwd())
+        if shield.kind == NONE:
             return NONE, {}
-        found.enter(str(place / "run"))
+        shield.enter(str(place / "run"))
         let_folders_be_renamed()
-        return found.kind, do({name: DEEDS[name] for name in IN_PLACES}, folder)
+        return shield.kind, do({name: DEEDS[name] for name in IN_PLACES}, folder)
 
     for name in IN_PLACES:
         made(folder, name)
@@ -257,11 +257,11 @@ def test_places_for_everybody_take_new_files_which_go_with_the_view(place, accou
 
 def test_what_is_removed_while_a_view_is_made_costs_no_view(place, account, monkeypatch):
     """On a machine with something mounted below /tmp each folder there has its own overlay."""
-    found = view._to_cover
+    to_cover = view._to_cover
 
     def found_and_removed(*args):
         yield str(place / "removed")
-        yield from found(*args)
+        yield from to_cover(*args)
 
     monkeypatch.setattr(view, "_to_cover", found_and_removed)
     assert protected(place, account, DEEDS) == (VIEW, "", {})
@@ -283,9 +283,9 @@ def test_in_a_chroot_the_view_is_one_of_its_files(tmp_path, deed):
         kernel.mount("/", str(other), flags=kernel.MS_BIND | kernel.MS_REC)
         os.chroot(other)
         os.chdir(project)
-        found = protection(str(tmp_path / "run"), os.getcwd())
-        found.enter(str(tmp_path / "run"))
-        return found.kind, do({deed: DEEDS[deed]}, project), other.joinpath("etc").exists()
+        shield = protection(str(tmp_path / "run"), os.getcwd())
+        shield.enter(str(tmp_path / "run"))
+        return shield.kind, do({deed: DEEDS[deed]}, project), other.joinpath("etc").exists()
 
     assert in_a_child(child) == [VIEW, {deed: None}, False]
     assert snapshot(project) == before

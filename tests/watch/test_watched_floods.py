@@ -45,6 +45,6 @@ def test_of_what_is_said_without_end_a_part_is_told(tmp_path, command, kind):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, command], cwd=tmp_path, capture_output=True, text=True
     )
-    found = json.loads(done.stdout)
-    assert words in found["said"] and len(found["said"]) < 3000
-    assert found["grown"] <= 50
+    report = json.loads(done.stdout)
+    assert words in report["said"] and len(report["said"]) < 3000
+    assert report["grown"] <= 50

@@ -107,9 +107,9 @@ class Account:
             times = [at for at, _ in life.updates]
             spans.append(("starts Python", life.appears, times[0]))
             since = times[0]
-            for one, next in zip(times, [*times[1:], max(until, times[-1])]):
-                if next - one > QUIET or (next == until and life.goes is not None):
-                    spans += [("trains", since, one), ("silent", one, next)]
+            for moment, next in zip(times, [*times[1:], max(until, times[-1])]):
+                if next - moment > QUIET or (next == until and life.goes is not None):
+                    spans += [("trains", since, moment), ("silent", moment, next)]
                     since = next
             if since < until:
                 spans.append(("trains", since, until))
@@ -170,14 +170,14 @@ class Account:
         noticed, met = max(gone, default=harm.at), max(life.appears for life in new)
         before = [number for life in old for at, number in life.updates if at < begin[0]]
         reached, first = max(before) + 1, begin[1]
-        found = {"notice": noticed - harm.at, "meet": met - noticed, "start": begin[0] - met,
+        costs = {"notice": noticed - harm.at, "meet": met - noticed, "start": begin[0] - met,
                  "updates": reached - first}  # fmt: skip
         caught = [at for life in new for at, number in life.updates if number >= reached - 1]
         if caught or reached == first:
-            found["redo"] = min(caught) - begin[0] if reached > first else 0.0
-            found["together"] = begin[0] + found["redo"] - harm.at
-            found |= self._images(harm, begin[0], first, reached)
-        return found
+            costs["redo"] = min(caught) - begin[0] if reached > first else 0.0
+            costs["together"] = begin[0] + costs["redo"] - harm.at
+            costs |= self._images(harm, begin[0], first, reached)
+        return costs
 
     def _cost_of_none(self, harm):
         """Of a harm after which nothing is started again: how long an update took, at most."""
@@ -199,7 +199,7 @@ class Account:
         """Images computed again; and lost and counted twice in the epoch, once it has ended."""
         lines = [line for steps in self.epochs.values() for step, lines in steps.items()
                  if first <= step < reached for line in lines if line["at"] >= again]  # fmt: skip
-        found = {"images": sum(len(line["images"]) for line in lines)}
+        images = {"images": sum(len(line["images"]) for line in lines)}
         epoch = max(
             e
             for e, steps in self.epochs.items()
@@ -207,11 +207,11 @@ class Account:
         )
         if epoch + 1 in self.epochs:
             counted = counted_images(self.epochs[epoch])
-            found |= {
+            images |= {
                 "lost": len(self.all_images - set(counted)),
                 "twice": len(counted) - len(set(counted)),
             }
-        return found
+        return images
 
     def forget(self):
         """Drop the images of epochs that no harm will ask for."""

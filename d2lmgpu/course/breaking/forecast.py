@@ -61,6 +61,6 @@ def cost(harm, ranks, hosts, lag, update, starts) -> dict:
         lag = 0  # torchrun ends, or starts its workers again: it asks them to end, and they save
     if harm == "launcher":
         meet = launch
-    found = {"notice": notice[harm], "meet": meet, "start": python, "redo": lag * update}
-    return found | {"together": sum(found.values()), "restart": True, "ranks": after,
+    costs = {"notice": notice[harm], "meet": meet, "start": python, "redo": lag * update}
+    return costs | {"together": sum(costs.values()), "restart": True, "ranks": after,
                     "updates": lag, "images": lag * BATCH, "lost": 0, "twice": 0}  # fmt: skip

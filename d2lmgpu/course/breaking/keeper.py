@@ -108,7 +108,9 @@ class Keeper:
 
     def buttons(self):
         """What may be pressed: its name, its words and the seconds that it would cost, or None."""
-        offered = [forecast.MENDED[one] if one in self.broken else one for one in forecast.HARMS]
+        offered = [
+            forecast.MENDED[harm] if harm in self.broken else harm for harm in forecast.HARMS
+        ]
         costs = [(name, self.forecast(name) or {}) for name in offered]
         return [{"name": name, "label": LABELS[name],
                  "seconds": cost.get("together", cost.get("pause"))}
@@ -152,7 +154,7 @@ def main(num_hosts):
 
     threading.Thread(target=hear, daemon=True).start()
     say(message=f"{num_hosts} hosts are being made.", buttons=[])
-    keeper, said = Keeper(make_hosts(num_hosts)), None
+    keeper, last_outcomes = Keeper(make_hosts(num_hosts)), None
     for number in itertools.count():
         keeper.look()
         while not presses.empty():
@@ -162,9 +164,9 @@ def main(num_hosts):
             begin = max(0, account.now - SHOWN)
             say(message=keeper.message(), buttons=keeper.buttons(),
                 now=account.picture(begin, account.now))  # fmt: skip
-            if keeper.outcomes != said:
-                said = copy.deepcopy(keeper.outcomes)
-                say(outcomes=said)
+            if keeper.outcomes != last_outcomes:
+                last_outcomes = copy.deepcopy(keeper.outcomes)
+                say(outcomes=last_outcomes)
         if keeper.trouble:
             return
         time.sleep(TICK)

@@ -57,11 +57,11 @@ class Page:
         files = " ".join(name.rpartition("/")[2] for name in (*SCRIPTS, IN_PAGE))
         head = "<tr><td></td><th>predicted</th><th>recorded</th></tr>"
         tables = "".join(
-            f"<table><caption>{escape(one['title'])}</caption>{head}"
+            f"<table><caption>{escape(outcome['title'])}</caption>{head}"
             + "".join(f"<tr><th>{escape(label)}</th><td>{quantity(predicted, unit)}</td>"
                       f"<td>{quantity(measured, unit)}</td></tr>"
-                      for label, unit, predicted, measured in one["rows"]) + "</table>"
-            for one in shown["outcomes"]
+                      for label, unit, predicted, measured in outcome["rows"]) + "</table>"
+            for outcome in shown["outcomes"]
         )  # fmt: skip
         return (
             f"{inlined(*STYLES)}"

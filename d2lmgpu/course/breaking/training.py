@@ -87,19 +87,19 @@ class Training:
                                         "pid": None if who[0] == "host" else who[1]})  # fmt: skip
         self._there = there
 
-    def until(self, found):
-        """What ``found()`` gives, once it is something."""
+    def until(self, condition):
+        """What ``condition()`` gives, once it is something."""
 
         def or_ended():
             if self.process.poll() not in (None, 0):
                 raise TrainingError(self.standstill())
-            return found()
+            return condition()
 
         return self._until_it(or_ended)
 
-    def _until_it(self, found):
+    def _until_it(self, condition):
         deadline = time.monotonic() + LIMIT
-        while not (result := found()):
+        while not (result := condition()):
             if time.monotonic() > deadline:
                 raise TrainingError(self.standstill())
             time.sleep(0.02)

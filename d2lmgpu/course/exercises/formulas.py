@@ -26,31 +26,36 @@ def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized
     def values(answer, g):
         drawn = cases(g)
         expected = [np.asarray(right(*case), dtype=np.float64) for case in drawn]
-        found = []
+        answers = []
         for case, value in zip(drawn, expected, strict=True):
-            given = answer(*copy.deepcopy(case))
+            result = answer(*copy.deepcopy(case))
             try:
-                found.append(array(given, what, value.shape))
+                answers.append(array(result, what, value.shape))
             except Wrong as wrong:
                 raise Wrong(wrong.reason, f"{shown(right, case)}: {small(wrong.text)}") from None
-        for case, one, value in zip(drawn, found, expected, strict=True):
-            if not close(one, value, tolerance):
-                reason, words = slip(slips, drawn, found, tolerance)
-                if one.ndim == 1:
-                    wrong = [i for i in range(len(one)) if not close(one[i], value[i], tolerance)]
+        for case, numbers, value in zip(drawn, answers, expected, strict=True):
+            if not close(numbers, value, tolerance):
+                reason, words = slip(slips, drawn, answers, tolerance)
+                if numbers.ndim == 1:
+                    wrong = [
+                        i for i in range(len(numbers)) if not close(numbers[i], value[i], tolerance)
+                    ]
                     words = f"The first wrong one is at index {wrong[0]}. {words}"
-                text = f"{shown(right, case)}: {small(what)} is {far(one, value, sized)}."
+                text = f"{shown(right, case)}: {small(what)} is {far(numbers, value, sized)}."
                 raise Wrong(reason, f"{text} {words}".strip())
         return says
 
     EXERCISES[name].slips = {reason: function for reason, (function, _) in slips.items()}
 
 
-def slip(slips, drawn, found, tolerance):
+def slip(slips, drawn, answers, tolerance):
     """``(reason, words)`` of the mistake that explains all that was found."""
     for reason, (function, words) in slips.items():
-        theirs = [np.asarray(function(*case), dtype=np.float64) for case in drawn]
-        if all(close(one, other, tolerance) for one, other in zip(found, theirs, strict=True)):
+        mistaken = [np.asarray(function(*case), dtype=np.float64) for case in drawn]
+        if all(
+            close(answer, mistake, tolerance)
+            for answer, mistake in zip(answers, mistaken, strict=True)
+        ):
             return reason, words
     return "value", ""
 
@@ -60,16 +65,16 @@ def small(text):
     return text[0].lower() + text[1:]
 
 
-def close(found, value, tolerance):
+def close(answer, value, tolerance):
     """Whether two numbers, or two lists of one length, are equal but for rounding."""
-    return found.shape == value.shape and np.allclose(found, value, tolerance, 1e-12)
+    return answer.shape == value.shape and np.allclose(answer, value, tolerance, 1e-12)
 
 
-def far(found, value, sized):
+def far(answer, value, sized):
     """How far off a value is, in words that do not give the right one away."""
     size = np.linalg.norm(value) if sized else 0
-    off = f"{np.linalg.norm(found - value) / size:.1%} off" if size else "not right"
-    return f"{found:.4g}, {off}" if found.ndim == 0 else off
+    off = f"{np.linalg.norm(answer - value) / size:.1%} off" if size else "not right"
+    return f"{answer:.4g}, {off}" if answer.ndim == 0 else off
 
 
 def shown(function, case):
@@ -81,7 +86,7 @@ def shown(function, case):
 def rounded(value):
     """Fractions with as many digits as a reader wants to see."""
     if isinstance(value, list):
-        return [rounded(one) for one in value]
+        return [rounded(entry) for entry in value]
     if isinstance(value, np.ndarray):
         return rounded(value.tolist())
     return float(f"{value:.4g}") if isinstance(value, float) else value

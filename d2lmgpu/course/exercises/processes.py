@@ -88,7 +88,7 @@ def _of_rank(function, arrays):
 def _without_tensors(value):
     """With arrays in place of tensors, also in lists: the checker has no PyTorch."""
     if isinstance(value, (list, tuple)):
-        return [_without_tensors(one) for one in value]
+        return [_without_tensors(entry) for entry in value]
     return value.numpy() if hasattr(value, "numpy") else value
 
 
@@ -96,11 +96,11 @@ def _note_calls(torch):
     """From now on note what this process calls of torch.distributed, and what it waits for."""
     dist = torch.distributed
 
-    def note_call(name, given):
-        group = given.get("group")
+    def note_call(name, arguments):
+        group = arguments.get("group")
         if group is dist.GroupMember.NON_GROUP_MEMBER:
             return
-        put_in = next((given[role] for role in PUT_IN if given.get(role) is not None), [])
+        put_in = next((arguments[role] for role in PUT_IN if arguments.get(role) is not None), [])
         tensors = put_in if isinstance(put_in, (list, tuple)) else [put_in]
         numbers = sum(tensor.numel() for tensor in tensors if hasattr(tensor, "numel"))
         ranks = dist.get_process_group_ranks(group or dist.group.WORLD)

@@ -62,10 +62,10 @@ def find(name):
 
 def hint(name):
     """Print the next hint of an exercise; after the last one the first follows."""
-    one = find(name)
-    number = one.shown % len(one.hints)
-    print(f"Hint {number + 1} of {len(one.hints)}: {one.hints[number]}")
-    one.shown += 1
+    entry = find(name)
+    number = entry.shown % len(entry.hints)
+    print(f"Hint {number + 1} of {len(entry.hints)}: {entry.hints[number]}")
+    entry.shown += 1
 
 
 def array(value, what, shape):
@@ -73,16 +73,16 @@ def array(value, what, shape):
     if value is None:
         raise Wrong("none", f"{what} is None: does your function return it?")
     try:
-        found = np.asarray(value, dtype=np.float64)
+        numbers = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
         raise Wrong("type", f"{what} is a {type(value).__name__}, and no array.") from None
-    if found.shape != tuple(shape):
-        text = f"{what} is {kind(found.shape)}; it should be {kind(tuple(shape))}."
+    if numbers.shape != tuple(shape):
+        text = f"{what} is {kind(numbers.shape)}; it should be {kind(tuple(shape))}."
         raise Wrong("shape", text)
-    if not np.isfinite(found).all():
-        text = f"{what} is not finite, NaN or infinite, in {(~np.isfinite(found)).sum()} places."
-        raise Wrong("finite", text if shape else f"{what} is {found}.")
-    return found
+    if not np.isfinite(numbers).all():
+        text = f"{what} is not finite, NaN or infinite, in {(~np.isfinite(numbers)).sum()} places."
+        raise Wrong("finite", text if shape else f"{what} is {numbers}.")
+    return numbers
 
 
 def kind(shape):
@@ -92,6 +92,6 @@ def kind(shape):
     return f"an array of shape {shape}"
 
 
-def distance(found, expected):
-    """How far ``found`` is from ``expected``, relative to the size of ``expected``."""
-    return float(np.linalg.norm(found - expected) / max(np.linalg.norm(expected), 1e-300))
+def distance(answer, expected):
+    """How far ``answer`` is from ``expected``, relative to the size of ``expected``."""
+    return float(np.linalg.norm(answer - expected) / max(np.linalg.norm(expected), 1e-300))

@@ -66,7 +66,7 @@ class LabChart {
   #data() {
     const finite = (y) => (Number.isFinite(y) ? y : null);
     const tables = this.picture.lines.map(({ points }) => {
-      const sorted = [...points].sort((one, other) => one[0] - other[0]);
+      const sorted = [...points].sort((a, b) => a[0] - b[0]);
       return [sorted.map(([x]) => x), sorted.map(([, y]) => finite(y))];
     });
     return tables.length ? uPlot.join(tables) : [[]];
@@ -79,13 +79,13 @@ class LabChart {
       grid: { stroke: line, width: 1 }, ticks: { stroke: line, size: 4 },
     };
     const { x, y, lines } = this.picture;
-    const series = lines.map((one) => ({
-      label: one.name,
-      stroke: this.colour(one.colour),
-      width: one.width ?? 2,
-      dash: one.dash ? [6, 5] : undefined,
-      paths: one.width === 0 ? () => null : undefined,
-      points: { show: one.dots === true, size: 8, fill: this.colour(one.colour) },
+    const series = lines.map((curve) => ({
+      label: curve.name,
+      stroke: this.colour(curve.colour),
+      width: curve.width ?? 2,
+      dash: curve.dash ? [6, 5] : undefined,
+      paths: curve.width === 0 ? () => null : undefined,
+      points: { show: curve.dots === true, size: 8, fill: this.colour(curve.colour) },
     }));
     const whole = x.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] : undefined;
     return {
@@ -142,7 +142,7 @@ class LabChart {
         const words = diverged ? `${tag} diverged` : tag;
         return { tag: words, side, colour, x, y: Math.min(value, y.range[1]) };
       })
-      .sort((one, other) => other.y - one.y);
+      .sort((a, b) => b.y - a.y);
     return LabChart.#apart(ends.map((end) => ({ ...end, at: up(end.y) })), gap);
   }
 
@@ -165,9 +165,9 @@ class LabChart {
     if (!cursor || cursor.left < 0 || !cursor.idxs) return this.pointed(null);
     const values = {};
     this.picture.lines.forEach(({ id, name }, index) => {
-      const found = cursor.idxs[index + 1];
-      if (found !== null && found !== undefined && Number.isFinite(data[index + 1][found])) {
-        values[id ?? name] = [data[0][found], data[index + 1][found]];
+      const place = cursor.idxs[index + 1];
+      if (place !== null && place !== undefined && Number.isFinite(data[index + 1][place])) {
+        values[id ?? name] = [data[0][place], data[index + 1][place]];
       }
     });
     return this.pointed(values);

@@ -19,7 +19,8 @@ class LabChoice {
     const shape = JSON.stringify(options);
     if (shape !== this.shape) {
       this.shape = shape;
-      this.root.querySelector("div").innerHTML = options.map((one) => this.#radio(...one)).join("");
+      const radios = options.map((option) => this.#radio(...option));
+      this.root.querySelector("div").innerHTML = radios.join("");
     }
     for (const radio of this.root.querySelectorAll("input[type=radio]")) {
       radio.checked = radio.value === value;

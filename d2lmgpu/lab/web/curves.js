@@ -26,7 +26,7 @@ class LabCurves {
   show(runs) {
     this.runs = runs;
     const labels = [...new Set(runs.flatMap((run) => Object.keys(run.curves)))];
-    labels.sort((one, other) => (one === LabCurves.SPEED) - (other === LabCurves.SPEED));
+    labels.sort((a, b) => (a === LabCurves.SPEED) - (b === LabCurves.SPEED));
     if (!labels.includes(this.y) && labels.length) this.y = LabCurves.#first(labels);
     this.ys.show(labels.map((label) => [label, LabWords.html(label)]), this.y);
     this.xs.show(Object.entries(LabCurves.XS), this.x);
@@ -120,8 +120,8 @@ class LabCurves {
     const at = Object.keys(LabCurves.XS).indexOf(this.x);
     const last = this.runs.filter((run) => run.curves[this.y]?.length).map((run) => {
       const point = run.curves[this.y].at(-1);
-      const said = this.#diverged([point]) ? "diverged" : LabWords.number(point[3]);
-      return `${run.name} ${said} at ${LabWords.number(point[at])}`;
+      const value = this.#diverged([point]) ? "diverged" : LabWords.number(point[3]);
+      return `${run.name} ${value} at ${LabWords.number(point[at])}`;
     });
     const what = `${this.y ?? "No curve"} over ${LabCurves.XS[this.x]}`;
     return `${what}, at last: ${last.join("; ") || "no run yet"}`;

@@ -72,7 +72,7 @@ class Lab {
       this.dirty = new Set();
       if (!this.recorded) this.#showLive();
       this.#showRuns();
-      if (Lab.RESULTS.some((one) => dirty.has(one))) this.#showResults();
+      if (Lab.RESULTS.some((name) => dirty.has(name))) this.#showResults();
       if (dirty.has("state") || dirty.has("speedups")) this.#showSpeedup();
     });
   }

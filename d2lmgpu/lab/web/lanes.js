@@ -10,7 +10,7 @@ class LabLanes {
     root.innerHTML = `
       <progress max="1" aria-label="Progress of the run"></progress> <span class="lab-said"></span>
       <div class="lab-lanes" hidden></div>`;
-    [this.bar, this.said, this.lanes] = root.children;
+    [this.bar, this.words, this.lanes] = root.children;
   }
 
   /** Show the present run; null for none. */
@@ -19,7 +19,7 @@ class LabLanes {
     if (live === null) return;
     if (live.progress === null) this.bar.removeAttribute("value");
     else this.bar.value = live.progress;
-    this.said.textContent = LabLanes.#words(live);
+    this.words.textContent = LabLanes.#words(live);
     const memory = live.run.memory ?? [];
     this.lanes.hidden = !live.lanes.length;
     if (live.lanes.length) this.lanes.innerHTML = LabLanes.#picture(live.lanes, memory);

@@ -17,7 +17,7 @@ class LabRecord {
   off() {}
 
   send({ do: what, id, hidden }) {
-    const others = this.numbers.hidden.filter((one) => one !== id);
+    const others = this.numbers.hidden.filter((other) => other !== id);
     if (what === "hide") this.numbers.hidden = hidden ? [...others, id] : others;
   }
 }
@@ -42,12 +42,12 @@ class LabPage {
 
   /** Show the record of that machine and training; where there is none, the machine's first. */
   #choose({ machine, training }) {
-    const there = this.records.filter((record) => record.machine === machine);
-    const record = there.find((one) => one.training === training) ?? there[0];
+    const ofMachine = this.records.filter((record) => record.machine === machine);
+    const record = ofMachine.find((record) => record.training === training) ?? ofMachine[0];
     const options = (names) => [...new Set(names)].map((name) => [name, LabWords.html(name)]);
     this.chosen = record;
-    this.machine.show(options(this.records.map((one) => one.machine)), machine);
-    this.training.show(options(there.map((one) => one.training)), record.training);
+    this.machine.show(options(this.records.map((record) => record.machine)), machine);
+    this.training.show(options(ofMachine.map((record) => record.training)), record.training);
     this.#show(record);
   }
 

@@ -22,9 +22,9 @@ class LabRuns {
 
   /** The runs as the charts want them: with number, colour and name. */
   take(runs) {
-    const told = this.source.get("hidden");
-    if (told !== this.told) this.hidden = new Set(told); // else what was pressed here still holds
-    this.told = told;
+    const sent = this.source.get("hidden");
+    if (sent !== this.sent) this.hidden = new Set(sent); // else what was pressed here still holds
+    this.sent = sent;
     this.#choose(runs.map(({ id }) => id).filter((id) => !this.hidden.has(id)));
     this.runs = runs.map((run, index) => ({
       ...run,
@@ -102,7 +102,7 @@ class LabRuns {
     if (target.closest(".lab-toggle")) {
       const hidden = this.colours.has(id);
       this.hidden[hidden ? "add" : "delete"](id);
-      this.order = this.order.filter((one) => one !== id); // shown again, it is the last of them
+      this.order = this.order.filter((run) => run !== id); // shown again, it is the last of them
       this.source.send({ do: "hide", id, hidden });
       this.changed();
     } else if (target.closest(".lab-rename")) {

@@ -61,14 +61,15 @@ class LabSave {
   }
 
   async #copy() {
-    const said = this.cell.querySelector("span");
+    const status = this.cell.querySelector("span");
     const cell = this.cell.querySelector("pre");
     try {
       await navigator.clipboard.writeText(cell.textContent);
-      said.textContent = "Copied.";
+      status.textContent = "Copied.";
     } catch {
       getSelection().selectAllChildren(cell);
-      said.textContent = "This page may not copy: the cell is selected, copy it with the keyboard.";
+      status.textContent =
+        "This page may not copy: the cell is selected, copy it with the keyboard.";
     }
   }
 }

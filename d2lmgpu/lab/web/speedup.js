@@ -19,8 +19,8 @@ class LabSpeedup {
     const rows = measured.filter((row) => row.over_num_gpus === base);
     this.root.hidden = !rows.some((row) => row.num_gpus !== base) && !modelled.length;
     if (this.root.hidden) return;
-    const one = modelled.find(([count]) => count === base)?.[1];
-    const over = one ? modelled.map(([count, times]) => [count, times / one]) : [];
+    const factor = modelled.find(([count]) => count === base)?.[1];
+    const over = factor ? modelled.map(([count, times]) => [count, times / factor]) : [];
     this.#draw(rows, over, base);
   }
 
@@ -69,12 +69,12 @@ class LabSpeedup {
   }
 
   #point(values) {
-    const said = Object.entries(values ?? {})
+    const words = Object.entries(values ?? {})
       .filter(([name]) => name !== "ideal")
       .map(([name, [count, times]]) => {
         return `${name}: ${times.toFixed(2)} on ${LabWords.counted(Math.round(count), "device")}`;
       });
-    this.root.querySelector(".lab-pointed").textContent = said.join("; ");
+    this.root.querySelector(".lab-pointed").textContent = words.join("; ");
   }
 
   #inWords(modelled) {

@@ -9,8 +9,8 @@ class LabTheme {
     this.root = root;
     this.changed = changed;
     this.pages = new MutationObserver(() => this.#look());
-    for (const one of [document.documentElement, document.body]) {
-      this.pages.observe(one, LabTheme.ATTRIBUTES);
+    for (const element of [document.documentElement, document.body]) {
+      this.pages.observe(element, LabTheme.ATTRIBUTES);
     }
     this.size = new ResizeObserver(() => this.#look());
     this.size.observe(root);

@@ -157,9 +157,9 @@ def _write_files(folder, addresses, own_address, with_slurm):
     public = (folder / "host_key.pub").read_text(encoding="utf-8")
     known = [f"{address} {public}" for address in addresses.values()]
     (folder / "known_hosts").write_text("".join(known), encoding="utf-8")
-    ways = [f"Host {name}\nHostName {address}\n" for name, address in addresses.items()]
+    entries = [f"Host {name}\nHostName {address}\n" for name, address in addresses.items()]
     (folder / "ssh_config").write_text(
-        "".join(ways) + "Host *\n" + SSH.format(folder=folder), encoding="utf-8"
+        "".join(entries) + "Host *\n" + SSH.format(folder=folder), encoding="utf-8"
     )
     named = {
         "localhost": "127.0.0.1",

@@ -43,7 +43,7 @@ def free_network():
                 claim.bind(f"\0d2lmgpu-network {network}")
             except OSError:
                 continue
-            if not any(network.overlaps(one) for one in _used()):
+            if not any(network.overlaps(in_use) for in_use in _used()):
                 yield network
                 return
     raise ClusterError("All of 10.213.0.0/16 is in use here: no addresses are left for hosts.")
@@ -52,7 +52,7 @@ def free_network():
 def _used():
     """The networks of this machine's own interfaces."""
     interfaces = json.loads(run("ip", "-json", "-4", "address"))
-    addresses = [a for one in interfaces for a in one.get("addr_info", ())]
+    addresses = [a for interface in interfaces for a in interface.get("addr_info", ())]
     return [ipaddress.ip_network(f"{a['local']}/{a['prefixlen']}", strict=False) for a in addresses]
 
 
@@ -92,7 +92,7 @@ def shape(bridge, hosts, rate):
 
 def disconnect(bridge):
     """Remove the bridge and all links, as far as they are there."""
-    for one in json.loads(run("ip", "-json", "link")):
-        if one["ifname"].startswith(bridge):
+    for link in json.loads(run("ip", "-json", "link")):
+        if link["ifname"].startswith(bridge):
             # A link goes with its host, perhaps at this moment.
-            subprocess.run(["ip", "link", "delete", one["ifname"]], capture_output=True)
+            subprocess.run(["ip", "link", "delete", link["ifname"]], capture_output=True)

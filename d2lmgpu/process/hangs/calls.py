@@ -63,14 +63,14 @@ def note_calls(log, torch):
     """From now on tell ``log`` of each collective and each update of this process."""
     dist = torch.distributed
 
-    def note(name, given):
+    def note(name, arguments):
         peer = None
         if name in PEER:
-            peer = given.get(PEER[name])
+            peer = arguments.get(PEER[name])
             peer = ANY if peer is None else peer
-        first = next(iter(given.values()), None)
+        first = next(iter(arguments.values()), None)
         tensors = [first] if isinstance(first, torch.Tensor) else []
-        log.note(name, tensors, group_in_words(dist, given.get("group")), peer)
+        log.note(name, tensors, group_in_words(dist, arguments.get("group")), peer)
 
     note_each_call(torch, note)
     dist.Work.wait = _waits(dist.Work.wait)

@@ -174,8 +174,8 @@ class Log:
             if frame := frames.get(self._main.ident):
                 places, public, backward = self._places(frame, 1)
                 place = self._named(places[0]) if places else None
-                mine = {self._main.ident, threading.get_ident()}
-                others = [f for i, f in frames.items() if i not in mine]
+                own_threads = {self._main.ident, threading.get_ident()}
+                others = [f for i, f in frames.items() if i not in own_threads]
                 busy = any(self._places(f, 1)[0] for f in others)
                 does = doing(frame)
                 self._write(

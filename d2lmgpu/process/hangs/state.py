@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from d2lmgpu.process.errors import PEER_LOST
 from d2lmgpu.process.hangs.log import CALLS, FIRST, PLACE
-from d2lmgpu.process.raised import PEER_LOST
 
 LOCK = re.compile(r"\.acquire\(|^with [\w.]+:")  # what takes a lock: a line of the reader's
 FRESH = 2.0  # seconds: a thread that looks five times a second has looked

@@ -27,16 +27,16 @@ ITS_OWN = {"CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_
 
 
 def main(framework):
-    theirs, mine = addresses()
+    caller, address = addresses()
     send = frames.Sender(os.fdopen(os.dup(1), "wb", buffering=0))
     os.dup2(2, 1)  # what anything prints here is no message
     # Hosts may have addresses and no names, of which PyTorch warns once a connection.
     os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
-    child = start_ranks(framework, interface=interface_with(mine))
+    child = start_ranks(framework, interface=interface_with(address))
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())  # Slurm's, when the job is cancelled
     try:
         send.plain(frames.FIRST)
-        hello = {"caller": theirs, "address": mine, "port": held_ports(1, mine)[0]}
+        hello = {"caller": caller, "address": address, "port": held_ports(1, address)[0]}
         send(frames.HELLO, json.dumps(hello | versions(framework)).encode())
         threading.Thread(target=beat, args=[send], daemon=True).start()
         job = []
@@ -65,12 +65,12 @@ def main(framework):
 
 def addresses():
     """The caller's address as this host sees it, and this host's own on the way there."""
-    if theirs := os.environ.get("SLURM_LAUNCH_NODE_IPADDR"):
+    if caller := os.environ.get("SLURM_LAUNCH_NODE_IPADDR"):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-            probe.connect((theirs, 9))  # sends nothing
-            return theirs, probe.getsockname()[0]
-    theirs, _, mine, _ = os.environ["SSH_CONNECTION"].split()
-    return theirs, mine
+            probe.connect((caller, 9))  # sends nothing
+            return caller, probe.getsockname()[0]
+    caller, _, address, _ = os.environ["SSH_CONNECTION"].split()
+    return caller, address
 
 
 def interface_with(address):
@@ -89,8 +89,8 @@ def interface_with(address):
 
 def on_this_host(job, child):
     """The job, pickled, with the caller's environment where this host has no setting of its own."""
-    theirs = {name: value for name, value in job["environ"].items() if name not in ITS_OWN}
-    return pickle.dumps(job | {"environ": theirs | os.environ | child.environ})
+    environ = {name: value for name, value in job["environ"].items() if name not in ITS_OWN}
+    return pickle.dumps(job | {"environ": environ | os.environ | child.environ})
 
 
 def beat(send):

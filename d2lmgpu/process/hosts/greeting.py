@@ -7,7 +7,7 @@ from d2lmgpu.process.failures import LaunchError
 
 def check_addresses(links):
     """LaunchError for a host that was reached on the loopback, where others do not find it."""
-    own = [one for one in links if ipaddress.ip_address(one.hello["address"]).is_loopback]
+    own = [link for link in links if ipaddress.ip_address(link.hello["address"]).is_loopback]
     if own and len(own) < len(links):
         raise LaunchError(
             f"Host {own[0].host} was reached at {own[0].hello['address']}, which is this machine's "
@@ -16,11 +16,11 @@ def check_addresses(links):
         )
 
 
-def check_versions(host, theirs, mine):
+def check_versions(host, of_host, own):
     """LaunchError if a host has another Python, framework or code than this process."""
-    for what, version in mine.items():
-        if theirs[what] != version:
+    for what, version in own.items():
+        if (theirs := of_host[what]) != version:
             raise LaunchError(
-                f"Host {host} has {what} {theirs[what]}, here it is {version}: a function can only "
+                f"Host {host} has {what} {theirs}, here it is {version}: a function can only "
                 "be sent between equal ones. Install the same on both."
             )

@@ -152,13 +152,13 @@ class Hosts:
             link.start(commands[link.host], self._transport.environ)
         if framework == "torch":
             import torch.distributed  # noqa: F401 (for the store, while the hosts import it, too)
-        waiting, mine = set(self._links), versions(framework)
+        waiting, own_versions = set(self._links), versions(framework)
         while waiting:
             link, kind, content = self._inbox.get()
             if kind == END:
                 raise LaunchError(f"Host {link.host} cannot be used: {link.end_in_words()}.")
             link.hello = json.loads(content)
-            check_versions(link.host, link.hello, mine)
+            check_versions(link.host, link.hello, own_versions)
             waiting.remove(link)
         check_addresses(self._links)
         if self._num_servers:

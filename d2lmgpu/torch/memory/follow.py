@@ -69,8 +69,8 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
 
 def is_simple(optimizer):
     """Whether its step can be called without a function that computes the loss again."""
-    given = inspect.signature(optimizer.step).parameters.values()
-    return all(p.default is not p.empty for p in given if p.kind is p.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(optimizer.step).parameters.values()
+    return all(p.default is not p.empty for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
 
 
 def buckets(parameters):

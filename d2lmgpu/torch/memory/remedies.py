@@ -47,24 +47,24 @@ def remedies(
     optimizers = {"SGD": sgd} if optimizers is None else optimizers
     good = isinstance(optimizers, dict) and all(map(callable, optimizers.values()))
     need(good, "optimizers", optimizers, "{name: a function of a list of parameters}")
-    seen = set()
+    changes = set()
 
     def answer(change=None, **other):
-        given = {"optimizer": optimizer, "precision": precision} | other
+        settings = {"optimizer": optimizer, "precision": precision} | other
 
         def made():
             network = net()
-            seen.update(possible(network, devices))
+            changes.update(possible(network, devices))
             if change:
                 CHANGES[change](network)
             return network
 
-        return fits(made, batch, loss, batch_size=batch_size, devices=devices, **given)
+        return fits(made, batch, loss, batch_size=batch_size, devices=devices, **settings)
 
     answers = {"as it is": answer()}
     if precision == "float32":
         answers["mixed precision"] = answer(precision="amp float16")
-    answers |= {change: answer(change) for change in CHANGES if change in seen}
+    answers |= {change: answer(change) for change in CHANGES if change in changes}
     if answers["as it is"].parts["optimizer state"]:
         answers |= {name: answer(optimizer=smaller) for name, smaller in optimizers.items()}
     return dict(sorted(answers.items(), key=lambda item: item[1].peak))

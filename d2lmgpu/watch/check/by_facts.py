@@ -62,8 +62,10 @@ def left_out(e, comparison):
 
 def same_batches(e, comparison):
     """All ranks train on the very same rows."""
-    seen = [{passed["batch"] for rank in e.passes(t) for passed in rank} for t in range(e.steps)]
-    batches = [batch for batch in seen if None not in batch]
+    of_updates = [
+        {passed["batch"] for rank in e.passes(t) for passed in rank} for t in range(e.steps)
+    ]
+    batches = [batch for batch in of_updates if None not in batch]
     if e.world > 1 and len(batches) > 1 and all(len(batch) == 1 for batch in batches):
         return "sampler", e.line("forward", "backward"), "every rank trains on the very same rows"
     return None
@@ -71,19 +73,19 @@ def same_batches(e, comparison):
 
 def parts(e, comparison):
     """Each rank has cut the data into other parts, and they share out what differs."""
-    for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
-        if any(other["part"] != mine["part"] for other in others):
+    for sampler, *others in zip(*(rank["samplers"] for rank in e.ranks)):
+        if any(other["part"] != sampler["part"] for other in others):
             detail = "each rank has cut the data elsewhere: what one tests on, another trains on"
-            return "sampler", mine["cut"] or mine["where"], detail
+            return "sampler", sampler["cut"] or sampler["where"], detail
     return None
 
 
 def other_data(e, comparison):
     """Ranks share out a data set that holds other rows on each of them."""
-    for mine, *others in zip(*(rank["samplers"] for rank in e.ranks)):
-        if mine["rows"] and any(other["rows"] != mine["rows"] for other in others):
+    for sampler, *others in zip(*(rank["samplers"] for rank in e.ranks)):
+        if sampler["rows"] and any(other["rows"] != sampler["rows"] for other in others):
             why = "each rank has a data set of other rows, and takes its part of that"
-            return "sampler", mine["where"], why
+            return "sampler", sampler["where"], why
     return None
 
 

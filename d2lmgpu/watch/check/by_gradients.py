@@ -217,9 +217,11 @@ def against_one(e, comparison):
     """Some weights of the ranks' gradients give that of one device, and others were used."""
     if not _differs(comparison) or e.world == 1:
         return None
-    seen = [comparison.gradients(t) for t in range(min(comparison.steps, len(e.errors)))]
-    pairs = [(used, right) for used, right, left in seen if left < 30 * e.eps and right.all()]
-    if not pairs or len(pairs) * 2 < len(seen):
+    comparisons = [comparison.gradients(t) for t in range(min(comparison.steps, len(e.errors)))]
+    pairs = [
+        (used, right) for used, right, left in comparisons if left < 30 * e.eps and right.all()
+    ]
+    if not pairs or len(pairs) * 2 < len(comparisons):
         return None
     used, right = (np.array(column) for column in zip(*pairs))
     ratios = used / right

@@ -42,9 +42,9 @@ class Held:
     def __init__(self, watched):
         self.ranks, self.files = watched.reports, watched.files
         self.names, self.double = self.ranks[0]["names"], all(r["double"] for r in self.ranks)
-        kept = [sum(f"kept-parts-{t}-{rank['rank']}" in self.files for t in range(99))
+        counts = [sum(f"kept-parts-{t}-{rank['rank']}" in self.files for t in range(99))
                 for rank in self.ranks]  # fmt: skip
-        self.steps = min(*kept, *(len(rank["inputs"]) for rank in self.ranks))
+        self.steps = min(*counts, *(len(rank["inputs"]) for rank in self.ranks))
         self._read = {}
 
     def arrays(self, t):
@@ -53,13 +53,13 @@ class Held:
         return self._read[t]
 
     def _rank(self, t, rank):
-        kept = np.load(io.BytesIO(self.files[f"kept-parts-{t}-{rank['rank']}"]))
-        kept = {name: kept[name] for name in kept}
+        arrays = np.load(io.BytesIO(self.files[f"kept-parts-{t}-{rank['rank']}"]))
+        arrays = {name: arrays[name] for name in arrays}
         lists = {
-            name: [kept.get(f"{name}-{i}") for i in range(len(self.names))]
+            name: [arrays.get(f"{name}-{i}") for i in range(len(self.names))]
             for name in ("before", "grads", "after")
         }
-        return lists | {"terms": kept["terms"]}
+        return lists | {"terms": arrays["terms"]}
 
     def losses(self, t):
         return [rank["updates"][t]["loss"] for rank in self.ranks]
@@ -73,9 +73,9 @@ class Held:
 def same_rows(inputs):
     """Whether all of them are alike: {argument: {row: times}} of each update, of each rank."""
     updates = [*zip(*inputs)]
-    if not updates or not any(seen for seen in updates[0]):
+    if not updates or not any(rows for rows in updates[0]):
         return None
-    return all(seen == of_rank for seen, *others in updates for of_rank in others)
+    return all(rows == of_rank for rows, *others in updates for of_rank in others)
 
 
 def drawn(many, single):
@@ -98,7 +98,7 @@ def drawn(many, single):
 def is_cut(shapes, single):
     """Whether ranks have parameters of these shapes where one process has larger ones."""
     return len(shapes) == len(single) and any(
-        math.prod(mine) < math.prod(of_all) for mine, of_all in zip(shapes, single)
+        math.prod(part) < math.prod(of_all) for part, of_all in zip(shapes, single)
     )
 
 
@@ -134,23 +134,23 @@ def _places(many, single):
     (alone,) = single.arrays(0)
     order = [many.names.index(name) for name in single.names]
     places = []
-    for of_all, mine, name in zip(alone["before"], order, single.names):
-        parts, found, first = [start[mine] for start in starts], [], 0
+    for of_all, index, name in zip(alone["before"], order, single.names):
+        parts, slices, first = [start[index] for start in starts], [], 0
         for rank, part in enumerate(parts):
             place = slice_of(part, of_all, first)
-            if place is None or place[0] != (found or [place])[0][0]:
+            if place is None or place[0] != (slices or [place])[0][0]:
                 raise NotComparedError(words.no_slice(name, rank, part.shape, of_all.shape))
-            found.append(place)
+            slices.append(place)
             first += 0 if place[0] is None else part.shape[place[0]]
-        d = found[0][0]
+        d = slices[0][0]
         if d is not None:
-            seen = np.zeros(of_all.shape[d], bool)
-            for part, (_, first) in zip(parts, found):
-                seen[first : first + part.shape[d]] = True
-            if not seen.all():
-                why = words.SAME_PARTS if len({*found}) == 1 else words.MISSING_PARTS
+            covered = np.zeros(of_all.shape[d], bool)
+            for part, (_, first) in zip(parts, slices):
+                covered[first : first + part.shape[d]] = True
+            if not covered.all():
+                why = words.SAME_PARTS if len({*slices}) == 1 else words.MISSING_PARTS
                 raise NotComparedError(why.format(name=name))
-        places.append(found)
+        places.append(slices)
     return order, places
 
 
@@ -208,10 +208,10 @@ def compare(many, single):
             return Finding(False, max(off), t + 1, defect, detail)
         weights = _of_update(many, single, t, "after", order, places)
         apart = _length(part - right for pairs in weights for part, right in pairs)
-        way = _length(a - b for a, b in zip(alone["after"], alone["before"]))
-        if not way:
+        update_length = _length(a - b for a, b in zip(alone["after"], alone["before"]))
+        if not update_length:
             raise NotComparedError(words.NO_WAY)
-        difference = max(difference, apart / way)
+        difference = max(difference, apart / update_length)
         if difference >= SAME[double]:
             return Finding(False, difference, t + 1, "unknown", _of_weights(many, single, t))
     return Finding(True, difference, steps)
@@ -223,17 +223,17 @@ def _of_update(many, single, t, what, order, places):
     return [
         [
             (part, _part(right, part, place))
-            for part, place in zip(_held(ranks, what, mine, right is None, name), found)
+            for part, place in zip(_held(ranks, what, index, right is None, name), slices)
         ]
-        for mine, right, found, name in zip(order, alone[what], places, single.names)
-        if right is not None or any(rank[what][mine] is not None for rank in ranks)
+        for index, right, slices, name in zip(order, alone[what], places, single.names)
+        if right is not None or any(rank[what][index] is not None for rank in ranks)
     ]
 
 
-def _held(ranks, what, mine, is_none, name):
+def _held(ranks, what, index, is_none, name):
     """What the ranks hold; terms of a gradient are summed."""
-    held = [rank[what][mine] for rank in ranks]
-    terms = {bool(rank["terms"][mine]) for rank in ranks}
+    held = [rank[what][index] for rank in ranks]
+    terms = {bool(rank["terms"][index]) for rank in ranks}
     if is_none or any(part is None for part in held) or len(terms) > 1:
         raise NotComparedError(words.NO_GRADIENT.format(name=name))
     return [sum(held)] * len(held) if what == "grads" and True in terms else held
@@ -251,20 +251,22 @@ def _cause(many, single, t, gradients, off, eps):
     """Why gradients are wrong though all began alike: (defect, detail)."""
     scales = [_one_scale(of_rank, eps) for of_rank in zip(*gradients)]
     if None not in scales:
-        seen = " and ".join(f"{scale:.3g}" for scale in scales)
+        detail = " and ".join(f"{scale:.3g}" for scale in scales)
         alike = max(scales) - min(scales) <= eps * max(scales)
-        return ("unknown" if alike else "norm"), f"{words.SCALED} {seen} times those of one device"
+        return (
+            "unknown" if alike else "norm"
+        ), f"{words.SCALED} {detail} times those of one device"
     (alone,) = single.arrays(t)
     names = [name for name, grad in zip(single.names, alone["grads"]) if grad is not None]
     wrong = [name for name, apart in zip(names, off) if apart > eps]
     most, worst = max(zip(off, names))
-    seen = f"{len(wrong)} of {len(off)} gradients are wrong, {worst} by {most:.0%}"
+    detail = f"{len(wrong)} of {len(off)} gradients are wrong, {worst} by {most:.0%}"
     losses, (right,) = many.losses(t), single.losses(t)
     if right is None or None in losses:
-        return "unknown", seen
+        return "unknown", detail
     near = [abs(loss - right) <= eps * abs(right) for loss in (*losses, sum(losses))]
     if all(near[:-1]) or near[-1]:  # each has the loss, or a term of it
-        return "backward-sum", f"the loss is that of one device; {seen}; the last is {wrong[-1]}"
+        return "backward-sum", f"the loss is that of one device; {detail}; the last is {wrong[-1]}"
     return "forward-sum", f"the loss is {losses[0]:.6g} on rank 0 and {right:.6g} on one device"
 
 
@@ -279,7 +281,9 @@ def _one_scale(pairs, eps):
 
 
 def _of_weights(many, single, t):
-    mine, right = (one.ranks[0]["updates"][t]["lr"] for one in (many, single))
-    if mine != right:
-        return f"the gradients are those of one device, and the rate is {mine[0]}, not {right[0]}"
+    rate, right_rate = (run.ranks[0]["updates"][t]["lr"] for run in (many, single))
+    if rate != right_rate:
+        return (
+            f"the gradients are those of one device, and the rate is {rate[0]}, not {right_rate[0]}"
+        )
     return "the gradients are those of one device, and the updated weights are not"

@@ -60,9 +60,9 @@ class Comparison:
 
     def _rows(self):
         every = [rank["inputs"] for rank in (*self.many.ranks, self.single.first)]
-        seen = [rows.same(ranks, own) for *ranks, own in zip(*every)][: self.steps]
-        common, total = (sum(update[i] for update in seen) for i in (1, 2))
-        return bool(seen) and all(same for same, *_ in seen), common, total
+        updates = [rows.same(ranks, own) for *ranks, own in zip(*every)][: self.steps]
+        common, total = (sum(update[i] for update in updates) for i in (1, 2))
+        return bool(updates) and all(same for same, *_ in updates), common, total
 
     def gradients(self, t):
         """How update t's gradients are made of the ranks' own: (of all, of one, left over).

@@ -106,9 +106,9 @@ class Evaluations:
         if event != "open" or current is None:
             return
         path, _, flags = arguments
-        kept = isinstance(path, str) and os.path.isfile(path) and not path.startswith("/proc/")
+        is_file = isinstance(path, str) and os.path.isfile(path) and not path.startswith("/proc/")
         reads = flags & os.O_ACCMODE != os.O_WRONLY
-        written = os.stat(path).st_mtime_ns if kept and reads else 0
+        written = os.stat(path).st_mtime_ns if is_file and reads else 0
         if written > current["since"] - CLOCK:
             current["exchanged"] = True
 

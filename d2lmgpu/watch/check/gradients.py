@@ -80,9 +80,13 @@ class Gradients:
                 self.old = self.passes[-1]["own"]
             self.facts.backward(self.watch.where())
             loss = float(tensor.detach()) if tensor.numel() == 1 else None
-            seen = self.losses[-1] if len(self.losses) == 1 else None
-            rows = seen["rows"] if seen else self.facts.rows
-            scale = loss / seen["mean"] if seen and loss is not None and seen["mean"] else None
+            noted_loss = self.losses[-1] if len(self.losses) == 1 else None
+            rows = noted_loss["rows"] if noted_loss else self.facts.rows
+            scale = (
+                loss / noted_loss["mean"]
+                if noted_loss and loss is not None and noted_loss["mean"]
+                else None
+            )
             self.passes.append({"own": {}, "rows": rows, "scale": scale, "batch": self.facts.batch})
             self.losses.clear()
             self.facts.depth += 1  # what a checkpoint computes again is no new pass
@@ -210,8 +214,8 @@ class Gradients:
 
 def _has_state(optimizer):
     """Whether an optimizer remembers more of a parameter than a number."""
-    kept = (value for state in optimizer.state.values() for value in state.values())
-    return any(getattr(value, "numel", int)() > 1 for value in kept)
+    values = (value for state in optimizer.state.values() for value in state.values())
+    return any(getattr(value, "numel", int)() > 1 for value in values)
 
 
 def _rows(name, input, target, kwargs):

@@ -47,16 +47,16 @@ class Learning:
         self.net |= {id(p): (name, p) for name, p in module.named_parameters()}
 
     def _look(self, optimizer, updates):
-        seen, held = self.optimizers.get(id(optimizer)), _params(optimizer)
-        if seen is None:  # a copy, which no line has made
+        entry, held = self.optimizers.get(id(optimizer)), _params(optimizer)
+        if entry is None:  # a copy, which no line has made
             return
-        seen["updates"] += updates
+        entry["updates"] += updates
         self.reached |= {id(p) for p in held if p.grad is not None}
         self.reached |= {key for key, (_, p) in self.net.items() if p.grad is not None}
         grads = [p.grad for p in held if p.grad is not None]
-        if grads and seen["gradients"] != "some":
+        if grads and entry["gradients"] != "some":
             dense = (grad.coalesce().values() if grad.is_sparse else grad for grad in grads)
-            seen["gradients"] = "some" if any(bool(grad.any()) for grad in dense) else "zero"
+            entry["gradients"] = "some" if any(bool(grad.any()) for grad in dense) else "zero"
 
     def report(self):
         used = [optimizer for optimizer in self.optimizers.values() if optimizer["updates"]]
@@ -72,11 +72,11 @@ class Learning:
         known, number = self.before.get(id(p), (lambda: None, 0))
         return known() is p and number == len(self.optimizers)
 
-    def _report_of(self, seen):
-        held = _params(seen["kept"])
+    def _report_of(self, entry):
+        held = _params(entry["kept"])
         known = self.net.keys() | self.reached
         return {
-            "where": seen["where"], "updates": seen["updates"], "gradients": seen["gradients"],
+            "where": entry["where"], "updates": entry["updates"], "gradients": entry["gradients"],
             "frozen": not any(p.requires_grad for p in held), "held": len(held),
             "foreign": [p.dim() for p in held if id(p) not in known],
         }  # fmt: skip

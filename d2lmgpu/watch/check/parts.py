@@ -23,7 +23,7 @@ class Parts:
 
     def __init__(self, watch, facts):
         self.watch, self.torch, self.facts = watch, watch.torch, facts
-        self.params, self.updates, self.kept, self.loss, self.bytes = [], [], {}, None, 0
+        self.params, self.updates, self.arrays, self.loss, self.bytes = [], [], {}, None, 0
         watch.steps.before.append(self.before)
         watch.steps.after.append(self.after)
         self._watch_backward()
@@ -64,19 +64,19 @@ class Parts:
         self.params = self.params or [p for group in groups for p in group["params"]]
         grads = [p.grad for p in self.params]
         if len(self.updates) < UPDATES and self.bytes <= MOST_BYTES:
-            self.kept = self._copies("before", self.params) | self._copies("grads", grads)
-            self.kept["terms"] = np.array([_is_term(grad) for grad in grads])
+            self.arrays = self._copies("before", self.params) | self._copies("grads", grads)
+            self.arrays["terms"] = np.array([_is_term(grad) for grad in grads])
         self.updates.append({"loss": self.loss, "lr": [float(group["lr"]) for group in groups]})
         self.facts.step(self.watch.where())
         self.loss = None
 
     def after(self, optimizer):
-        if optimizer is None or not self.kept:
+        if optimizer is None or not self.arrays:
             return
         data = io.BytesIO()
-        np.savez(data, **self.kept, **self._copies("after", self.params))
+        np.savez(data, **self.arrays, **self._copies("after", self.params))
         self.watch.keep(f"parts-{len(self.updates) - 1}", data.getvalue())
-        self.kept = {}
+        self.arrays = {}
 
     def report(self):
         double = all(p.dtype == self.torch.float64 for p in self.params)

@@ -21,18 +21,20 @@ class Plans:
 
         @wraps(real)
         def watched(*args, **kwargs):
-            with warnings.catch_warnings(record=True) as given:
+            with warnings.catch_warnings(record=True) as all_warnings:
                 warnings.simplefilter("always")
                 cut = real(*args, **kwargs)
-            self._read(given)
+            self._read(all_warnings)
             return cut
 
         module.parallelize_module = watched
 
-    def _read(self, given):
-        for one in given:
-            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-            if match := UNMATCHED.match(str(one.message)):
+    def _read(self, all_warnings):
+        for warning in all_warnings:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+            if match := UNMATCHED.match(str(warning.message)):
                 self.unmatched.append(match[1])
                 self.where = self.where or self.watch.where()
 

@@ -31,7 +31,7 @@ class Rows:
 
     def _update(self, optimizer):
         if len(self.updates) < self.most and self.hashed <= MOST:
-            self.updates.append({key: dict(seen) for key, seen in self.current.items()})
+            self.updates.append({key: dict(rows) for key, rows in self.current.items()})
             self.current.clear()
 
     def report(self):

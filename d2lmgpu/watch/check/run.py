@@ -161,11 +161,11 @@ def check(
     evidence = Evidence(many)
     if evidence.grouped and by_parts.same_rows([rank["inputs"] for rank in evidence.ranks]):
         # All have the same rows: have they parts of the weights? One process has whole ones.
-        one = runs(1, alone | {"parts": True})
-        if not one.trouble and by_parts.is_cut(evidence.shapes, one.reports[0]["shapes"]):
-            return _in_parts(runs, processes, options, one)
-        if one.trouble and (evidence.parted or evidence.apart("before", 0).any()):
-            raise WatchError(_one_failed(one))
+        single = runs(1, alone | {"parts": True})
+        if not single.trouble and by_parts.is_cut(evidence.shapes, single.reports[0]["shapes"]):
+            return _in_parts(runs, processes, options, single)
+        if single.trouble and (evidence.parted or evidence.apart("before", 0).any()):
+            raise WatchError(_one_failed(single))
     if evidence.parted:
         raise WatchError(words.PARTED)
     if not evidence.grouped:
@@ -200,8 +200,8 @@ def _run_many(runs, processes, options):
 def _wants_gpus(watched):
     """Whether a script may not have trained because fewer GPUs are there than it wants."""
     reports = watched.reports
-    ended = all(one["end"] != "wall" and not one["steps"] for one in reports)
-    return ended and any(one.get("cuda") for one in reports)
+    ended = all(report["end"] != "wall" and not report["steps"] for report in reports)
+    return ended and any(report.get("cuda") for report in reports)
 
 
 def _one_failed(alone):
@@ -223,10 +223,10 @@ def _must_train(watched, processes):
         raise WatchError(watched.explanation if watched.trouble else silent)
 
 
-def _in_parts(runs, processes, options, one=None):
+def _in_parts(runs, processes, options, single=None):
     """The ``Verdict`` on a network of which each rank holds parts, see ``by_parts``.
 
-    one: the run with one process, where there has been one.
+    single: the run with one process, where there has been one.
     """
     options = options | {"parts": True}
     many = _run_many(runs, processes, options)
@@ -234,23 +234,30 @@ def _in_parts(runs, processes, options, one=None):
     held = by_parts.Held(many)
     if held.same_rows is False:
         raise WatchError(words.SHARDED)
-    one = one or runs(1, options | {"devices": 1})
-    if one.trouble or not one.reports[0].get("updates"):
-        raise WatchError(_one_failed(one))
-    alone = by_parts.Held(one)
+    single = single or runs(1, options | {"devices": 1})
+    if single.trouble or not single.reports[0].get("updates"):
+        raise WatchError(_one_failed(single))
+    alone = by_parts.Held(single)
     try:
-        found = by_parts.compare(held, alone)
+        finding = by_parts.compare(held, alone)
     except by_parts.NotComparedError as error:
         raise WatchError(str(error)) from None
     notes = [note for note in (many.note, many.trouble) if note]
     drawn = by_parts.drawn(held, alone)
-    if not found.equal and (drawn or one.reports[0]["forced"]):
+    if not finding.equal and (drawn or single.reports[0]["forced"]):
         raise WatchError(drawn or words.SPAWNS)
     lines = held.ranks[0]["lines"]
-    where = None if found.defect == "none" else lines.get("backward")
-    equal, difference, defect, detail = found.equal, found.difference, found.defect, found.detail
+    where = None if finding.defect == "none" else lines.get("backward")
     return Verdict(
-        equal, difference, defect, where, detail, notes, found.steps, len(held.ranks), held.double
+        finding.equal,
+        finding.difference,
+        finding.defect,
+        where,
+        finding.detail,
+        notes,
+        finding.steps,
+        len(held.ranks),
+        held.double,
     )
 
 
@@ -263,7 +270,7 @@ def _with_single(run_single, evidence, many):
     files, updates = many.files, evidence.first["updates"]
     if "kept-weights-0-0" not in files:
         return None, words.TOO_LARGE
-    given = {"ranks": evidence.world, "lr": [update["lr"] for update in updates]}
+    settings = {"ranks": evidence.world, "lr": [update["lr"] for update in updates]}
     draws, loads = (
         any(name.startswith(f"kept-{what}-") for name in files) for what in ("draws", "batches")
     )
@@ -272,7 +279,7 @@ def _with_single(run_single, evidence, many):
             Path(folder, name).write_bytes(data)
 
         def compared(loaders, draws):
-            alone = run_single(given | {"folder": folder, "loaders": loaders, "draws": draws})
+            alone = run_single(settings | {"folder": folder, "loaders": loaders, "draws": draws})
             if alone.trouble or not alone.reports[0].get("updates"):
                 return None, _one_failed(alone)
             single = Evidence(alone)
@@ -300,9 +307,9 @@ def _draws(many, comparison):
     """How one process is to be given the ranks' draws: see ``draws``."""
     if comparison is None:
         return "joined"
-    mine, alone = many.first["drawn"], comparison.single.first["drawn"]
-    last = min(len(mine), len(alone)) - 1
-    often = alone[last] - alone[0], mine[last] - mine[0]
+    drawn, alone = many.first["drawn"], comparison.single.first["drawn"]
+    last = min(len(drawn), len(alone)) - 1
+    often = alone[last] - alone[0], drawn[last] - drawn[0]
     return "in turn" if often[1] and often[0] == many.world * often[1] else "joined"
 
 

@@ -194,14 +194,14 @@ def notes(evidence, comparison, watched, defect):
 def screen(verdict, script):
     """The verdict for a person."""
     same = "float64" if verdict.double else "float32"
-    devices, seen = f"{verdict.devices} devices", f"{verdict.updates} updates, {same}"
+    devices, extent = f"{verdict.devices} devices", f"{verdict.updates} updates, {same}"
     if verdict.outcome == "not compared":
-        lines = [f"{devices} could not be compared with one ({seen}): {verdict.reason}"]
+        lines = [f"{devices} could not be compared with one ({extent}): {verdict.reason}"]
     elif verdict.equal is None:
-        lines = [f"{devices} could not be compared with one ({seen}), but something is wrong."]
+        lines = [f"{devices} could not be compared with one ({extent}), but something is wrong."]
     else:
         train = "train as one device does" if verdict.equal else "do not train as one device does"
-        lines = [f"{devices} {train}: difference {verdict.difference:.1e} ({seen})."]
+        lines = [f"{devices} {train}: difference {verdict.difference:.1e} ({extent})."]
     if verdict.defect != "none":
         lines.append(
             f"Defect: {verdict.defect}" + (f": {verdict.detail}." if verdict.detail else ".")

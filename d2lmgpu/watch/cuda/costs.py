@@ -63,11 +63,11 @@ class Costs:
         for name in WAITS:
             operator = getattr(torch.ops.aten, name).default
 
-            def seen(*args, operator=operator):
+            def counting(*args, operator=operator):
                 with self.waiting(), torch._C._AutoDispatchBelowAutograd():
                     return operator(*args)
 
-            library.impl(name, seen, "AutogradCPU", allow_override=True)
+            library.impl(name, counting, "AutogradCPU", allow_override=True)
         for name in TO_HOST:
             replaced(torch.Tensor, name, self._waiting)
         replaced(torch.Tensor, "__getitem__", self._masked)

@@ -123,8 +123,8 @@ class Devices(lanes.Steps):
         self.ranks = self.ranks or [[] for _ in self.spent]
         for rank, ((total, cpu, waited), own) in zip(self.ranks, self.spent):
             apart = {"forward": cpu, LOCK: max(0.0, total - cpu - waited)}
-            mine = shared | ({"forward": together} if together else apart)
-            parts = {name: [seconds, seconds, 0.0] for name, seconds in mine.items()}
+            of_device = shared | ({"forward": together} if together else apart)
+            parts = {name: [seconds, seconds, 0.0] for name, seconds in of_device.items()}
             parts["exchange"] = [self.durations.get("exchanging", 0.0), 0.0, 0.0]
             rows, self.bytes = measured(self.watch.torch, own)
             rank.append((self.first[0], self.first[0] + wall, parts, rows))

@@ -12,36 +12,36 @@ from d2lmgpu.process.settings import version_of
 from d2lmgpu.watch.explain.summary import ISSUE
 
 
-def modelled_speedup(one, run) -> float | None:
-    """Modelled speedup from ``one`` to ``run``, both Summaries; None where rows are not seen.
+def modelled_speedup(single, run) -> float | None:
+    """Modelled speedup from ``single`` to ``run``, both Summaries; None where rows are not seen.
 
     Loading and computing are those measured with one process, gradients those of the net, and each
     operation is issued on every device; one process for all loads for all. So a fault that the
     model does not know (threads, a straggler, needless messages) is what remains between this and
     the measured speedup.
     """
-    if one is None or not one.rows or not run.rows or one.k != 1:
+    if single is None or not single.rows or not run.rows or single.k != 1:
         return None
-    loading, all_of_it = one.part(("loading",))[0], one.seconds
+    loading, all_of_it = single.part(("loading",))[0], single.seconds
     work = Work(
         one_process=run.in_threads,
         gradient_bytes=float(run.ranks[0]["gradient_bytes"]),
-        seconds_per_example=(all_of_it - loading) / one.rows,
-        load_seconds=loading / one.rows,
-        issue_seconds=min(ISSUE * one.ranks[0]["operations"], all_of_it - loading),
+        seconds_per_example=(all_of_it - loading) / single.rows,
+        load_seconds=loading / single.rows,
+        issue_seconds=min(ISSUE * single.ranks[0]["operations"], all_of_it - loading),
     )
-    machine, rows = _calibration(one.ranks[0]["framework"]).machine, run.rows_like(one)
+    machine, rows = _calibration(single.ranks[0]["framework"]).machine, run.rows_like(single)
     seconds = {k: step(work, machine, k, max(k, round(n))).seconds
-               for k, n in ((1, one.rows), (run.k, rows))}  # fmt: skip
-    return (rows / seconds[run.k]) / (one.rows / seconds[1])
+               for k, n in ((1, single.rows), (run.k, rows))}  # fmt: skip
+    return (rows / seconds[run.k]) / (single.rows / seconds[1])
 
 
 def _calibration(framework):
     """This machine's, measured once for a version of the framework and a number of cores."""
-    kept = cache() / f"calibrated-{framework}-{version_of(framework)}-{num_cores()}.json"
+    file = cache() / f"calibrated-{framework}-{version_of(framework)}-{num_cores()}.json"
     try:
-        return Calibration(**json.loads(kept.read_text(encoding="utf-8")))
+        return Calibration(**json.loads(file.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):  # none yet, or another version's
         measured = calibrate(framework, "processes" if framework == "torch" else "threads")
-        save(kept, json.dumps(asdict(measured)).encode())
+        save(file, json.dumps(asdict(measured)).encode())
         return measured

@@ -27,17 +27,19 @@ OF_MXNET = (
 )
 
 
-def uses_launch(fn, seen):
+def uses_launch(fn, visited):
     """Whether ``fn``, or a function that it uses, calls ``launch``."""
     for function in functions_of(fn):
-        if any(function is known for known in seen) or function.__module__.startswith("d2lmgpu."):
+        if any(function is known for known in visited) or function.__module__.startswith(
+            "d2lmgpu."
+        ):
             continue
-        seen.append(function)
+        visited.append(function)
         used = inspect.getclosurevars(function)
         values = [*used.globals.values(), *used.nonlocals.values()]
         if launch in values or "launch" in used.unbound:
             return True
-        if any(uses_launch(value, seen) for value in values if inspect.isfunction(value)):
+        if any(uses_launch(value, visited) for value in values if inspect.isfunction(value)):
             return True
     return False
 
@@ -55,8 +57,8 @@ def explain_function(fn, num_gpus, arguments, unprotected=False):
     source, notes = functions_of(fn)[0].__code__.co_filename, []
 
     def summarised(number):
-        given = arguments | ({"num_gpus": number} if counts else {})
-        job = {"call": pickled(fn, given, WatchError), "ranks": ranks, "joins": not counts}
+        call_arguments = arguments | ({"num_gpus": number} if counts else {})
+        job = {"call": pickled(fn, call_arguments, WatchError), "ranks": ranks, "joins": not counts}
         with tempfile.NamedTemporaryFile(suffix=".job") as file:
             Path(file.name).write_bytes(pickle.dumps(job | settings({})))
             watched = run(function_script.__file__, [file.name], number if ranks else 1,

@@ -158,12 +158,12 @@ class Hooks:
             self.exchanged += collective.bytes
         self.issued = (collective.kind, collective.where) if collective.by_hand else None
         if self.issued:
-            seen = self.calls.setdefault(self.issued, [0, 0, 0.0, 0.0])
-            seen[0] += 1
-            seen[1] += collective.bytes
+            totals = self.calls.setdefault(self.issued, [0, 0, 0.0, 0.0])
+            totals[0] += 1
+            totals[1] += collective.bytes
 
     def _charge(self, before, after):
         wall, cpu, delay = (b - a for a, b in zip(before, after))
-        seen = self.calls[self.issued]
-        seen[2] += wall - delay
-        seen[3] += max(0.0, wall - cpu - delay)
+        totals = self.calls[self.issued]
+        totals[2] += wall - delay
+        totals[3] += max(0.0, wall - cpu - delay)

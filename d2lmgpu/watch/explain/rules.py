@@ -60,7 +60,7 @@ def whole_data(run, single):
     if run.k == 1 or single is None:
         return
     prints = [rank["prints"] for rank in run.ranks]
-    alike = [len(set(seen)) == 1 for seen in zip(*prints)]
+    alike = [len(set(of_ranks)) == 1 for of_ranks in zip(*prints)]
     undivided = run.rows_like(single) / run.k > 0.9 * single.rows
     if undivided and alike and sum(alike) > 0.8 * len(alike):
         where = run.line("forward") or run.line("backward")
@@ -118,10 +118,10 @@ def straggler(run, single):
     spent = run.part(("loading", "forward", "backward", "update"))
     slowest = spent.index(max(spent))
     share = (max(spent) - sum(spent) / run.k) / run.seconds
-    given = [rank["elements"] / rank["measured"] for rank in run.ranks]
+    elements = [rank["elements"] / rank["measured"] for rank in run.ranks]
     rows = [rank["rows"] / rank["measured"] for rank in run.ranks]
     detail = {"rank": slowest, "times": max(spent) / max(1e-9, min(spent)),
-              "rows": rows, "elements": given}  # fmt: skip
+              "rows": rows, "elements": elements}  # fmt: skip
     yield Cause("straggler", share, run.line("forward", slowest), detail)
 
 
@@ -138,11 +138,11 @@ def python(run, single):
     if run.in_threads and run.k > 1:
         yield Cause("python", locked, run.line("forward"), {"how": "devices"})
     busy = sum(rank["python_threads"] for rank in run.ranks)
-    mine = sum(part[1] for rank in run.ranks for step in rank["steps_told"]
+    python_seconds = sum(part[1] for rank in run.ranks for step in rank["steps_told"]
                for part in step[2].values())  # fmt: skip
     others = run.ranks[0]["others"]
-    where = max(others, key=lambda seen: (seen[0], seen[2]))[1] if others else None
-    yield Cause("python", busy / max(1e-9, busy + mine), where, {"how": "beside"})
+    where = max(others, key=lambda call: (call[0], call[2]))[1] if others else None
+    yield Cause("python", busy / max(1e-9, busy + python_seconds), where, {"how": "beside"})
 
 
 def host_bound(run, single):

@@ -168,8 +168,8 @@ class Summary:
             for kind, line, number, size, spent, _ in rank["calls"]:
                 by_call.setdefault((kind, line), []).append((scale * spent, number, size))
         steps = self.ranks[0]["measured"]
-        return [(*key, min(seen)[1] / steps, min(seen)[2] / min(seen)[1], min(seen)[0] / steps)
-                for key, seen in by_call.items()]  # fmt: skip
+        return [(*key, min(sums)[1] / steps, min(sums)[2] / min(sums)[1], min(sums)[0] / steps)
+                for key, sums in by_call.items()]  # fmt: skip
 
 
 def summary(watched):

@@ -70,9 +70,9 @@ def fits_script(
 
 
 def _with_remedies(answer, path, arguments, unprotected):
-    given, smaller = (path, arguments, answer.on.card, answer.devices, unprotected), {}
+    settings, smaller = (path, arguments, answer.on.card, answer.devices, unprotected), {}
     for remedy in REMEDIES if answer.devices > 1 else REMEDIES[:-1]:
-        fit = _fit(*given, remedy).fit
+        fit = _fit(*settings, remedy).fit
         if fit.peak < answer.fit.peak:
             smaller[remedy] = fit
     ordered = sorted(smaller.items(), key=lambda item: item[1].peak)

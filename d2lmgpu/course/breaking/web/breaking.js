@@ -90,11 +90,11 @@ class BreakingLab {
       place.replaceChildren(...made.children);
       return;
     }
-    [...made.children].forEach((one, index) => {
+    [...made.children].forEach((child, index) => {
       const old = place.children[index];
-      if (old.isEqualNode(one)) return;
-      for (const { name, value } of one.attributes) old.setAttribute(name, value);
-      old.innerHTML = one.innerHTML;
+      if (old.isEqualNode(child)) return;
+      for (const { name, value } of child.attributes) old.setAttribute(name, value);
+      old.innerHTML = child.innerHTML;
     });
   }
 
@@ -111,12 +111,12 @@ class BreakingLab {
         const place = `left: ${share(from)}%; width: ${share(to - from)}%`;
         return `<i class="${look(what)}" style="${place}"></i>`;
       });
-      const told = lanes[name].filter(([what]) => what !== "saves").map(([what, from, to]) =>
+      const words = lanes[name].filter(([what]) => what !== "saves").map(([what, from, to]) =>
         `${what} for ${LabWords.number(to - from)} s`).join(", ");
       return `<div class="lab-lane"><span>${name}</span>
-        <div role="img" aria-label="${name}: ${told}">${bars.join("")}${line}</div></div>`;
+        <div role="img" aria-label="${name}: ${words}">${bars.join("")}${line}</div></div>`;
     });
-    const step = BreakingLab.TICKS.find((one) => seconds / one <= 8) ?? seconds;
+    const step = BreakingLab.TICKS.find((tick) => seconds / tick <= 8) ?? seconds;
     const zero = at ?? seconds;
     const ticks = [];
     for (let x = -Math.floor(zero / step) * step; x <= seconds - zero; x += step) {

@@ -28,14 +28,14 @@ def like_the_large_batch(accumulate, g):
 
         expected = gradient(X, y)
         largest = 0
-        found = array(accumulate(gradient, X, y, micro), "The gradient", (3,))
+        answer = array(accumulate(gradient, X, y, micro), "The gradient", (3,))
         if largest > micro:
             text = f"`gradient` got {largest} images at once; there is room for {micro}."
             raise Wrong("room", text)
-        off = distance(found, expected)
+        off = distance(answer, expected)
         if off > 1e-9:
-            times = float(found @ expected / (expected @ expected))
-            scaled = distance(found, times * expected) < 1e-9
+            times = float(answer @ expected / (expected @ expected))
+            scaled = distance(answer, times * expected) < 1e-9
             raise Wrong(
                 "scale" if scaled else "value",
                 f"{n} images in micro-batches of {micro}: your gradient is {off:.1%} away from "
@@ -51,7 +51,7 @@ def clipped_mean(gradients, sizes, limit):
 
 
 def clipped_each(gradients, sizes, limit):
-    scaled = [one * min(1, limit / np.linalg.norm(one)) for one in gradients]
+    scaled = [gradient * min(1, limit / np.linalg.norm(gradient)) for gradient in gradients]
     return sum(scaled) / sum(sizes)
 
 
@@ -131,16 +131,16 @@ def one_exchange(accumulate, g):
         [_gradient(w, X[i : i + MICRO], y[i : i + MICRO]) for i in range(0, len(X), MICRO)]
         for X, y in data
     ]
-    given = [[array.copy() for array in of_rank] for of_rank in data]
-    ranks = in_processes(partial(_of_its_rows, accumulate, w, n), given)
+    copies = [[array.copy() for array in of_rank] for of_rank in data]
+    ranks = in_processes(partial(_of_its_rows, accumulate, w, n), copies)
     right = np.sum([sum(of_rank) for of_rank in sums], axis=0) / n
-    for rank, found in enumerate(ranks.results):
-        found = array(found, f"What rank {rank} returns", right.shape)
-        off = distance(found, right)
+    for rank, answer in enumerate(ranks.results):
+        answer = array(answer, f"What rank {rank} returns", right.shape)
+        off = distance(answer, right)
         if off > 1e-9:
             text = f"On rank {rank} the gradient is {off:.1%} off."
             for reason, (wrong, words) in _slips(sums, sizes, rank).items():
-                if distance(found, wrong) < 1e-9:
+                if distance(answer, wrong) < 1e-9:
                     raise Wrong(reason, f"{text} {words}")
             raise Wrong("value", text)
     largest = max(call.numbers for call in ranks.calls[0] if call.name == "gradient")
@@ -169,17 +169,20 @@ def _of_its_rows(accumulate, w, n, X, y):
 
 def _slips(sums, sizes, rank):
     """{reason: (what such a mistake gives on this rank, words)}"""
-    n, own, both = sum(sizes), sum(sums[rank]), np.sum([sum(one) for one in sums], axis=0)
+    n, own, both = sum(sizes), sum(sums[rank]), np.sum([sum(of_rank) for of_rank in sums], axis=0)
     again = 0
     for together in zip(*sums):
-        again = sum(again + one for one in together)
-    means = [np.mean([s / size for s, size in zip(one, _rows(of))], axis=0)
-             for one, of in zip(sums, sizes)]  # fmt: skip
+        again = sum(again + term for term in together)
+    means = [np.mean([s / size for s, size in zip(of_rank, _rows(of))], axis=0)
+             for of_rank, of in zip(sums, sizes)]  # fmt: skip
     return {
         "sum": (both, "It is not divided by the number of rows."),
         "twice": (both / n / 2, "It is divided by the number of ranks, too."),
         "own": (own / n, "It is made of the rows of this rank alone."),
-        "last": (sum(one[-1] for one in sums) / n, "Only the last micro-batches are in it."),
+        "last": (
+            sum(of_rank[-1] for of_rank in sums) / n,
+            "Only the last micro-batches are in it.",
+        ),
         "again": (again / n, "What was added up over the ranks is added up over them again."),
         "means": (np.mean(means, axis=0), "Rows of a small micro-batch count more than others."),
     }

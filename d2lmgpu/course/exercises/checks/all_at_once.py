@@ -95,9 +95,9 @@ def networks(g):
         yield g.permutation(KEYS).tolist(), layers
 
 
-def by_expression(keys, layers, star="[^.]*", one="[^.]"):
+def by_expression(keys, layers, star="[^.]*", mark="[^.]"):
     """A star and a question mark as regular expressions."""
-    patterns = [re.escape(key).replace(r"\*", star).replace(r"\?", one) for key in keys]
+    patterns = [re.escape(key).replace(r"\*", star).replace(r"\?", mark) for key in keys]
     return [sum(bool(re.fullmatch(p, layer)) for layer in layers) for p in patterns]
 
 

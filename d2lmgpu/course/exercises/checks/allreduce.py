@@ -19,10 +19,10 @@ def the_sum(allreduce, g):
     for k in (1, 2, 3, 4, 5):
         n = int(g.integers(2, 6)) * k
         data, total, exchange = run(allreduce, k, n, g)
-        for rank, found in enumerate(data):
-            off = distance(array(found, "The array", (n,)), total)
+        for rank, answer in enumerate(data):
+            off = distance(array(answer, "The array", (n,)), total)
             if off > 1e-9:
-                wrong = int((~np.isclose(found, total)).sum())
+                wrong = int((~np.isclose(answer, total)).sum())
                 text = f"Device {rank} of {k}: {wrong} of {n} numbers are not the sum."
                 raise Wrong("value", text)
         if exchange.left:
@@ -34,7 +34,7 @@ def the_sum(allreduce, g):
 def sizes_that_do_not_divide(allreduce, g):
     k, n = 4, 4 * int(g.integers(2, 9)) + 1
     data, total, _ = run(allreduce, k, n, g)
-    if any(distance(found, total) > 1e-9 for found in data):
+    if any(distance(answer, total) > 1e-9 for answer in data):
         raise Wrong("ragged", f"{n} numbers on {k} devices, which do not divide: not the sum.")
     return "Also for a length that the number of devices does not divide."
 

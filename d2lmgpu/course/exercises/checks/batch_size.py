@@ -17,11 +17,11 @@ def rates(lr_at, g):
         base, warmup = float(g.uniform(0.01, 0.5)), int(g.integers(2, 50))
         for update in range(warmup + 3):
             right = np.interp(update, [0, warmup], [base, k * base])
-            found = float(array(lr_at(update, base, k, warmup), "The rate", ()))
-            if abs(found - right) > 1e-9:
+            answer = float(array(lr_at(update, base, k, warmup), "The rate", ()))
+            if abs(answer - right) > 1e-9:
                 where = "start" if update == 0 else "rise" if update < warmup else "end"
-                text = f"k = {k}, update {update} of {warmup}: {found:.4g} is off"
-                raise Wrong(where, f"{text} by {found - right:+.2g}.")
+                text = f"k = {k}, update {update} of {warmup}: {answer:.4g} is off"
+                raise Wrong(where, f"{text} by {answer - right:+.2g}.")
     return "The rate rises in a straight line and stays."
 
 

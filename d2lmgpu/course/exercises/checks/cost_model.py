@@ -17,14 +17,14 @@ def seconds_of_a_ring(seconds, g):
         size, latency = int(g.integers(10**6, 10**8)), float(g.uniform(1e-6, 1e-3))
         bandwidth = float(g.uniform(1e8, 1e11))
         right = sum(latency + size / k / bandwidth for _ in range(2 * k - 2))
-        found = float(array(seconds(k, size, latency, bandwidth), "The time", ()))
-        if abs(found - right) > 1e-9 * max(right, 1e-12):
-            text = f"k = {k}: you say {found:.3g} s"
+        answer = float(array(seconds(k, size, latency, bandwidth), "The time", ()))
+        if abs(answer - right) > 1e-9 * max(right, 1e-12):
+            text = f"k = {k}: you say {answer:.3g} s"
             if k == 1:
                 raise Wrong("one", f"{text}, and one device has nothing to send.")
             free = sum(size / k / bandwidth for _ in range(2 * k - 2))
-            reason = "latency" if abs(found - free) < 1e-9 * free else "value"
-            raise Wrong(reason, f"{text}, {found / right:.2f} times what it takes.")
+            reason = "latency" if abs(answer - free) < 1e-9 * free else "value"
+            raise Wrong(reason, f"{text}, {answer / right:.2f} times what it takes.")
     return "The time is right from one to sixty-four devices."
 
 
@@ -35,7 +35,7 @@ formula(
     "Host and devices work at the same time: the longer one counts. Where the loop waits after "
     "each batch, loading cannot hide. One device has nothing to exchange.",
     cases=lambda g: [
-        (k, *(float(one) for one in g.uniform(1, 9, 4) * [1, issue, 1, 1]), waits)
+        (k, *(float(factor) for factor in g.uniform(1, 9, 4) * [1, issue, 1, 1]), waits)
         for k in (1, 2, 4) for waits in (True, False) for issue in (1, 0.1)
     ],
     right=lambda k, load, issue, compute, exchange, waits: max(

@@ -18,18 +18,18 @@ def gradients_of_shards(combine, g):
         sizes = g.integers(1, 9, k).tolist()
         images = [g.normal(size=(size, 4)) for size in sizes]
         means = [shard.mean(axis=0) for shard in images]
-        given = [mean.copy() for mean in means]
-        found = array(combine(given, list(sizes)), "The gradient", (4,))
-        off = distance(found, np.concatenate(images).mean(axis=0))
+        copies = [mean.copy() for mean in means]
+        answer = array(combine(copies, list(sizes)), "The gradient", (4,))
+        off = distance(answer, np.concatenate(images).mean(axis=0))
         if off > 1e-9:
-            equal = distance(found, np.mean(means, axis=0)) < 1e-9
+            equal = distance(answer, np.mean(means, axis=0)) < 1e-9
             reason = "mean-of-means" if equal else "value"
             raise Wrong(
                 reason,
                 f"Shards of {sizes} images: your gradient is {off:.1%} away from that of the whole "
                 f"batch.{' Every shard counts the same in it.' if equal and k > 1 else ''}",
             )
-        if any(not np.array_equal(a, b) for a, b in zip(given, means, strict=True)):
+        if any(not np.array_equal(a, b) for a, b in zip(copies, means, strict=True)):
             raise Wrong("changed", "The gradients that were given have been changed.")
     return "The gradient is that of the whole batch, for one to five uneven shards."
 
@@ -41,10 +41,10 @@ def devices_without_data(combine, g):
     images = g.normal(size=(3, 4))
     # The mean of no images is no number: it must not count.
     means = [images.mean(axis=0), np.full(4, np.nan)]
-    found = np.asarray(combine(means, [3, 0]), dtype=np.float64)
-    if not np.isfinite(found).all():
+    answer = np.asarray(combine(means, [3, 0]), dtype=np.float64)
+    if not np.isfinite(answer).all():
         raise Wrong("idle", "A device without images has no mean (NaN), and it has spread.")
-    if distance(found, images.mean(axis=0)) > 1e-9:
+    if distance(answer, images.mean(axis=0)) > 1e-9:
         raise Wrong("idle", "A device without images changes the result.")
     return "A device without images changes nothing."
 
@@ -62,8 +62,10 @@ def arrays_of_their_own(replicate, g):
         if [len(replica) for replica in replicas] != [2] * k:
             raise Wrong("count", f"For {k} devices there should be {k} lists of 2 arrays.")
         for rank, replica in enumerate(replicas):
-            copies = [array(one, "A copy", p.shape) for one, p in zip(replica, params, strict=True)]
-            off = max(distance(one, p) for one, p in zip(copies, params, strict=True))
+            copies = [
+                array(copied, "A copy", p.shape) for copied, p in zip(replica, params, strict=True)
+            ]
+            off = max(distance(copied, p) for copied, p in zip(copies, params, strict=True))
             if off > 1e-9:
                 raise Wrong("value", f"Device {rank} starts {off:.1%} away from what was given.")
         for j in range(2):

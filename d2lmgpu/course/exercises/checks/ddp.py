@@ -116,26 +116,26 @@ TEST_SETS = (13, 2)  # images; of two images the third rank has a copy alone
 )
 def one_accuracy(accuracy, g):
     """accuracy(predicted, labels, n): on every rank the share of n images that was right."""
-    k, dealt, given = 3, [], [[] for _ in range(3)]
+    k, dealt, inputs = 3, [], [[] for _ in range(3)]
     for n in TEST_SETS:
         right = g.integers(0, 2, n)
         right[:2], right[-1] = 1, 0  # those that come twice are right, the last one is not
         labels = g.integers(0, 10, n)
         order = np.arange(k * -(-n // k)) % n
         dealt.append((right[order].reshape(-1, k).T, (np.arange(len(order)) < n).reshape(-1, k).T))
-        for rank, of_rank in enumerate(given):
+        for rank, of_rank in enumerate(inputs):
             places = order[rank::k]
             of_rank += [(labels + 1 - right)[places] % 10, labels[places]]
-    ranks = in_processes(partial(_tested, accuracy), given)
-    found = [
-        [float(array(one, f"{n} images: the accuracy on rank {rank}", ()))
-         for n, one in zip(TEST_SETS, results)]
+    ranks = in_processes(partial(_tested, accuracy), inputs)
+    answers = [
+        [float(array(result, f"{n} images: the accuracy on rank {rank}", ()))
+         for n, result in zip(TEST_SETS, results)]
         for rank, results in enumerate(ranks.results)
     ]  # fmt: skip
 
     def found_by(mistake):
         theirs = [[mistake(*hits_and_real, rank) for hits_and_real in dealt] for rank in range(k)]
-        return np.allclose(found, theirs, rtol=1e-6)
+        return np.allclose(answers, theirs, rtol=1e-6)
 
     if not found_by(lambda hits, real, rank: (hits * real).sum() / real.sum()):
         sizes = " and ".join(map(str, TEST_SETS))

@@ -32,13 +32,13 @@ def mean_in_one_message(average, g):
 
 def _are_means(after, mean, before, rank):
     """Wrong unless a rank's gradients are now the means over both ranks."""
-    for number, (found, expected) in enumerate(zip(after, mean)):
-        off = distance(found, expected)
+    for number, (gradient, expected) in enumerate(zip(after, mean)):
+        off = distance(gradient, expected)
         if off > 1e-9:
             text = f"On rank {rank} gradient {number} is {off:.1%} off."
-            if distance(found, 2 * expected) < 1e-9:
+            if distance(gradient, 2 * expected) < 1e-9:
                 raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
-            if np.array_equal(found, before[number]):
+            if np.array_equal(gradient, before[number]):
                 raise Wrong("unchanged", f"{text} It is what it was before.")
             raise Wrong("value", text)
 
@@ -52,11 +52,11 @@ def from_the_left(pass_on, g):
     """pass_on(x): what the rank before this one, in the ring, has given as x."""
     values = [[g.normal(size=5)] for _ in range(2)]
     ranks = in_processes(pass_on, values)
-    for rank, found in enumerate(ranks.results):
-        found = array(found, f"What rank {rank} returns", (5,))
-        off = distance(found, values[rank - 1][0])
+    for rank, answer in enumerate(ranks.results):
+        answer = array(answer, f"What rank {rank} returns", (5,))
+        off = distance(answer, values[rank - 1][0])
         if off > 1e-9:
-            own = np.array_equal(found, values[rank][0])
+            own = np.array_equal(answer, values[rank][0])
             text = f"Rank {rank} returns {'its own x' if own else 'something else'}."
             raise Wrong("own" if own else "value", text)
     for rank, (x,) in enumerate(ranks.arrays):
@@ -126,7 +126,7 @@ def buckets_leave_early(average, g):
     shapes = [*(SOME[i] for i in g.permutation(len(SOME))), *LAST]
     grads = [[g.normal(size=shape) for shape in shapes] for _ in range(2)]
     mean = [np.mean(of_ranks, axis=0) for of_ranks in zip(*grads)]
-    sizes = [one.size for one in mean]
+    sizes = [gradient.size for gradient in mean]
     buckets = from_the_start(sizes, ROOM)
     right = np.bincount(buckets, sizes).astype(int).tolist()
     ranks = in_processes(partial(_one_by_one, average, ROOM), grads)

@@ -27,16 +27,16 @@ def like_one_device(layer, g):
 
         experts = [partial(_expert, weights[rank], rank) for rank in range(k)]
         exchange = together(layer, k, [x.copy() for x in X], [c.copy() for c in chosen], experts)
-        for rank, one in enumerate(exchange.results):
+        for rank, result in enumerate(exchange.results):
             rows = zip(X[rank], chosen[rank])
             right = np.concatenate([experts[to](row[None]) for row, to in rows])
-            found = array(one, f"What device {rank} returns", right.shape)
-            off = distance(found, right)
+            answer = array(result, f"What device {rank} returns", right.shape)
+            off = distance(answer, right)
             if off > 1e-9:
                 text = f"On {k} devices what device {rank} returns is {off:.1%} off."
-                if k > 1 and distance(found, experts[rank](X[rank])) < 1e-9:
+                if k > 1 and distance(answer, experts[rank](X[rank])) < 1e-9:
                     raise Wrong("local", f"{text} All its tokens went through its own expert.")
-                if sorted(found.ravel().round(9)) == sorted(right.ravel().round(9)):
+                if sorted(answer.ravel().round(9)) == sorted(right.ravel().round(9)):
                     raise Wrong("order", f"{text} The rows are right, but not in their places.")
                 raise Wrong("value", text)
         for rank, sent in enumerate(exchange.sent):
@@ -65,18 +65,18 @@ def in_their_places(layer, g):
     x, chosen = g.normal(size=(n, 8, 3)), g.integers(0, n, size=(n, 8))
     chosen[:, :3] = n - 1, n - 1, 0  # so that nobody's order undoes itself
     ranks = in_processes(layer, [[x[r].copy(), chosen[r].copy()] for r in range(n)])
-    for rank, found in enumerate(ranks.results):
+    for rank, answer in enumerate(ranks.results):
         right = x[rank] * (chosen[rank] + 1)[:, None]
-        found = array(found, f"What rank {rank} returns", right.shape)
-        off = distance(found, right)
+        answer = array(answer, f"What rank {rank} returns", right.shape)
+        off = distance(answer, right)
         if off > 1e-9:
             text = f"With {n} processes what rank {rank} returns is {off:.1%} off."
             order = np.argsort(chosen[rank], kind="stable")
-            if distance(found, right[order][order]) < 1e-9:
+            if distance(answer, right[order][order]) < 1e-9:
                 raise Wrong("order", f"{text} The rows are right, but not in their places.")
-            if distance(found, right[order]) < 1e-9:
+            if distance(answer, right[order]) < 1e-9:
                 raise Wrong("sorted", f"{text} The rows are in the order of their experts.")
-            if distance(found, x[rank] * (rank + 1)) < 1e-9:
+            if distance(answer, x[rank] * (rank + 1)) < 1e-9:
                 raise Wrong("local", f"{text} All its rows went through its own expert.")
             raise Wrong("value", text)
     return "Each row has been at its expert, and is back in its place."

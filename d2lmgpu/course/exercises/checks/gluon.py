@@ -85,7 +85,7 @@ def like_the_batch(step, g):
             continue
         if np.array_equal(w, before):
             raise Wrong("rebinding", "The array `w` is what it was.")
-        means = [one / size for one, size in zip(sums, sizes, strict=True) if size]
+        means = [total / size for total, size in zip(sums, sizes, strict=True) if size]
         text = f"{sizes} images: the weights are {off:.1%} off."
         if distance(w, before - lr * np.mean(means, axis=0)) < 1e-9:
             raise Wrong("mean-of-means", f"{text} Every device counts the same.")

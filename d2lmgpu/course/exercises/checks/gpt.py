@@ -14,10 +14,10 @@ def one_token_at_a_time(q, k, v, heads, own_scale=True, future=False):
     for head in range(heads):
         these = slice(head * part, (head + 1) * part)
         for token in range(tokens):
-            seen = tokens if future else token + 1
-            scores = np.array([q[token, these] @ k[j, these] for j in range(seen)])
+            length = tokens if future else token + 1
+            scores = np.array([q[token, these] @ k[j, these] for j in range(length)])
             weights = np.exp(scores / np.sqrt(part if own_scale else width))
-            output[token, these] = weights @ v[:seen, these] / weights.sum()
+            output[token, these] = weights @ v[:length, these] / weights.sum()
     return output
 
 
@@ -31,8 +31,8 @@ def heads_and_the_past(attention, g):
     """attention(q, k, v, heads): an array of the shape of v."""
     for tokens, width, heads in ((1, 4, 2), (5, 6, 1), (6, 8, 4), (4, 6, 3)):
         q, k, v = (g.normal(size=(tokens, width)) * 2 for _ in range(3))
-        found = array(attention(q.copy(), k.copy(), v.copy(), heads), "The output", v.shape)
-        off = distance(found, one_token_at_a_time(q, k, v, heads))
+        answer = array(attention(q.copy(), k.copy(), v.copy(), heads), "The output", v.shape)
+        off = distance(answer, one_token_at_a_time(q, k, v, heads))
         if off > 1e-9:
             text = (
                 f"{tokens} tokens of {width} numbers, {heads} heads: the output is {off:.1%} off."
@@ -41,9 +41,9 @@ def heads_and_the_past(attention, g):
                 ("future", "Tokens look at later ones.", {"future": True}),
                 ("scale", "The products are too small.", {"own_scale": False}),
             ):
-                if distance(found, one_token_at_a_time(q, k, v, heads, **options)) < 1e-9:
+                if distance(answer, one_token_at_a_time(q, k, v, heads, **options)) < 1e-9:
                     raise Wrong(reason, f"{text} {words}")
-            if heads > 1 and distance(found, one_token_at_a_time(q, k, v, 1)) < 1e-9:
+            if heads > 1 and distance(answer, one_token_at_a_time(q, k, v, 1)) < 1e-9:
                 raise Wrong("heads", f"{text} It is that of one head.")
             raise Wrong("value", text)
     return "The output is right for one head and for several, and no token looks ahead."

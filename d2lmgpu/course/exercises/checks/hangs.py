@@ -71,11 +71,11 @@ def all_stop_together(train, g):
         limit = float(losses.mean(axis=0)[int(g.integers(3, 7))]) + 1e-6
         right = int(np.argmax(losses.mean(axis=0) < limit))
         exchange = together(train, k, losses.tolist(), [limit] * k)
-        found = [int(array(one, "The step", ())) for one in exchange.results]
-        if len(set(found)) > 1:
-            raise Wrong("apart", f"On {k} devices the ranks stop at the steps {found}.")
-        if found[0] != right:
-            text = f"On {k} devices all stop at step {found[0]}, and not where the mean falls"
+        answers = [int(array(result, "The step", ())) for result in exchange.results]
+        if len(set(answers)) > 1:
+            raise Wrong("apart", f"On {k} devices the ranks stop at the steps {answers}.")
+        if answers[0] != right:
+            text = f"On {k} devices all stop at step {answers[0]}, and not where the mean falls"
             raise Wrong("value", f"{text} below the limit.")
     return "All ranks leave the loop in the same step."
 
@@ -136,8 +136,8 @@ def all_in_one_order(end_of_epoch, g):
     losses[0] = np.array([30, 270, 270]) / 256  # below the mean, above it, above it
     means = losses.mean(axis=0)
     limits = means + np.array([-0.01, 0.01, 0])  # so that the rate is halved, is not, and is
-    given = [[losses[rank].copy(), rates[rank].copy()] for rank in range(k)]
-    ranks = in_processes(partial(_epochs, end_of_epoch, limits.tolist()), given)
+    copies = [[losses[rank].copy(), rates[rank].copy()] for rank in range(k)]
+    ranks = in_processes(partial(_epochs, end_of_epoch, limits.tolist()), copies)
     for epoch in range(epochs):
         pairs = [
             array(results[epoch], f"What rank {rank} returns", (2,))
@@ -151,17 +151,17 @@ def all_in_one_order(end_of_epoch, g):
                 if abs(mean - losses[:, epoch].sum()) < 1e-9:
                     raise Wrong("sum", f"{text} The losses are added, and not averaged.")
                 raise Wrong("value", text)
-        found = [rate for _, rate in pairs]
-        for rank, rate in enumerate(found[1:], 1):
-            if abs(rate - found[0]) > 1e-9:
+        new_rates = [rate for _, rate in pairs]
+        for rank, rate in enumerate(new_rates[1:], 1):
+            if abs(rate - new_rates[0]) > 1e-9:
                 text = f"Rank {rank} has another rate than rank 0."
                 if abs(rate - rates[0, epoch]) < 1e-9:
                     raise Wrong("late", f"{text} It got that of before it was halved.")
                 raise Wrong("apart", text)
         limit, old = limits[epoch], rates[0, epoch]
-        if abs(found[0] - (old / 2 if means[epoch] >= limit else old)) > 1e-9:
+        if abs(new_rates[0] - (old / 2 if means[epoch] >= limit else old)) > 1e-9:
             text = "All ranks have one rate, and it is not the right one."
-            if abs(found[0] - (old / 2 if losses[0, epoch] >= limit else old)) < 1e-9:
+            if abs(new_rates[0] - (old / 2 if losses[0, epoch] >= limit else old)) < 1e-9:
                 raise Wrong("decision", f"{text} It is halved by the loss of rank 0, not the mean.")
             raise Wrong("value", text)
     return "Three ranks end three epochs, with one mean loss and the rate of rank 0."

@@ -35,19 +35,19 @@ def like_one_block(combine, g):
     """combine(output_1, total_1, output_2, total_2): (output, total) for all keys."""
     for shift, split in ((0, 4), (0, 2), (1000, 4), (-1000, 4), (0, 8), (0, 0)):
         *parts, output, total = two_blocks(g, shift, split)
-        found = combine(*(part.copy() for part in parts))
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
+        pair = combine(*(part.copy() for part in parts))
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
             raise Wrong("type", "`combine` has to return (output, total).")
         case = f"With {split} and {8 - split} keys and scores of about {shift}"
-        for name, value, right in zip(("output", "total"), found, (output, total)):
+        for name, value, right in zip(("output", "total"), pair, (output, total)):
             try:
-                one = array(value, f"the {name}", right.shape)
+                answer = array(value, f"the {name}", right.shape)
             except Wrong as wrong:
                 raise Wrong(wrong.reason, f"{case}: {wrong}") from None
-            off = distance(one, right)
+            off = distance(answer, right)
             if off > 1e-9:
                 reason = "value"
-                if name == "output" and distance(one, (parts[0] + parts[2]) / 2) < 1e-9:
+                if name == "output" and distance(answer, (parts[0] + parts[2]) / 2) < 1e-9:
                     reason = "mean"
                 raise Wrong(reason, f"{case} the {name} is {off:.1%} off.")
     return "Output and total are those of one block with all keys, also with large scores."
@@ -64,15 +64,15 @@ def of_the_ranks_before(seen, g):
     n = 4
     rows = g.normal(size=(n, 5))
     ranks = in_processes(seen, [[row.copy()] for row in rows])
-    for rank, found in enumerate(ranks.results):
-        found = array(found, f"What rank {rank} returns", (5,))
-        off = distance(found, sum(rows[: rank + 1]))
+    for rank, answer in enumerate(ranks.results):
+        answer = array(answer, f"What rank {rank} returns", (5,))
+        off = distance(answer, sum(rows[: rank + 1]))
         if off > 1e-9:
             text = f"With {n} processes what rank {rank} returns is {off:.1%} off."
-            if distance(found, sum(rows)) < 1e-9:
+            if distance(answer, sum(rows)) < 1e-9:
                 raise Wrong("future", f"{text} It has the rows of later ranks in it.")
             behind = [rows[(rank - s) % n] for s in range(1, n) if (rank + s) % n < rank]
-            if distance(found, sum(behind, rows[rank])) < 1e-9:
+            if distance(answer, sum(behind, rows[rank])) < 1e-9:
                 raise Wrong("source", f"{text} It takes rows for those of other ranks.")
             raise Wrong("value", text)
     if max(ranks.messages) > n - 1:

@@ -109,16 +109,18 @@ def once_over_the_link(hierarchical, g):
     hosts = (0, 1), (2, 3)
     x = g.normal(size=(4, 6))
     ranks = in_processes(hierarchical, [[row.copy()] for row in x])
-    for rank, (found,) in enumerate(ranks.arrays):
-        off = distance(found, x.sum(axis=0))
+    for rank, (answer,) in enumerate(ranks.arrays):
+        off = distance(answer, x.sum(axis=0))
         if off > 1e-9:
             text = f"On rank {rank} the sum is {off:.1%} off."
-            here, there = (x[list(host)] for host in (hosts[rank // 2], hosts[1 - rank // 2]))
-            if np.array_equal(found, x[rank]):
+            own_host, other_host = (
+                x[list(host)] for host in (hosts[rank // 2], hosts[1 - rank // 2])
+            )
+            if np.array_equal(answer, x[rank]):
                 raise Wrong("unchanged", f"{text} It is what it was before.")
-            if distance(found, here.sum(axis=0)) < 1e-9:
+            if distance(answer, own_host.sum(axis=0)) < 1e-9:
                 raise Wrong("host", f"{text} It is that of its own host.")
-            if any(distance(found, x[rank] + other) < 1e-9 for other in there):
+            if any(distance(answer, x[rank] + other) < 1e-9 for other in other_host):
                 raise Wrong("partner", f"{text} The other rank of its host is not in it.")
             raise Wrong("value", text)
     for number, host in enumerate(hosts):

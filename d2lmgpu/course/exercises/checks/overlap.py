@@ -16,13 +16,13 @@ def the_end(total, g):
     for ahead in (0, 1, 2):
         for n in (1, 2, 6, 12):
             host, device = g.integers(1, 10, n).tolist(), g.integers(1, 10, n).tolist()
-            found = float(array(total(list(host), list(device), ahead), "The time", ()))
+            answer = float(array(total(list(host), list(device), ahead), "The time", ()))
             right = simulate(host, device, ahead + 1)  # with the one that it prepares
-            if abs(found - right) > 1e-9:
-                serial = abs(found - sum(host) - sum(device)) < 1e-9
-                free = abs(found - simulate(host, device, n)) < 1e-9
+            if abs(answer - right) > 1e-9:
+                serial = abs(answer - sum(host) - sum(device)) < 1e-9
+                free = abs(answer - simulate(host, device, n)) < 1e-9
                 reason = "serial" if serial else "unlimited" if free else "value"
-                text = f"Host {host}, device {device}, {ahead} ahead: you say {found:g}."
+                text = f"Host {host}, device {device}, {ahead} ahead: you say {answer:g}."
                 if serial:
                     text += " Nothing overlaps in it."
                 elif free:
@@ -93,11 +93,11 @@ def the_host_goes_on(mean_loss, g):
         host, device = g.integers(1, 10, n).tolist(), g.integers(1, 10, n).tolist()
         losses = g.uniform(1, 3, n).tolist()
         clock = Clock(host, device, losses)
-        found = float(array(mean_loss(clock, clock), "The mean loss", ()))
+        answer = float(array(mean_loss(clock, clock), "The mean loss", ()))
         if clock.steps != n:
             raise Wrong("steps", f"{n} batches, and {clock.steps} steps.")
-        if abs(found - sum(losses) / n) > 1e-9:
-            raise Wrong("value", f"{n} batches: you say {found:.4g}, which is not the mean loss.")
+        if abs(answer - sum(losses) / n) > 1e-9:
+            raise Wrong("value", f"{n} batches: you say {answer:.4g}, which is not the mean loss.")
         end, enough = max(clock.now, clock.free), simulate(host, device, 2)
         if end > enough:
             text = f"{n} batches take {end} s: the host waits. Without that, {enough} s are enough."

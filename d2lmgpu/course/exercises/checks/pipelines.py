@@ -33,35 +33,35 @@ def the_order_of_a_rank(order, g):
     more, many = (int(n) for n in g.integers(5, 9, 2))
     for rank, p, m in [*cases, (int(g.integers(more)), more, many)]:
         where = f"rank = {rank}, p = {p}, m = {m}"
-        found = _operations(order(rank, p, m), where)
+        operations = _operations(order(rank, p, m), where)
         for kind in "FB":
-            numbers = [i for of, i in found if of == kind]
+            numbers = [i for of, i in operations if of == kind]
             if sorted(numbers) != [*range(m)]:
                 raise Wrong("missing", f"{where}: each of {kind}0 to {kind}{m - 1} once.")
             if numbers != sorted(numbers):
                 raise Wrong("sequence", f"{where}: micro-batches go in the order of their numbers.")
-        kept, most, held = set(), p - rank, []
-        for kind, i in found:
-            if kind == "B" and i not in kept:
+        in_flight, most, held = set(), p - rank, []
+        for kind, i in operations:
+            if kind == "B" and i not in in_flight:
                 raise Wrong("before", f"{where}: B{i} stands before F{i}.")
-            (kept.add if kind == "F" else kept.remove)(i)
-            held.append(len(kept))
+            (in_flight.add if kind == "F" else in_flight.remove)(i)
+            held.append(len(in_flight))
         if max(held) > min(most, m):
             raise Wrong(
                 "kept", f"{where}: it keeps {max(held)} micro-batches, more than it has to."
             )
-        if found != greedy(rank, p, m):
+        if operations != greedy(rank, p, m):
             text = f"{where}: it waits for a gradient where it could run a forward pass."
             raise Wrong("late", text)
     return "Each rank runs ahead as far as it has to, and keeps no more."
 
 
-def _operations(found, where):
+def _operations(answer, where):
     """What an answer returned, as a list of (kind, number)."""
-    if found is None:
+    if answer is None:
         raise Wrong("none", f"{where}: it returns None.")
     try:
-        pairs = [(kind, int(i)) for kind, i in found]
+        pairs = [(kind, int(i)) for kind, i in answer]
     except (TypeError, ValueError):
         raise Wrong("type", f'{where}: return a list of pairs ("F", i) and ("B", i).') from None
     if not all(kind in ("F", "B") for kind, _ in pairs):
@@ -89,11 +89,11 @@ def _two_stages(step, g):
     X, w, y, v = _data(g)
     ranks = in_processes(step, [[X.copy(), w.copy()], [y.copy(), v.copy()]])
     for rank, right in enumerate(_whole_batch(X, w, y, v)):
-        found = array(ranks.results[rank], f"What rank {rank} returns", right.shape)
-        off = distance(found, right)
+        answer = array(ranks.results[rank], f"What rank {rank} returns", right.shape)
+        off = distance(answer, right)
         if off > 1e-9:
             text = f"The gradient of rank {rank} is {off:.1%} off."
-            if distance(found, len(X) * right) < 1e-9:
+            if distance(answer, len(X) * right) < 1e-9:
                 raise Wrong("sum", f"{text} It is {len(X)} times what it should be.")
             raise Wrong("value", text)
 

@@ -18,18 +18,18 @@ def in_place(allreduce, g):
         before, total = list(data), np.sum(data, axis=0)
         was = [array.copy() for array in data]
         allreduce(data)
-        for rank, kept in enumerate(before):
-            off = distance(kept, total)
+        for rank, original in enumerate(before):
+            off = distance(original, total)
             if off > 1e-9:
-                rebound = any(distance(np.asarray(one), total) < 1e-9 for one in data)
-                reason = "rebinding" if rebound and data[rank] is not kept else "value"
+                rebound = any(distance(np.asarray(entry), total) < 1e-9 for entry in data)
+                reason = "rebinding" if rebound and data[rank] is not original else "value"
                 far = f"{off:.1%} away from the sum"
-                far = far if (kept != was[rank]).any() else "still what it was before the call"
+                far = far if (original != was[rank]).any() else "still what it was before the call"
                 text = f"Device {rank} of {k}: its array is {far}."
                 if reason == "rebinding":
                     text += " The list holds another array now; the device's own was not written."
                 raise Wrong(reason, text)
-            if data[rank] is not kept:
+            if data[rank] is not original:
                 raise Wrong("rebinding", f"The list holds another array for device {rank}.")
         if k > 1 and any(np.shares_memory(data[0], other) for other in data[1:]):
             raise Wrong("aliasing", "Two devices hold the same memory.")
@@ -73,7 +73,7 @@ def an_idle_device(update, g):
     grads, alone = [np.zeros(3), np.zeros(3)], w.copy()
     for number, sizes in enumerate(((4, 1), (3, 0)), 1):
         shards = [(g.normal(size=(size, 3)), g.normal(size=size)) for size in sizes]
-        kept, before = [grad.copy() for grad in grads], alone.copy()
+        copies, before = [grad.copy() for grad in grads], alone.copy()
         X, y = (np.concatenate(part) for part in zip(*shards, strict=True))
         alone = before - lr * X.T @ (X @ before - y) / len(y)
         same = w
@@ -83,7 +83,7 @@ def an_idle_device(update, g):
             continue
         if np.array_equal(w, before):
             raise Wrong("rebinding", f"After batch {number} the array `w` is what it was.")
-        old = sum(kept[i] for i, size in enumerate(sizes) if not size)
+        old = sum(copies[i] for i, size in enumerate(sizes) if not size)
         stale = number == 2 and distance(w, alone - lr * old / len(y)) < 1e-9
         text = f"Batch {number}, {sizes} images: the weights are {off:.1%} off."
         more = " A gradient of the batch before is in them." if stale else ""
@@ -100,15 +100,15 @@ def an_idle_device(update, g):
 def arrays_change(sgd, g):
     """sgd(params, grads, lr, batch_size): the arrays in params change."""
     params, grads = ([g.normal(size=(3, 2)), g.normal(size=2)] for _ in range(2))
-    given, lr, n = list(params), float(g.uniform(0.1, 1)), int(g.integers(2, 9))
-    before, kept = [param.copy() for param in params], [grad.copy() for grad in grads]
+    arrays, lr, n = list(params), float(g.uniform(0.1, 1)), int(g.integers(2, 9))
+    before, copies = [param.copy() for param in params], [grad.copy() for grad in grads]
     sgd(params, grads, lr, n)
-    for param, old, grad in zip(given, before, kept, strict=True):
+    for param, old, grad in zip(arrays, before, copies, strict=True):
         off = distance(array(param, "A parameter", old.shape), old - lr * grad / n)
         if off > 1e-9:
             if np.array_equal(param, old):
                 raise Wrong("rebinding", "The arrays that the device holds are what they were.")
             raise Wrong("value", f"After the update a parameter is {off:.1%} off.")
-    if any(not np.array_equal(a, b) for a, b in zip(grads, kept, strict=True)):
+    if any(not np.array_equal(a, b) for a, b in zip(grads, copies, strict=True)):
         raise Wrong("changed", "The gradients have been changed.")
     return "The device's own arrays have changed, by the right step."

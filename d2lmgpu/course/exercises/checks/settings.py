@@ -18,20 +18,20 @@ def like_the_hardware(round_to_bf16, g):
     x = (g.normal(size=40) * scale).astype(np.float32)
     ties = (np.arange(8, dtype=np.uint32) << 16) + np.uint32(0x3F808000)
     x = np.concatenate([x, ties.view(np.float32), np.float32([0, 1, -1, 257])])
-    found = array(round_to_bf16(x.copy()), "What is returned", x.shape)
+    answer = array(round_to_bf16(x.copy()), "What is returned", x.shape)
     bits = x.view(np.uint32)
     up = bits + np.uint32(0x7FFF) + ((bits >> 16) & 1)
     expected = (up & np.uint32(0xFFFF0000)).view(np.float32).astype(np.float64)
-    if not np.array_equal(found, expected):
-        i = int(np.flatnonzero(found != expected)[0])
+    if not np.array_equal(answer, expected):
+        i = int(np.flatnonzero(answer != expected)[0])
         cut = (bits & np.uint32(0xFFFF0000)).view(np.float32)
-        wrong = np.count_nonzero(found != expected)
+        wrong = np.count_nonzero(answer != expected)
         text = f"{wrong} of {len(x)} values differ, the first is {x[i]:.6g}."
-        if np.array_equal(found, cut):
+        if np.array_equal(answer, cut):
             raise Wrong("cut", f"{text} The lower bits are cut off, and not rounded.")
-        if np.array_equal(found, x):
+        if np.array_equal(answer, x):
             raise Wrong("unchanged", f"{text} Nothing is rounded.")
-        if np.all((bits & 0xFFFF == 0x8000) | (found == expected)):
+        if np.all((bits & 0xFFFF == 0x8000) | (answer == expected)):
             raise Wrong("ties", f"{text} In the middle between two values the even one is taken.")
         raise Wrong("value", text)
     return "All values are the nearest ones of 16 bits, and ties go to the even one."

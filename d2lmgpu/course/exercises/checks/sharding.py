@@ -27,12 +27,14 @@ def like_one_device(step, g):
             gradients = [g.normal(size=n) for _ in range(k)]
             v = 0.9 * v + np.mean(gradients, axis=0)
             alone = alone - lr * v
-            pairs, sent, *_ = together(step, k, ws, vs, [one.copy() for one in gradients], [lr] * k)
+            pairs, sent, *_ = together(
+                step, k, ws, vs, [gradient.copy() for gradient in gradients], [lr] * k
+            )
             if not all(isinstance(pair, (tuple, list)) and len(pair) == 2 for pair in pairs):
                 raise Wrong("type", "`step` has to return (w, momentum).")
             ws = [array(pair[0], "w", (n,)) for pair in pairs]
             vs = [array(pair[1], "The momentum", (n // k,)) for pair in pairs]
-            off = max(distance(one, alone) for one in ws)
+            off = max(distance(w, alone) for w in ws)
             if off > 1e-9:
                 after = "the first update" if number == 1 else f"{number} updates"
                 reason = "momentum" if number > 1 else "value"
@@ -91,13 +93,13 @@ def one_length(clip, g):
             parts = [g.normal(size=5) * (rank + 1) for rank in range(k)]
             whole = np.concatenate(parts)
             length = np.linalg.norm(whole)
-            exchange = together(clip, k, [one.copy() for one in parts], [limit] * k)
-            found = np.concatenate([array(one, "A part", (5,)) for one in exchange.results])
-            off = distance(found, whole * min(1, limit / length))
+            exchange = together(clip, k, [part.copy() for part in parts], [limit] * k)
+            answer = np.concatenate([array(result, "A part", (5,)) for result in exchange.results])
+            off = distance(answer, whole * min(1, limit / length))
             if off > 1e-9:
-                own = [one * min(1, limit / np.linalg.norm(one)) for one in parts]
+                own = [part * min(1, limit / np.linalg.norm(part)) for part in parts]
                 text = f"On {k} devices, limit {limit:g}: the gradient is {off:.1%} off."
-                if distance(found, np.concatenate(own)) < 1e-9:
+                if distance(answer, np.concatenate(own)) < 1e-9:
                     raise Wrong("own-norm", f"{text} Each device goes by the length of its part.")
                 raise Wrong("value", text)
             if max(exchange.sent) > 8 * (k - 1):
@@ -120,8 +122,8 @@ def like_one_process(step, g):
     n = int(g.integers(7, 9))  # of the last part one number or two are none
     w, lr = g.normal(size=n), float(g.uniform(0.1, 1))
     gradients = g.normal(size=(k, updates, n))
-    given = [[w.copy(), np.zeros(size), *gradients[rank].copy()] for rank in range(k)]
-    ranks = in_processes(partial(_updates, step, lr), given)
+    inputs = [[w.copy(), np.zeros(size), *gradients[rank].copy()] for rank in range(k)]
+    ranks = in_processes(partial(_updates, step, lr), inputs)
     alone, velocity = w, np.zeros(n)
     for update in range(updates):
         before, mean = alone, gradients[:, update].mean(axis=0)
@@ -129,24 +131,24 @@ def like_one_process(step, g):
         alone = before - lr * velocity
         after = "the first update" if update == 0 else f"{update + 1} updates"
         for rank in range(k):
-            found, kept = ranks.results[rank][update]
+            answer, momentum = ranks.results[rank][update]
             part = slice(rank * size, (rank + 1) * size)
-            off = distance(found, alone)
+            off = distance(answer, alone)
             if off > 1e-9:
                 text = f"On rank {rank} the weights are {off:.1%} off after {after}."
                 own = np.concatenate([gradients[i, update, i * size :][:size] for i in range(k)])
-                if np.array_equal(found, before):
+                if np.array_equal(answer, before):
                     raise Wrong("unchanged", f"{text} They are what they were before.")
-                if distance(found, before - lr * k * mean) < 1e-9:
+                if distance(answer, before - lr * k * mean) < 1e-9:
                     raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
-                if distance(found, before - lr * own) < 1e-9:
+                if distance(answer, before - lr * own) < 1e-9:
                     raise Wrong("own", f"{text} Each part goes by its owner's gradient alone.")
-                if distance(found[part], alone[part]) < 1e-9:
+                if distance(answer[part], alone[part]) < 1e-9:
                     raise Wrong("not-gathered", f"{text} Its own part is right.")
-                if distance(found, before - lr * mean) < 1e-9:
+                if distance(answer, before - lr * mean) < 1e-9:
                     raise Wrong("momentum", f"{text} The velocity of before is not in them.")
                 raise Wrong("value", text)
-            if distance(kept[: len(velocity[part])], velocity[part]) > 1e-9:
+            if distance(momentum[: len(velocity[part])], velocity[part]) > 1e-9:
                 text = f"The weights are right, and the velocity on rank {rank} is not."
                 raise Wrong("velocity", text)
     sent = ranks.sent[0]

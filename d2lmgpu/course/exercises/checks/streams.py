@@ -52,10 +52,10 @@ def dealt(shards, case):
     except TypeError:
         kind = type(shards).__name__
         raise Wrong("type", f"{case}: a list was expected, not a {kind}.") from None
-    found = array(shards, "The list of shards", (len(shards),))
-    if (found % 1).any():
+    answer = array(shards, "The list of shards", (len(shards),))
+    if (answer % 1).any():
         raise Wrong("type", f"{case}: a shard's number is a whole one.")
-    return found.astype(int).tolist()
+    return answer.astype(int).tolist()
 
 
 def spread(numbers):
@@ -132,14 +132,14 @@ class Watched:
 
 def drawn(shuffled, examples, size, seed, number=None):
     """What comes out, ``number`` of them or all, with never more than ``size`` inside."""
-    stream, found = Watched(examples), []
+    stream, answer = Watched(examples), []
     stream.most = size + 1  # the next one may be there before one is handed out
     for example in shuffled(stream, size, np.random.default_rng(seed)):
-        found.append(example)
+        answer.append(example)
         stream.most += 1
-        if len(found) == number:
+        if len(answer) == number:
             break
-    return found
+    return answer
 
 
 @exercise(
@@ -153,20 +153,20 @@ def nothing_is_left(shuffled, g):
     drawn(shuffled, count(), 10, 0, 100)
     for n, size in ((60, 8), (5, 8), (8, 8), (9, 1), (0, 4)):
         seed = int(g.integers(1 << 30))
-        found = drawn(shuffled, range(n), size, seed)
-        times = Counter(found)
+        answer = drawn(shuffled, range(n), size, seed)
+        times = Counter(answer)
         case = f"{n} examples, a buffer of {size}"
         if max(times.values(), default=0) > 1:
             raise Wrong("twice", f"{case}: some come out more than once.")
         if len(times) < n:
             raise Wrong("missing", f"{case}: {n - len(times)} never come out.")
-        if drawn(shuffled, range(n), size, seed) != found:
+        if drawn(shuffled, range(n), size, seed) != answer:
             raise Wrong("chance", f"{case}: the same generator draws another order.")
         if n > size > 1:
-            end = found[-size:]
-            if found == sorted(found) or found == drawn(shuffled, range(n), size, seed + 1):
+            end = answer[-size:]
+            if answer == sorted(answer) or answer == drawn(shuffled, range(n), size, seed + 1):
                 raise Wrong("order", f"{case}: the order does not depend on the generator.")
             ends = [drawn(shuffled, range(n), size, seed + i)[-size:] for i in range(1, 5)]
-            if all(one == sorted(one) for one in (end, *ends)):
+            if all(tail == sorted(tail) for tail in (end, *ends)):
                 raise Wrong("tail", f"{case}: the last {size} come out in their old order.")
     return "Every example comes out once, and never more than `size` are held."

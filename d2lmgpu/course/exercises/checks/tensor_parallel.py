@@ -42,7 +42,9 @@ def like_the_whole_mlp(mlp, g):
         exchange = together(
             mlp, k, [X.copy() for _ in range(k)], *parts, [dY.copy() for _ in range(k)]
         )
-        if not all(isinstance(one, (tuple, list)) and len(one) == 4 for one in exchange.results):
+        if not all(
+            isinstance(result, (tuple, list)) and len(result) == 4 for result in exchange.results
+        ):
             raise Wrong("type", "`mlp` has to return (Y, dX, dA, dB).")
         for rank, results in enumerate(exchange.results):
             expected = (
@@ -50,8 +52,8 @@ def like_the_whole_mlp(mlp, g):
                 np.split(right[2], k, axis=1)[rank],
                 np.split(right[3], k, axis=0)[rank],
             )
-            for name, one, value in zip(NAMES, results, expected, strict=True):
-                off = distance(array(one, name, value.shape), value)
+            for name, result, value in zip(NAMES, results, expected, strict=True):
+                off = distance(array(result, name, value.shape), value)
                 if off > 1e-9:
                     reason = {"Y": "g", "dX": "f"}.get(name, "value")
                     text = f"On {k} devices {name} of device {rank} is {off:.1%} off."
@@ -76,11 +78,11 @@ def one_bias(layer, g):
         exchange = together(
             layer, k, np.split(X, k, axis=1), np.split(W, k), [b.copy() for _ in range(k)]
         )
-        for rank, one in enumerate(exchange.results):
-            found = array(one, "The output", right.shape)
-            off = distance(found, right)
+        for rank, result in enumerate(exchange.results):
+            answer = array(result, "The output", right.shape)
+            off = distance(answer, right)
             if off > 1e-9:
-                reason = "bias" if np.allclose(found - right, (found - right)[0]) else "sum"
+                reason = "bias" if np.allclose(answer - right, (answer - right)[0]) else "sum"
                 text = f"On {k} devices the output of device {rank} is {off:.1%} off."
                 if reason == "bias":
                     text += " In every row it is off by the same."
@@ -99,15 +101,15 @@ def of_all_tokens(gain_gradient, g):
         X, dY = g.normal(size=(3 * k, 5)), g.normal(size=(3 * k, 5))
         right = np.einsum("ij,ij->j", X, dY)
         exchange = together(gain_gradient, k, np.split(X, k), np.split(dY, k))
-        found = [array(one, "The gradient", right.shape) for one in exchange.results]
-        for rank, one in enumerate(found):
-            off = distance(one, right)
+        gradients = [array(result, "The gradient", right.shape) for result in exchange.results]
+        for rank, gradient in enumerate(gradients):
+            off = distance(gradient, right)
             if off > 1e-9:
                 text = f"On {k} devices the gradient of device {rank} is {off:.1%} off."
-                if distance(one * k, right) < 1e-9:
+                if distance(gradient * k, right) < 1e-9:
                     raise Wrong("mean", f"{text} The loss is a sum, not a mean.")
                 tokens = slice(3 * rank, 3 * rank + 3)
-                if distance(one, (X[tokens] * dY[tokens]).sum(axis=0)) < 1e-9:
+                if distance(gradient, (X[tokens] * dY[tokens]).sum(axis=0)) < 1e-9:
                     raise Wrong("own", f"{text} It knows of its own tokens only.")
                 raise Wrong("value", text)
         if max(exchange.sent) > 2 * (k - 1) * right.nbytes:
@@ -131,14 +133,14 @@ def scores_of_the_targets(of_target, g):
     parts = [part.copy() for part in np.split(scores, k, axis=1)]
     width = symbols // k
     ranks = in_processes(of_target, [[part.copy(), y.copy()] for part in parts])
-    for rank, one in enumerate(ranks.results):
-        found = array(one, "The scores", right.shape)
-        off = distance(found, right)
+    for rank, result in enumerate(ranks.results):
+        answer = array(result, "The scores", right.shape)
+        off = distance(answer, right)
         if off > 1e-9:
             text = f"On rank {rank} the scores are {off:.1%} off."
-            if distance(found, np.where(y // width == rank, right, 0)) < 1e-9:
+            if distance(answer, np.where(y // width == rank, right, 0)) < 1e-9:
                 raise Wrong("own", f"{text} They are those of its own symbols only.")
-            if any(distance(found, total) < 1e-9 for total in _without_mask(parts, y)):
+            if any(distance(answer, total) < 1e-9 for total in _without_mask(parts, y)):
                 text += " Every rank has added a score, whose ever the target is."
                 raise Wrong("mask", text)
             raise Wrong("value", text)

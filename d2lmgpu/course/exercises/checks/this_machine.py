@@ -47,10 +47,10 @@ formula(
 def some_links(g):
     """One rank all of whose links are slow, and one slower link between two others."""
     k = int(g.integers(5, 9))
-    slow, one, other = g.permutation(k)[:3]
+    slow, first, second = g.permutation(k)[:3]
     rates = g.uniform(20, 25, (k, k))
     rates[slow] = g.uniform(5, 9, k)
-    rates[one, other] = rates[other, one] = 2.0
+    rates[first, second] = rates[second, first] = 2.0
     rates[:, slow] = rates[slow]
     rates = np.tril(rates, -1)
     return (rates + rates.T).round(2).tolist()
@@ -93,8 +93,8 @@ BY_HOST = {"SHM/direct/direct", "NET/IB/0", "NET/Socket/0"}
 def some_lines(g):
     drawn = [WAYS[i] for i in (*range(len(WAYS)), *g.integers(0, len(WAYS), 9))]
     return [
-        f"[{i % 8}] NCCL INFO Channel {i:02}/0 : {i % 8}[{i % 8}] -> {(i + 1) % 8}[0] via {way}"
-        for i, way in enumerate(drawn)
+        f"[{i % 8}] NCCL INFO Channel {i:02}/0 : {i % 8}[{i % 8}] -> {(i + 1) % 8}[0] via {path}"
+        for i, path in enumerate(drawn)
     ]
 
 

@@ -26,15 +26,15 @@ def every_image_once(evaluate, g):
         padded = np.resize(order, k * -(-n // k))
         indices = [padded[rank::k].tolist() for rank in range(k)]
         correct = [right[list(of)].astype(bool).tolist() for of in indices]
-        found = array(evaluate(indices, correct, n), "The accuracy", ())
-        off = abs(float(found) - right.mean())
+        answer = array(evaluate(indices, correct, n), "The accuracy", ())
+        off = abs(float(answer) - right.mean())
         if off > 1e-9:
             twice = len(padded) - n
             text = f"{n} images on {k} devices: your accuracy is {off:.3f} off."
             everything = np.concatenate(correct)
-            if twice and np.isclose(found, [everything.mean(), everything.sum() / n]).any():
+            if twice and np.isclose(answer, [everything.mean(), everything.sum() / n]).any():
                 raise Wrong("duplicates", f"{text} Some images count twice.")
-            if abs(found - np.mean([np.mean(of) for of in correct])) < 1e-9:
+            if abs(answer - np.mean([np.mean(of) for of in correct])) < 1e-9:
                 raise Wrong("mean-of-means", f"{text} Every device counts the same.")
             raise Wrong("value", text)
     return "Every image counts once, also where the sampler had to repeat some."
@@ -137,8 +137,8 @@ def one_name_for_all(begin, g):
                 f"Nothing tells rank {rank} that the file is there: it may read before rank 0 has"
             )
             raise Wrong("early", f"{text} written.")
-    for rank, found in enumerate(ranks.results):
-        if not text or found != text:
+    for rank, answer in enumerate(ranks.results):
+        if not text or answer != text:
             raise Wrong("value", f"Rank {rank} does not return what is in the file of rank 0.")
     return "Rank 0 has chosen and written, once, and all ranks have read the same file after that."
 

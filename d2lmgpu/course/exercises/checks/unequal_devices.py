@@ -22,12 +22,12 @@ def shares(split, g):
             weights[0] *= g.choice([1, 10])
             sizes = split(n, weights.tolist())
             shown = f"{n} images, weights {weights.astype(int).tolist()}"
-            found = array(sizes, "The list of sizes", (k,))
-            if not all(is_whole(int(size)) and size == int(size) for size in found):
+            answer = array(sizes, "The list of sizes", (k,))
+            if not all(is_whole(int(size)) and size == int(size) for size in answer):
                 raise Wrong("whole", f"{shown}: {list(sizes)} are not all whole numbers from 0 up.")
-            if found.sum() != n:
-                raise Wrong("sum", f"{shown}: you hand out {found.sum():.0f} images.")
-            off = np.abs(found - n * weights / weights.sum()).max()
+            if answer.sum() != n:
+                raise Wrong("sum", f"{shown}: you hand out {answer.sum():.0f} images.")
+            off = np.abs(answer - n * weights / weights.sum()).max()
             if off >= 1 + 1e-9:
                 raise Wrong("share", f"{shown}: one device is {off:.1f} images off its share.")
     return "Every image is handed out once, and no device is a whole image off its share."

@@ -20,7 +20,7 @@ def some_ranks(g):
     """(gradients of the ranks, their rows): rows differ."""
     k, n = int(g.integers(2, 5)), int(g.integers(3, 7))
     rows = g.choice(np.arange(1, 20), k, replace=False)
-    return list(g.normal(size=(k, n))), [int(one) for one in rows]
+    return list(g.normal(size=(k, n))), [int(row) for row in rows]
 
 
 def row_by_row(gradients, rows):
@@ -196,11 +196,11 @@ def none_is_left(train, g):
         results, devices = trained(train, k, batches)
         for update, rows in enumerate(batches):
             parts = [device.trained[update : update + 1] for device in devices]
-            seen = sorted(row for part in parts for one in part for row in one)
-            if sorted(set(seen)) != sorted(rows):
+            learned = sorted(row for part in parts for shard in part for row in shard)
+            if sorted(set(learned)) != sorted(rows):
                 raise Wrong("rows", f"{k} devices, batch {update}: not all its rows are learned.")
-        for found in results:
-            if np.shape(found) != np.shape(expected) or not np.allclose(found, expected):
+        for answer in results:
+            if np.shape(answer) != np.shape(expected) or not np.allclose(answer, expected):
                 raise Wrong("losses", f"{k} devices: return the mean loss of batch 0, 10, 20, …")
         if len(batches) not in devices[0].evaluated:
             raise Wrong("evaluate", "The network is not evaluated after the last batch.")

@@ -53,9 +53,9 @@ print(ends[0].log)
 
 @pytest.fixture(scope="module")
 def kernel(tmp_path_factory):
-    with Kernel(tmp_path_factory.mktemp("logs")) as one:
-        one.run(FIRST)
-        yield one
+    with Kernel(tmp_path_factory.mktemp("logs")) as kernel:
+        kernel.run(FIRST)
+        yield kernel
 
 
 @pytest.mark.parametrize("cell", [LAUNCHED, CHECKED, TRAINED], ids=["launch", "exercise", "lab"])

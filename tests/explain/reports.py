@@ -13,8 +13,8 @@ FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, 
 def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
     """A report of ten equal steps; milliseconds. It waits in backward, and queues in both."""
     loading, other = more.pop("loading", 0), more.pop("other", 0)
-    told = {"loading": loading, "forward": forward, "other": other}
-    parts = {name: [ms / 1e3, ms / 1e3, 0.0] for name, ms in told.items()}
+    seconds_of = {"loading": loading, "forward": forward, "other": other}
+    parts = {name: [ms / 1e3, ms / 1e3, 0.0] for name, ms in seconds_of.items()}
     parts["forward"] = [(forward + queued) / 1e3, forward / 1e3, queued / 1e3]
     parts["backward"] = [(backward + waits + queued) / 1e3, backward / 1e3, queued / 1e3]
     length = sum(wall for wall, *_ in parts.values())

@@ -15,9 +15,9 @@ def logged() -> dict:
     """``{logger's name: (level, hands on?, [(stream's name, level, formatter), …])}``"""
     known = {"": logging.root, **logging.root.manager.loggerDict}
     return {
-        name: (one.level, one.propagate, list(filter(None, map(_described, one.handlers))))
-        for name, one in known.items()
-        if isinstance(one, logging.Logger) and (one.level or one.handlers)
+        name: (logger.level, logger.propagate, list(filter(None, map(_described, logger.handlers))))
+        for name, logger in known.items()
+        if isinstance(logger, logging.Logger) and (logger.level or logger.handlers)
     }
 
 
@@ -31,9 +31,9 @@ def _described(handler):
     return (name, handler.level, formatter) if name and plain else None
 
 
-def log_as(given: dict) -> None:
+def log_as(settings: dict) -> None:
     """Log as the process does whose ``logged`` that is; a logger keeps handlers that it has."""
-    for name, (level, propagate, handlers) in given.items():
+    for name, (level, propagate, handlers) in settings.items():
         logger = logging.getLogger(name)
         logger.setLevel(level)
         logger.propagate = propagate

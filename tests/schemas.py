@@ -18,8 +18,8 @@ def validator(command):
     return jsonschema.Draft202012Validator(schema)
 
 
-def stated(told) -> bool:
+def stated(answer) -> bool:
     """Whether an answer of a command is as its schema has it, and has no name that it has not."""
-    one = validator(told["command"])
-    one.validate(told)
-    return not set(told) - set(one.schema["properties"])
+    schema = validator(answer["command"])
+    schema.validate(answer)
+    return not set(answer) - set(schema.schema["properties"])

@@ -29,17 +29,17 @@ def recorded(record, stem=""):
     row_of = {id(trial): row.number for row in rows for trial in row.trials}
     runs = []
     for number, (trial, about) in enumerate(zip(trials, record.get("runs", ()), strict=True), 1):
-        seen = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))
-        seen.sharing, settings = trial.sharing, as_json(vars(trial))
-        runs.append(LabRun(number, settings, seen, trial))
-    names = words.names([one.settings for one in runs])
+        live = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))
+        live.sharing, settings = trial.sharing, as_json(vars(trial))
+        runs.append(LabRun(number, settings, live, trial))
+    names = words.names([lab_run.settings for lab_run in runs])
     return {
         "name": text(title(stem or stem_of(record), record)),
         "runs": [
-            run(one, text(name), row_of[id(one.trial)])
-            for one, name in zip(runs, names, strict=True)
+            run(lab_run, text(name), row_of[id(lab_run.trial)])
+            for lab_run, name in zip(runs, names, strict=True)
         ],
-        "table": table_of(rows, {id(one.trial): one.id for one in runs}),
+        "table": table_of(rows, {id(lab_run.trial): lab_run.id for lab_run in runs}),
         "speedups": speedups_of(rows),
         "provenance": text(provenance(record)),
         "command": text(record["command"]),

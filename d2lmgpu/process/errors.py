@@ -55,11 +55,11 @@ def _peer_lost(error):
 
     None if none does.
     """
-    seen = []
-    while error is not None and not any(error is one for one in seen):
+    chain = []
+    while error is not None and not any(error is earlier for earlier in chain):
         if isinstance(error, RuntimeError) and PEER_LOST.search(str(error)):
             return error
-        seen.append(error)
+        chain.append(error)
         hidden = error.__suppress_context__
         error = error.__cause__ or (None if hidden else error.__context__)
     return None

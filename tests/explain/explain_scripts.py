@@ -20,6 +20,6 @@ def explained(script, *arguments):
     """The answer as a dict; the command must not fail."""
     command = [sys.executable, "-m", "d2lmgpu", "explain", "--json", "--", str(script), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
-    told = json.loads(done.stdout)
-    assert done.returncode == OUTCOMES[told["outcome"]] < 2, done.stderr
-    return told
+    report = json.loads(done.stdout)
+    assert done.returncode == OUTCOMES[report["outcome"]] < 2, done.stderr
+    return report

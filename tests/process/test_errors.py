@@ -9,7 +9,7 @@ from soaking import sample
 
 from d2lmgpu.lab import worker
 from d2lmgpu.launch import LaunchError, launch
-from d2lmgpu.process.raised import error_report
+from d2lmgpu.process.errors import error_report
 
 RAISING = {
     "a cause": """
@@ -98,10 +98,10 @@ def raised(train):
 @pytest.mark.parametrize("name", RAISING)
 def test_a_traceback_is_that_of_python_from_the_reader_s_code_on(tmp_path, name):
     train, printed = written(tmp_path, name)
-    found = raised(train)["traceback"]
+    trace = raised(train)["traceback"]
     if "recursion" in name:  # it says how often, which depends on how deep it began
-        found, printed = (re.sub(r"\d+ more times", "", text) for text in (found, printed))
-    assert found.strip() == printed.strip()
+        trace, printed = (re.sub(r"\d+ more times", "", text) for text in (trace, printed))
+    assert trace.strip() == printed.strip()
 
 
 @pytest.mark.parametrize("name", sample(1, ["a cause", "a context", "notes", "a group"]))
@@ -119,10 +119,10 @@ def test_the_lab_shows_all_of_it(tmp_path, name):
     try:
         train()
     except BaseException as error:
-        found = worker.failure(error, "train raised")
+        outcome = worker.failure(error, "train raised")
     raised_here = raised(train)
-    assert found["message"] == f"train raised {raised_here['error']}"
-    assert found["traceback"].count("Traceback") == raised_here["traceback"].count("Traceback")
+    assert outcome["message"] == f"train raised {raised_here['error']}"
+    assert outcome["traceback"].count("Traceback") == raised_here["traceback"].count("Traceback")
 
 
 class Odd(Exception):
@@ -149,12 +149,12 @@ def test_a_long_text_is_cut(text):
     def train():
         raise ValueError(text)
 
-    found = raised(train)
+    report = raised(train)
     for part in ("error", "traceback"):
-        assert len(found[part]) < 13_000
-        assert re.search(r"\[… [\d,]+ bytes left out …\]", found[part])
-    assert found["error"].startswith(f"ValueError: {text[:9]}")
-    assert "in train" in found["traceback"]
+        assert len(report[part]) < 13_000
+        assert re.search(r"\[… [\d,]+ bytes left out …\]", report[part])
+    assert report["error"].startswith(f"ValueError: {text[:9]}")
+    assert "in train" in report["traceback"]
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ def brought_by(names):
     """All that these need, and what that needs, on this machine: as their metadata says."""
     known, waiting = set(), [(name, frozenset([""])) for name in names]
     while waiting:
-        name, extras = one = waiting.pop()
-        if one in known:
+        name, extras = requirement = waiting.pop()
+        if requirement in known:
             continue
-        known.add(one)
+        known.add(requirement)
         for need in map(Requirement, requires(name) or []):
             if not need.marker or any(need.marker.evaluate({"extra": e}) for e in extras):
                 waiting.append((canonicalize_name(need.name), frozenset(need.extras or [""])))
@@ -39,9 +39,11 @@ def link(name, site_packages):
 
 def wheel(name, folder):
     """Write the wheel that a package was installed from, as an index serves it."""
-    found = distribution(name)
+    package = distribution(name)
     (about,) = {path.parts[0] for path in files(name) if path.name == "WHEEL"}
-    (tag, *_) = [line[5:] for line in found.read_text("WHEEL").splitlines() if line[:5] == "Tag: "]
+    (tag, *_) = [
+        line[5:] for line in package.read_text("WHEEL").splitlines() if line[:5] == "Tag: "
+    ]
     title = about.removesuffix(".dist-info")
     Path(folder).mkdir(parents=True)
     with zipfile.ZipFile(Path(folder, f"{title}-{tag}.whl"), "w") as archive:

@@ -1,0 +1,121 @@
+"""What the code calls its state: a noun that says what is held, and no word that fits anything."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from tracked import tracked
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS = ("d2lmgpu", "tools", "hub", "benchmarks", "assets", "tests")
+NO_NOUNS = {"told", "said", "one", "ones", "here", "way", "ways", "found"}
+
+A_WAY = "a collective has several ways, and `way` is the argument of `collective` and in addresses"
+ALLOWED = {  # file or room -> the names that stay there, and why
+    "assets/training/device.js": ({"one"}, "an algorithm's name, which readers of the page give"),
+    "d2lmgpu/collectives/operations.py": ({"way"}, A_WAY),
+    "d2lmgpu/course/breaking/web/breaking.js": ({"said"}, "a key of records on the disk"),
+    "d2lmgpu/course/exercises/checks/lab.py": ({"one"}, "an argument of the exercise's function"),
+    "d2lmgpu/figures/": (NO_NOUNS, "not renamed yet"),
+    "tests/browser/test_moves_page.py": ({"way", "ways"}, A_WAY),
+    "tests/check/scripts/": (NO_NOUNS, "people's scripts, as different people write them"),
+    "tests/collectives/test_operations.py": ({"way", "ways"}, A_WAY),
+    "tests/figures/test_context.py": ({"way"}, A_WAY),
+    "tests/figures/test_moves.py": ({"way", "ways"}, A_WAY),
+    "tests/notebooks/": (NO_NOUNS, "not renamed yet"),
+}
+NO_MODULES = NO_NOUNS | {  # participles and adverbs: of what?
+    "called", "chosen", "compared", "explained", "given", "installed", "late", "logged", "plain",
+    "predicted", "profiled", "raised", "recorded", "refused", "stated",
+}  # fmt: skip
+OF_A_PAGE = "Defined in chapters/"  # says a docstring of code that is the text of a page's cell
+
+JAVASCRIPT = [  # what makes a name: a declaration, a field, a method, an argument of an arrow
+    r"\b(?:const|let|var|function)\s+(\w+)",
+    r"\b(?:const|let|var)\s+[\[{]([^=;]*?)[\]}]\s*(?:=|of)",
+    r"\bthis\.#?(\w+)\s*=[^=]",
+    r"^\s*(?:static |async )*#?(\w+)\([^()]*\)\s*\{",
+    r"^\s*(?:static |async )*#?\w+\(([^()]*)\)\s*\{",
+    r"\(([^()]*)\)\s*=>",
+    r"(\w+)\s*=>",
+]  # fmt: skip
+
+
+def in_python(text):
+    """(line, name) of what is assigned, taken as an argument, or defined."""
+    tree = ast.parse(text)
+    of_pages = {
+        part
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.ClassDef)
+        and OF_A_PAGE in (ast.get_docstring(node) or "")
+        for part in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in of_pages:
+            continue
+        if isinstance(node, ast.Name | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id if isinstance(node, ast.Name) else node.attr
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield node.lineno, node.name
+
+
+def in_javascript(text):
+    """(line, name) as above; what stands in comments is none."""
+    for number, line in enumerate(text.splitlines(), 1):
+        code = re.sub(r"(^|\s)(//|/?\*).*", "", line)
+        for pattern in JAVASCRIPT:
+            for names in re.findall(pattern, code):
+                for name in re.findall(r"\w+", names):
+                    yield number, name
+
+
+READERS = {".py": in_python, ".js": in_javascript}
+
+
+def allowed(path):
+    return set().union(*(names for place, (names, _) in ALLOWED.items() if path.startswith(place)))
+
+
+def names_of(path, text=None):
+    """The rows of a file, or of a text that such a file could have."""
+    return READERS[Path(path).suffix](path.read_text("utf-8") if text is None else text)
+
+
+def nameless(path, text):
+    """`file:line: name` for each name that is no noun."""
+    rows = sorted(set(names_of(path, text)))
+    return [f"{path}:{line}: {name}" for line, name in rows if name in NO_NOUNS - allowed(path)]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_no_state_has_a_name_that_fits_anything(room):
+    paths = [path for path in tracked(room) if path.suffix in READERS and ".min." not in path.name]
+    assert len(paths) > 5
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in paths}
+    assert [row for path, text in texts.items() for row in nameless(path, text)] == []
+
+
+def test_what_is_allowed_is_needed():
+    for place, (names, _) in ALLOWED.items():
+        if not place.endswith("/"):
+            assert names == NO_NOUNS & {name for _, name in names_of(ROOT / place)}, place
+        assert (ROOT / place).exists(), place
+
+
+def test_no_module_is_named_by_a_participle_or_an_adverb():
+    paths = [path for path in tracked(*ROOMS) if path.suffix in READERS]
+    assert [path for path in paths if path.stem in NO_MODULES] == []
+
+
+def test_each_kind_of_name_is_seen():
+    python = "told = 1\nself.said = 2\ndef f(here, *, way): pass\n[0 for one in ()]\nclass found: 0"
+    rows = {"x.py:1: told", "x.py:2: said", "x.py:3: here", "x.py:3: way", "x.py:4: one"}
+    assert set(nameless("x.py", python)) == rows | {"x.py:5: found"}
+    script = "const told = 1;\nthis.said = 2;\n  way(here) {\nxs.map((one) => 1); // (ways) =>"
+    rows = {"x.js:1: told", "x.js:2: said", "x.js:3: here", "x.js:3: way", "x.js:4: one"}
+    assert set(nameless("x.js", script)) == rows
+    assert nameless("x.py", f'def f(one):\n    """{OF_A_PAGE}a."""\n    told = one') == []
