@@ -18,8 +18,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
+import chapter_facts
 import nbformat
 from chapter_cache import ChapterCache
+from chapter_facts import FactsError
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.read import create_nb_reader
 from myst_parser.config.main import MdParserConfig
@@ -188,7 +190,8 @@ def build(kept: ChapterCache, failed: dict[str, str]) -> int:
 
 
 def make(root: Path) -> int:
-    for tool in ("page_images.py", "first_cells.py"):
+    chapter_facts.chapters(root)
+    for tool in ("page_images.py", "first_cells.py", "course_map.py"):
         subprocess.run([sys.executable, Path(__file__).with_name(tool)], cwd=root, check=True)
     if "--tested" in sys.argv:
         turn_to_little_data(root)
@@ -222,7 +225,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\nInterrupted: the next make book goes on from what was run.", file=sys.stderr)
         return 130
-    except (DataError, OSError) as error:
+    except (DataError, FactsError, OSError, subprocess.CalledProcessError) as error:
         print(f"The book was not built: {error}", file=sys.stderr)
         return 2
 

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 
 import nbformat
+from chapter_facts import KEY
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -27,8 +28,9 @@ CELL_METADATA = ("tags", "mystnb", "otter", "jupyter", "cellView")
 
 
 def normalise(notebook: nbformat.NotebookNode) -> None:
-    """Keeps the text, the tags, the counts and the checked outputs."""
-    notebook.metadata = nbformat.from_dict(METADATA)
+    """Keeps the text, the chapter's facts, the tags, the counts and the checked outputs."""
+    facts = {KEY: notebook.metadata[KEY]} if KEY in notebook.metadata else {}
+    notebook.metadata = nbformat.from_dict(METADATA | facts)
     notebook.nbformat, notebook.nbformat_minor = 4, 5
     seen: Counter = Counter()
     for cell in notebook.cells:

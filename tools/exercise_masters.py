@@ -14,15 +14,12 @@ from pathlib import Path
 
 import jupytext
 import yaml
+from chapter_facts import FactsError, chapters
 from docutils.nodes import make_id
 from nbformat import NotebookNode, v4
 
 ROOT = Path(__file__).resolve().parents[1]
 MASTERS = Path("exercises")
-PARTS = (
-    "foundations", "scratch", "concise", "lab", "scaling", "memory", "beyond", "diagnosis",
-    "balance", "clusters",
-)  # fmt: skip
 ASSIGNMENT = {
     "init_cell": False, "export_cell": False, "solutions_pdf": False, "template_pdf": False,
     "generate": {"show_hidden": False},
@@ -55,7 +52,6 @@ TABLE = 'from d2lmgpu.predictions import predictions\n\npredictions().save("my-p
 class Question:
     """One exercise; ``given`` is code with a bug, for which ``reason`` is what is told of it."""
 
-    number: int
     name: str
     kind: str
     title: str
@@ -63,6 +59,7 @@ class Question:
     given: str = ""
     reason: str = ""
     solution: str = ""
+    number: int = 0  # in the course
 
     @property
     def heading(self) -> str:
@@ -158,8 +155,8 @@ def slug(title: str) -> str:
     return make_id(title)
 
 
-def read(name: str, number: int) -> Part:
-    """The master ``name``; its first exercise gets the ``number``."""
+def read(name: str) -> Part:
+    """The master ``name``; its exercises have no numbers yet."""
     part = question = None
     for cell in jupytext.read(ROOT / MASTERS / f"{name}.py").cells:
         about, source = cell.metadata, cell.source
@@ -170,9 +167,8 @@ def read(name: str, number: int) -> Part:
         elif "exercise" in about:
             title, text = source.removeprefix("### ").split("\n", 1)
             kind = "predict a number" if about.get("kind") == "predict" else "write it"
-            question = Question(number, about["exercise"], kind, title, text.strip())
+            question = Question(about["exercise"], kind, title, text.strip())
             part.chapters[-1].cells.append(question)
-            number += 1
         elif "given" in about:
             question.kind, question.given, question.reason = "find the bug", source, about["given"]
         elif cell.cell_type == "code" and question and not question.solution:
@@ -183,12 +179,21 @@ def read(name: str, number: int) -> Part:
     return part
 
 
+def place(part: Part, order: list[str]) -> int:
+    """Where the course has the first chapter of a master; FactsError if a chapter is not in it."""
+    for name in (name for chapter in part.chapters for name in chapter.pages):
+        if name not in order:
+            raise FactsError(f"{MASTERS / part.name}.py: there is no chapter {name} in _toc.yml")
+    return order.index(part.chapters[0].pages[0])
+
+
 def parts() -> list[Part]:
     """All masters, in the order of the course; the exercises are numbered through."""
-    masters, number = [], 1
-    for name in PARTS:
-        masters.append(read(name, number))
-        number += sum(1 for _ in masters[-1].questions())
-    for question in (question for part in masters for question in part.questions()):
+    order = list(chapters(ROOT))
+    masters = [read(path.stem) for path in (ROOT / MASTERS).glob("*.py")]
+    masters.sort(key=lambda part: place(part, order))
+    questions = (question for part in masters for question in part.questions())
+    for number, question in enumerate(questions, 1):
+        question.number = number
         question.text = f"*{question.kind.capitalize()}.* {question.text}"
     return masters

@@ -3,9 +3,10 @@
     python tools/first_cells.py  # in the course's folder
 
 Such a host opens one notebook, without the course around it. So the first code cell of each chapter
-that can run there installs the package from the repository whose address is in ``_config.yml``.
-Until that is a real one there are no such cells. The address is in the notebooks as well, for a
-host sees nothing else: they are rewritten where it has changed, and `make book` does so.
+that says it is ``hosted`` (chapter_facts.py) installs the package from the repository whose address
+is in ``_config.yml``. Until that is a real one there are no such cells. The address is in the
+notebooks as well, for a host sees nothing else: they are rewritten where it has changed, and
+`make book` does so.
 """
 
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import nbformat
 import yaml
 from chapter import normalise
+from chapter_facts import FactsError, facts
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "hub"))
 from course import is_published
@@ -35,17 +37,15 @@ from d2lmgpu.course import hosted
 
 hosted.enter("{part}")"""
 
-# Those in MXNet, which has no release for the Python of such a host.
-ELSEWHERE_ONLY = {"scratch/mxnet", "concise/mxnet", "lab/gluon-mnist"}
 TAG = "hosted"  # of this cell
 
 
-def first_cells(name, repository):
+def first_cells(name, hosted, repository):
     """What comes after the title of a chapter, as 'scratch/pytorch': one cell, or none.
 
     It is folded: JupyterLab and Colab show its first line.
     """
-    if name in ELSEWHERE_ONLY or not is_published(repository["url"]):
+    if not hosted or not is_published(repository["url"]):
         return []
     code = CELL.format(part=Path(name).parent, **repository)
     folded = {"jupyter": {"source_hidden": True}, "cellView": "form"}
@@ -56,7 +56,8 @@ def first_cells(name, repository):
 def put(notebook, name, repository):
     """Put the first cell into a notebook, in the place of the one that it has; it counts anew."""
     cells = [cell for cell in notebook.cells if TAG not in cell.metadata.get("tags", [])]
-    notebook.cells = [cells[0], *first_cells(name, repository), *cells[1:]]
+    first = first_cells(name, facts(notebook, name).hosted, repository)
+    notebook.cells = [cells[0], *first, *cells[1:]]
     count = 0
     for cell in notebook.cells:
         if cell.cell_type == "code":
@@ -84,5 +85,8 @@ def write(root):
 
 
 if __name__ == "__main__":
-    for name in write(Path.cwd()):
-        print(f"chapters/{name}.ipynb: the first cell was written")
+    try:
+        for name in write(Path.cwd()):
+            print(f"chapters/{name}.ipynb: the first cell was written")
+    except FactsError as error:
+        sys.exit(str(error))

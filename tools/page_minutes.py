@@ -1,8 +1,9 @@
-"""How long each page takes; after `make book`, python tools/page_minutes.py records its cells.
+"""Estimates how long a page takes, beside which a test holds the minutes that the page says.
 
-Minutes are estimated: 200 words of prose or 15 visible lines of code a minute, five minutes for
-each lab, explorer, training panel or experiment that the page asks for, and the seconds that its
-cells took when they were last recorded. They are rounded to five.
+That is 200 words of prose or 15 visible lines of code a minute, five minutes for each lab,
+explorer, training panel or experiment that the page asks for, and the seconds that its cells took
+when they were last recorded: after `make book`, python tools/page_minutes.py. All is rounded to
+five minutes.
 """
 
 import json
@@ -18,23 +19,25 @@ from d2lmgpu.records import store
 ROOT = Path(__file__).resolve().parents[1]
 RECORD = ROOT / "records" / "cpu-2-cores-pages.json"
 WORDS, LINES, TRYING = 200, 15, 5  # words a minute, lines a minute, minutes a thing to try
-EXPERIMENTS = {"chapters/lab/training-lab": 5}  # sections in which the reader trains
 FOLDED = {"hide-input", "remove-input"}  # tags of cells whose code is not shown
 NO_PROSE = r"```.*?```|\$\$.*?\$\$|<[^>]*>|\]\([^)]*\)"
 
 
-def minutes(page: str) -> int:
-    """Of a page as _toc.yml names it: how long it takes to read, to try and to run."""
-    cells = nbformat.read(ROOT / f"{page}.ipynb", as_version=4).cells
-    prose = " ".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    code = [cell for cell in cells if cell.cell_type == "code"]
+def estimate(notebook: nbformat.NotebookNode, experiments: int, seconds: float) -> int:
+    """The minutes that it takes to read a page, to try what it asks for, and to run its cells."""
+    prose = " ".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
     shown = [cell.source for cell in code if not FOLDED & {*cell.metadata.get("tags", [])}]
     words = len(re.findall(r"[A-Za-z][\w'’-]*", re.sub(NO_PROSE, "", prose, flags=re.DOTALL)))
     lines = sum(bool(line.strip()) for source in shown for line in source.splitlines())
-    tried = prose.count('class="training"') + EXPERIMENTS.get(page, 0)
+    tried = prose.count('class="training"') + experiments
     tried += sum(len(re.findall(r"\b(?:Explorer|TrainingLab)\(", cell.source)) for cell in code)
-    seconds = json.loads(RECORD.read_text(encoding="utf-8"))["seconds"][page]
     return 5 * round((words / WORDS + lines / LINES + TRYING * tried + seconds / 60) / 5)
+
+
+def recorded() -> dict[str, float]:
+    """{page: the seconds of its cells}, without pages that are newer than the record."""
+    return json.loads(RECORD.read_text(encoding="utf-8"))["seconds"]
 
 
 def record(cache: Path = ROOT / "_build" / ".jupyter_cache") -> None:

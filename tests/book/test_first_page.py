@@ -4,16 +4,10 @@ import re
 
 import pytest
 from PIL import Image
-from programs import program
 from test_pages import HTML, PAGES, ROOT, parsed
 
 FIRST = HTML / "chapters" / "intro.html"
 READ = [page for page in PAGES[1:] if not page.startswith("chapters/reference/")]
-
-
-def test_the_map_is_up_to_date():
-    drawing = program("course_map")
-    assert drawing.FILE.read_text() == drawing.course_map(), "python tools/course_map.py"
 
 
 def test_the_social_card_has_the_size_that_sites_ask_for():
@@ -31,50 +25,9 @@ def test_the_map_leads_to_every_page_with_its_minutes(built):
     }
     assert [f"chapters/{page}" for page in stops] == READ
     for page, label in stops.items():
-        minutes = int(re.search(r"(\d+) minutes$", label).group(1))
-        assert minutes % 5 == 0 and 10 <= minutes <= 90
+        minutes = re.search(r"(\d+) minutes$", label).group(1)
         opening = parsed(HTML / "chapters" / f"{page}.html").select_one("article").get_text()
-        opening_minutes = int(re.search(r"about\s+(\d+)\s+minutes", opening).group(1))
-        assert abs(opening_minutes - minutes) <= 5, (
-            f"{page} says {opening_minutes} minutes, its map {minutes}"
-        )
-
-
-def test_the_list_in_a_notebook_leads_to_every_page_too():
-    text = (ROOT / "chapters" / "intro.md").read_text()
-    listed = text[text.index("course-map.html") :].partition("</div>")[0]
-    assert [f"chapters/{page}" for page in re.findall(r"\(([\w/-]+)\.ipynb\)", listed)] == READ
-
-
-def test_minutes_come_from_words_code_things_to_try_and_seconds(monkeypatch, tmp_path):
-    minutes = program("page_minutes")
-    record = tmp_path / "pages.json"
-    record.write_text('{"seconds": {"page": 120}}')
-    monkeypatch.setattr(minutes, "RECORD", record)
-    monkeypatch.setattr(minutes, "ROOT", tmp_path)
-    from nbformat import v4, write
-
-    def page(words, lines, tags=(), more=""):
-        code = v4.new_code_cell("x = 1\n" * lines + more, metadata={"tags": list(tags)})
-        write(v4.new_notebook(cells=[v4.new_markdown_cell("word " * words), code]),
-              tmp_path / "page.ipynb")  # fmt: skip
-        return minutes.minutes("page")
-
-    assert page(0, 0) == 0  # two minutes of run
-    assert page(3600, 0) == 20
-    assert page(0, 270) == 20
-    assert page(0, 270, tags=["hide-input"]) == 0
-    assert page(0, 0, more="TrainingLab(train)\nExplorer(a)") == 10
-
-
-def test_a_book_without_some_of_its_pages_is_not_recorded(monkeypatch, tmp_path):
-    minutes = program("page_minutes")
-    record = tmp_path / "pages.json"
-    record.write_text("as before")
-    monkeypatch.setattr(minutes, "RECORD", record)
-    with pytest.raises(SystemExit, match=r"chapters/beyond/pipelines.*make book"):
-        minutes.record(tmp_path / "cache")
-    assert record.read_text() == "as before"
+        assert minutes == re.search(r"about\s+(\d+)\s+minutes", opening).group(1), page
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -3,23 +3,21 @@
 import re
 
 import pytest
+from programs import program
 from soaking import sample
 from static_site import served
-from test_pages import HTML, PAGES, TOC, parsed, visit
+from test_pages import HTML, PAGES, parsed, visit
 
-TITLES = {page["file"]: page.get("title", "") for part in TOC["parts"] for page in part["chapters"]}
-PAIRS = [
-    ("chapters/scratch/pytorch", "chapters/scratch/mxnet"),
-    ("chapters/concise/pytorch", "chapters/concise/mxnet"),
-]
+CHAPTERS = program("chapter_facts").chapters()
+ONLY_FOR = {one.page: one.only_for for one in CHAPTERS.values()}
+PAIRS = [(f"chapters/{one.facts.twin}", one.page) for one in CHAPTERS.values() if one.facts.twin]
 FORK = "chapters/foundations/data-parallelism"  # the page before the first pair
 IN_SIDE_BAR = ".bd-sidebar-primary choose-framework"
 
 
 def pages_of(framework):
-    """The pages in their order, less those whose title names the other framework only."""
-    (other,) = {"PyTorch", "MXNet"} - {framework}
-    return [p for p in PAGES if framework in TITLES.get(p, "") or other not in TITLES.get(p, "")]
+    """The pages in their order, less those that are for the other framework's readers."""
+    return [page for page in PAGES if ONLY_FOR.get(page) in (framework, None)]
 
 
 def choose(page, framework, within=IN_SIDE_BAR):
@@ -86,7 +84,8 @@ def test_the_other_way_is_dimmed_and_can_be_read(browser, built, scheme):
             "all => all.map(a => [a.textContent.trim(), getComputedStyle(a).fontStyle])"
         )
     dimmed = {title for title, style in links if style == "italic"}
-    assert dimmed == {title for title in TITLES.values() if "PyTorch" in title} and len(dimmed) > 1
+    assert dimmed == {one.short for one in CHAPTERS.values() if one.only_for == "PyTorch"}
+    assert len(dimmed) > 1
 
 
 def test_where_nothing_may_be_kept_that_is_said(browser, built):

@@ -6,10 +6,12 @@ from pathlib import Path
 
 from hygiene import frameworks
 from notebooks import ROOT, code_cells, sections, tags, tree
+from programs import program
 
 PAIRS = [
-    ("chapters/scratch/mxnet.ipynb", "chapters/scratch/pytorch.ipynb"),
-    ("chapters/concise/mxnet.ipynb", "chapters/concise/pytorch.ipynb"),
+    (f"chapters/{name}.ipynb", f"chapters/{chapter.facts.twin}.ipynb")
+    for name, chapter in program("chapter_facts").chapters().items()
+    if chapter.facts.twin
 ]
 # What one chapter of a pair has and the other cannot have: headings and functions.
 ONLY_IN = {

@@ -133,8 +133,8 @@ def asserts(module):
 
 
 def text_faults(notebook):
-    """A chapter opens with what the reader will be able to do and the time it takes, and closes
-    with a summary and exercises."""
+    """A chapter opens with what the reader will be able to do, and closes with a summary and
+    exercises. (The time it takes is among its facts, see ``test_facts.py``.)"""
     markdown = markdown_of(notebook)
     opening = re.split(r"^## ", "\n\n".join(markdown), maxsplit=1, flags=re.MULTILINE)[0]
     titles = [title for title, _ in sections(notebook)]
@@ -143,8 +143,6 @@ def text_faults(notebook):
         faults.append("does not start with a title")
     if not re.search(r"\b[Yy]ou\s+(can|will\s+be\s+able\s+to)\b", opening):
         faults.append("the opening does not say what the reader will be able to do")
-    if not re.search(r"\b(minutes?|hours?)\b", opening):
-        faults.append("the opening does not say how long the chapter takes")
     if titles[-2:] != CLOSING:
         faults.append(f"does not end with the sections {' and '.join(CLOSING)}")
     return faults

@@ -149,7 +149,6 @@ def test_exercise_without_a_solution(cells):
     [
         ("# Title", "Title", "title"),
         ("able to", "asked to", "able"),
-        ("5 minutes", "long", "how long"),
         ("## Exercises", "## Other", "Exercises"),
     ],
 )

@@ -1,18 +1,17 @@
 """A Sphinx extension: which pages belong to a framework, and where each section's twin is.
 
-A page belongs to the framework that its title in the side bar names. Two pages of one folder that
-belong to one framework each are twins, and so are their sections of the same title. Each section
-gets a link to its twin, and each page a table of all pages in their order, from which
-assets/pages/framework.js leads along the reader's framework.
+Both are facts of chapters (chapter_facts.py). Two twins tell the same in two frameworks, and so do
+their sections of the same title: each gets a link to its twin. Each page gets a table of all pages
+in their order, from which assets/pages/framework.js leads along the reader's framework.
 """
 
 from html import escape
+from pathlib import Path
 
+from chapter_facts import chapters
 from docutils import nodes
 
 from d2lmgpu.figures.site import embedded
-
-FRAMEWORKS = ("PyTorch", "MXNet")
 
 
 def path(env) -> list[dict]:
@@ -20,22 +19,20 @@ def path(env) -> list[dict]:
 
     framework is None for a page that both ways share.
     """
-    pages_in_order = []
+    pages = []
 
     def walk(document):
-        pages[document.docname] = document.title or own_title(env, document.docname)
+        pages.append(document.docname)
         for tree in document.subtrees:
             for name in tree.files():
                 walk(env.external_site_map[name])
 
-    pages = {}
     walk(env.external_site_map.root)
-    for page, short in pages.items():
-        named = [framework for framework in FRAMEWORKS if framework in short]
-        framework = named[0] if len(named) == 1 else None
-        title = own_title(env, page)
-        pages_in_order.append({"page": page, "title": title, "framework": framework})
-    return pages_in_order
+    nobody, ways = (None, None), env.two_ways
+    return [
+        {"page": page, "title": own_title(env, page), "framework": ways.get(page, nobody)[0]}
+        for page in dict.fromkeys(pages)
+    ]
 
 
 def own_title(env, page) -> str:
@@ -45,14 +42,8 @@ def own_title(env, page) -> str:
 
 def twin(env, page) -> tuple[str, str] | None:
     """The page that tells the same in the other framework, and that framework; None without one."""
-    folder = page.rpartition("/")[0]
-    framework_of = {at["page"]: at["framework"] for at in path(env) if at["framework"]}
-    siblings = [other for other in framework_of if other.rpartition("/")[0] == folder]
-    frameworks = sorted(framework_of[other] for other in siblings)
-    if page not in framework_of or frameworks != sorted(FRAMEWORKS):
-        return None
-    (other,) = [other for other in siblings if other != page]
-    return other, framework_of[other]
+    _, other = env.two_ways.get(page, (None, None))
+    return other and (other, env.two_ways[other][0])
 
 
 def sections(doctree) -> dict:
@@ -87,8 +78,18 @@ def tell_path(app, page, template, context, doctree) -> None:
     app.add_js_file(None, body=body, priority=600)
 
 
-def read_twins_too(app, env, added, changed, removed) -> list[str]:
-    """A page whose twin has changed is made anew, for the links into it."""
+def read_facts(app, env, added, changed, removed) -> list[str]:
+    """Keep {page: (framework, twin)} of the chapters; which pages are made anew for it.
+
+    A page whose twin has changed, for the links into it, and all where one of these facts has.
+    """
+    before = getattr(env, "two_ways", None)
+    every = chapters(Path(env.srcdir))
+    env.two_ways = {
+        one.page: (one.only_for, one.twin and every[one.twin].page) for one in every.values()
+    }
+    if before not in (None, env.two_ways):
+        return list(env.found_docs)
     twins = [twin(env, page) for page in changed | added if page in env.titles]
     return [other for other, _ in filter(None, twins)]
 
@@ -96,5 +97,5 @@ def read_twins_too(app, env, added, changed, removed) -> list[str]:
 def setup(app):
     app.connect("doctree-resolved", link_twins)
     app.connect("html-page-context", tell_path)
-    app.connect("env-get-outdated", read_twins_too)
+    app.connect("env-get-outdated", read_facts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

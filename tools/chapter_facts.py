@@ -1,0 +1,143 @@
+"""What each chapter says of itself, and where the course has it: the one reader of these facts.
+
+The order, the part and the title in the side bar are in ``_toc.yml``: a chapter is a notebook in
+one of its parts. The notebook says the rest. Its title is its first heading, and its opening says
+"takes about 30 minutes". In its metadata, which is the front matter of its text, stands
+
+    course:
+      idea: "the same in MXNet"      # what the map says below the title
+      framework: MXNet               # whose code it is: PyTorch, MXNet, or null for none or both
+      hosted: false                  # whether it runs on Kaggle and Colab
+      twin: scratch/pytorch          # if it has one: said by one of the two
+      experiments: 5                 # if there are some: sections in which the reader trains
+
+Its exercises say themselves to which chapter they belong (exercise_masters.py).
+"""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import nbformat
+import yaml
+
+ROOT = Path(__file__).resolve().parents[1]
+FRAMEWORKS = ("PyTorch", "MXNet")  # the first is that of readers who have not chosen
+KEY = "course"  # of a notebook's metadata
+NEEDED = ("idea", "framework", "hosted")  # below that key
+KNOWN = (*NEEDED, "twin", "experiments")
+NO_HOST_HAS = "MXNet"  # it has no release for the Python of Kaggle and Colab
+MINUTES = r"\btakes?\s+about\s+(\d+)\s+minutes\b"
+
+
+class FactsError(ValueError):
+    """A chapter does not say what the course asks of it, or two chapters contradict each other."""
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What one notebook says of itself."""
+
+    title: str
+    minutes: int
+    idea: str
+    framework: str | None
+    hosted: bool
+    twin: str | None = None
+    experiments: int = 0
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A chapter in its place: ``name`` is 'scratch/pytorch', ``short`` its title in the side bar.
+
+    ``twin`` is the name of the other one, whichever of the two says it.
+    """
+
+    name: str
+    part: str
+    short: str
+    facts: Facts
+    twin: str | None
+
+    @property
+    def page(self) -> str:
+        """Its name in _toc.yml."""
+        return f"chapters/{self.name}"
+
+    @property
+    def only_for(self) -> str | None:
+        """The framework whose readers it is for; None if it is for all.
+
+        That are pages with a twin. Of the others whoever chose MXNet reads those in PyTorch as
+        well, but nobody has to read one in MXNet who did not choose it.
+        """
+        is_for_all = self.twin is None and self.facts.framework != FRAMEWORKS[1]
+        return None if is_for_all else self.facts.framework
+
+
+def facts(notebook: nbformat.NotebookNode, name: str) -> Facts:
+    """What the chapter ``name`` says of itself; FactsError says what is missing or wrong."""
+
+    def need(condition, what):
+        if not condition:
+            raise FactsError(f"chapters/{name}.ipynb: {what}")
+
+    course = notebook.metadata.get(KEY)
+    need(isinstance(course, dict), f"its metadata need '{KEY}', see CONTRIBUTING.md, Add a chapter")
+    for key in course:
+        need(key in KNOWN, f"'{KEY}' has {', '.join(KNOWN)}, and no '{key}'")
+    for key in NEEDED:
+        need(key in course, f"'{KEY}' has no '{key}'")
+    text = "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+    title = re.match(r"# (\S.*)", text)
+    need(title, "it does not start with a title")
+    minutes = re.findall(MINUTES, re.split(r"^## ", text, maxsplit=1, flags=re.MULTILINE)[0])
+    need(len(minutes) == 1, "its opening says once that it 'takes about 30 minutes'")
+    found = Facts(title=title[1].strip(), minutes=int(minutes[0]), **course)
+    need(isinstance(found.idea, str) and found.idea, "'idea' is a few words for the map")
+    choices = " or ".join(FRAMEWORKS)
+    need(found.framework in (*FRAMEWORKS, None), f"'framework' is {choices}, or null")
+    need(isinstance(found.hosted, bool), "'hosted' is true or false")
+    runs = found.framework != NO_HOST_HAS or not found.hosted
+    need(runs, f"'hosted' is false in {NO_HOST_HAS}, which Kaggle and Colab cannot install")
+    is_number = isinstance(found.experiments, int) and found.experiments >= 0
+    need(is_number, "'experiments' is the number of sections in which the reader trains")
+    return found
+
+
+def chapters(root: Path = ROOT) -> dict[str, Chapter]:
+    """{name: chapter} in the order of ``_toc.yml``; FactsError as for one of them."""
+    toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
+    places = {
+        page["file"].removeprefix("chapters/"): (part["caption"], page.get("title"))
+        for part in toc.get("parts", [])
+        for page in part["chapters"]
+        if (root / f"{page['file']}.ipynb").exists()
+    }
+    said = {
+        name: facts(nbformat.read(root / f"chapters/{name}.ipynb", as_version=4), name)
+        for name in places
+    }
+    twins = _twins(said)
+    return {
+        name: Chapter(name, part, short or said[name].title, said[name], twins.get(name))
+        for name, (part, short) in places.items()
+    }
+
+
+def _twins(said):
+    """{name: the twin's name} for both of each pair."""
+    twins = {}
+    for name, one in said.items():
+        if one.twin is None:
+            continue
+        if one.twin not in said:
+            raise FactsError(f"chapters/{name}.ipynb: its twin {one.twin} is not in _toc.yml")
+        if {one.framework, said[one.twin].framework} != set(FRAMEWORKS):
+            both = " and ".join(FRAMEWORKS)
+            raise FactsError(f"chapters/{name}.ipynb and its twin {one.twin} are not in {both}")
+        if name in twins or one.twin in twins:
+            raise FactsError(f"chapters/{name}.ipynb: one of a pair says 'twin', and of one pair")
+        twins |= {name: one.twin, one.twin: name}
+    return twins
