@@ -1,0 +1,76 @@
+// Rows that come one by one: see lanes.py, which draws them, and says them in the data.
+(() => {
+  "use strict";
+  const { SAME, element, drawn, Player, begin } = motion;
+  const STEP = 1300; // milliseconds
+
+  class Lanes {
+    constructor(root) {
+      this.data = JSON.parse(root.querySelector("script").textContent);
+      this.pictures = [...root.querySelectorAll("svg")];
+      this.number = this.data.panels[0].words.length;
+      const address = settingsInAddress(root), sent = address.read();
+      this.player = new Player({
+        show: (at) => this.#show(at),
+        stops: () => [...Array(this.number + 1).keys()].map((step) => step / this.number),
+        length: () => STEP * this.number,
+        address,
+        settings: () => [],
+      });
+      this.said = element("div", { className: "lanes-said" });
+      this.said.setAttribute("role", "status");
+      const panels = root.querySelector(".lanes-panels");
+      panels.before(this.player.controls);
+      panels.after(this.said);
+      this.player.move(Player.sentIn(sent), false);
+      this.player.endOnPaper();
+      if (sent) root.scrollIntoView();
+    }
+
+    #show(at) {
+      const done = Math.floor((at + SAME) * this.number);
+      const rest = at * this.number - done;
+      const part = rest > SAME * this.number ? rest : 0;
+      const words = this.#words(done);
+      for (const [i, picture] of this.pictures.entries()) {
+        const { name, words: all } = this.data.panels[i];
+        const soFar = done ? all.slice(0, done) : [this.data.before];
+        picture.setAttribute("aria-label", `${name}. ${soFar.join(" ")}`);
+        for (const dot of picture.querySelectorAll(".lanes-dot")) dot.remove();
+        for (const row of picture.querySelectorAll("[data-row]")) {
+          const step = Number(row.dataset.row);
+          const isMoving = part > 0 && step === done;
+          row.classList.toggle("lanes-later", step > done || (step === done && !isMoving));
+          if (isMoving) this.#travel(row, part);
+        }
+      }
+      const when = done ? `after ${done} of ${this.number} steps` : "before";
+      this.player.say(part ? `step ${done + 1} of ${this.number}` : when, words.join(" "));
+      if (this.shown === done) return; // said aloud only when a step is over
+      this.shown = done;
+      this.said.replaceChildren(...words.map((textContent) => element("p", { textContent })));
+    }
+
+    #words(done) {
+      if (!done) return [this.data.before];
+      const { panels } = this.data;
+      if (panels.length === 1) return [panels[0].words[done - 1]];
+      return panels.map(({ name, words }) => `${name}: ${words[done - 1]}`);
+    }
+
+    /** A dot on each arrow of a row, on its way. */
+    #travel(row, part) {
+      const eased = part * part * (3 - 2 * part);
+      for (const send of row.querySelectorAll("[data-send]")) {
+        const path = send.querySelector("path");
+        const [, start, y, end] = path.getAttribute("d").match(/^M(\S+) (\S+)H([\d.]+)/).map(Number);
+        send.append(drawn("circle", {
+          class: "lanes-dot", cx: start + (end - start) * eased, cy: y, r: 4,
+          fill: send.getAttribute("stroke"),
+        }));
+      }
+    }
+  }
+
+  begin("lanes", Lanes);
+})();
