@@ -52,10 +52,10 @@
   class Panel {
     constructor(name, update) {
       Object.assign(this, { name, update });
-      this.said = element("p");
+      this.status = element("p");
       this.place = element("div");
       const title = element("strong", { textContent: name });
-      this.box = element("div", {}, title, this.place, this.said);
+      this.box = element("div", {}, title, this.place, this.status);
     }
 
     draw(now, total, width, kind) {
@@ -87,7 +87,7 @@
         drawn("text", { x: LEFT, y: FLOOR + 18 }, "0"),
         drawn("text", { x: end, y: FLOOR + 18, class: "buckets-end" }, time(update.total)),
       ));
-      this.said.textContent = `${update.words(now)}.`;
+      this.status.textContent = `${update.words(now)}.`;
     }
   }
 
@@ -118,13 +118,13 @@
         settings: () => [["of", this.several.value], ["bucket", this.sizes[this.size.value]]],
       });
       this.place = element("div", { className: "buckets-panels" });
-      this.said = element("p");
-      this.said.setAttribute("role", "status");
+      this.status = element("p");
+      this.status.setAttribute("role", "status");
       const several = this.several.parentElement;
       several.hidden = Object.keys(plans).length === 1;
       root.replaceChildren(
         element("div", { className: "explore-controls" }, several, labelled),
-        this.player.controls, this.place, this.said, about,
+        this.player.controls, this.place, this.status, about,
       );
       for (const field of [this.several, this.size]) {
         field.addEventListener("input", () => this.#choose(1));
@@ -147,11 +147,11 @@
       this.sizeSaid.textContent = bucket;
       this.size.setAttribute("aria-valuetext", bucket);
       const { kind } = this.data;
-      const [one, other] = updates;
-      const hidden = one.exchange - one.shown;
-      this.said.textContent = `${bucket}: ${time(one.total)} in ${one.count} ` +
-        `${one.count === 1 ? "bucket" : "buckets"} of at most ${bytes(one.most)}; all at the ` +
-        `end: ${time(other.total)}. Of ${time(one.exchange)} of exchange the backward pass hides ` +
+      const [cut, whole] = updates;
+      const hidden = cut.exchange - cut.shown;
+      this.status.textContent = `${bucket}: ${time(cut.total)} in ${cut.count} ` +
+        `${cut.count === 1 ? "bucket" : "buckets"} of at most ${bytes(cut.most)}; all at the ` +
+        `end: ${time(whole.total)}. Of ${time(cut.exchange)} of exchange the backward pass hides ` +
         `${hidden > 1e-9 ? time(hidden) : "nothing"}. All times are ${kind}.`;
       this.player.move(at, isTold);
     }

@@ -30,7 +30,9 @@ class RingAttention(Moving):
 
     def __init__(self, ranks: int = 4):
         need(is_whole(ranks, min(RANKS), max(RANKS)), "ranks", ranks, "2, 3 or 4")
-        self.plans = {k: {name: as_data(way(k)) for name, way in WAYS.items()} for k in RANKS}
+        self.plans = {
+            k: {name: as_data(algorithm(k)) for name, algorithm in WAYS.items()} for k in RANKS
+        }
         words = f"Ring attention over {ranks} ranks. " + " ".join(
             f"{name}: {plan['cost']}" for name, plan in self.plans[ranks].items()
         )
@@ -78,16 +80,16 @@ def _before(held) -> str:
 def _round(k: int, step: int, done) -> str:
     """What each rank has done in a round, and how long all wait for the busiest."""
     counts = _counts(k, done)
-    said = ", ".join(
+    pairs = ", ".join(
         f"rank {rank} {count or 'nothing'} with the keys of rank {(rank - step) % k}"
         for rank, count in enumerate(counts)
     )
     longest = f"The round takes as long as {max(counts)} pairs."
-    return f"Round {step + 1}, pairs computed: {said}. {longest}"
+    return f"Round {step + 1}, pairs computed: {pairs}. {longest}"
 
 
 def _cost(k: int, rounds) -> str:
-    counts = _counts(k, [one for done in rounds for one in done])
+    counts = _counts(k, [pair for done in rounds for pair in done])
     longest = sum(max(_counts(k, done)) for done in rounds)
     each = ", ".join(map(str, counts))
     return (

@@ -61,7 +61,7 @@
         .filter(({ answer }) => answer)
         .map(({ chosen }) => chosen)
         .filter((chosen) => chosen.every((i, c) => c > changed || i === wanted[c]))
-        .sort((one, other) => agreeing(other) - agreeing(one))[0];
+        .sort((a, b) => agreeing(b) - agreeing(a))[0];
       near?.forEach((i, c) => {
         choices[c].index = i;
       });

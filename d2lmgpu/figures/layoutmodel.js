@@ -11,19 +11,19 @@
   /** Every layout of so many devices, in the order of Python's `factorings`. */
   function factorings(devices, mostTp, mostCp) {
     const divisors = [...Array(devices).keys()].map((i) => i + 1).filter((n) => devices % n === 0);
-    const found = [];
+    const layouts = [];
     for (const dp of divisors) {
       for (const fsdp of divisors) {
         for (const pp of divisors) {
           if (devices % (dp * fsdp * pp)) continue;
           const rest = devices / (dp * fsdp * pp);
           for (const cp of divisors.filter((n) => n <= mostCp && rest % n === 0)) {
-            if (rest / cp <= mostTp) found.push({ dp, fsdp, pp, cp, tp: rest / cp });
+            if (rest / cp <= mostTp) layouts.push({ dp, fsdp, pp, cp, tp: rest / cp });
           }
         }
       }
     }
-    return found;
+    return layouts;
   }
 
   const DISTANCE = {
@@ -80,10 +80,10 @@
 
   /** What the device that holds most has to hold. */
   function memory(given, sizes, layout, training) {
-    const one = memoryOf(given, sizes, layout, training, 0);
-    if (layout.pp === 1) return one;
+    const ofFirst = memoryOf(given, sizes, layout, training, 0);
+    if (layout.pp === 1) return ofFirst;
     const other = memoryOf(given, sizes, layout, training, layout.pp - 1);
-    return other.total > one.total ? other : one;
+    return other.total > ofFirst.total ? other : ofFirst;
   }
 
   /** Between these many bytes of a card, as in d2lmgpu/memory/cards.py. */
@@ -106,9 +106,9 @@
     const [m, shards] = [microBatches(layout, training), shardsOf(layout)];
     const tokens = Math.floor((training.micro * sizes.tokens) / cp);
     const activations = tokens * sizes.width * BYTES.activation;
-    const found = [];
+    const all = [];
     const add = (operation, side, calls, bytes) => {
-      if (calls && sizeOf(layout, side) > 1) found.push({ operation, side, calls, bytes });
+      if (calls && sizeOf(layout, side) > 1) all.push({ operation, side, calls, bytes });
     };
     const sums = m * (blocks * (training.recompute ? 6 : 4) + 1 + (pp === 1 ? 1 : 0));
     add("all_gather", "tp", sums, sums * activations);
@@ -131,7 +131,7 @@
     }
     const sends = m * training.interleave;
     add("send", "pp", sends, (sends * activations) / tp);
-    return found;
+    return all;
   }
 
   /** The machine as a group sees it: its devices inside, and their share of the network. */
@@ -158,9 +158,9 @@
       2 * (k - 1) * latency + (((2 * (k - 1)) / k) * each) / bandwidth;
     const sharded = (k, [latency, bandwidth]) => k === 1 ? 0 :
       2 * latency + (((2 * (k - 1)) / k) * each) / bandwidth;
-    const one = size <= devices ? ring(size, machine.link) :
+    const call = size <= devices ? ring(size, machine.link) :
       sharded(devices, machine.link) + ring(Math.ceil(size / devices), network);
-    return calls * (operation === "all_reduce" ? 1 : 0.5) * one;
+    return calls * (operation === "all_reduce" ? 1 : 0.5) * call;
   }
 
   /** What remains of an exchange when what hides it is over. */
@@ -172,12 +172,12 @@
   function step(given, sizes, layout, training, machine) {
     const m = microBatches(layout, training);
     const { pp, cp, tp } = layout;
-    const found = exchanges(given, sizes, layout, training);
-    const timed = found.map((one) => ({ ...one, seconds: secondsOf(one, layout, machine) }));
+    const all = exchanges(given, sizes, layout, training);
+    const timed = all.map((e) => ({ ...e, seconds: secondsOf(e, layout, machine) }));
     const of = (side, ...kinds) => timed
-      .filter((one) => one.side === side && kinds.includes(one.operation))
+      .filter((exchange) => exchange.side === side && kinds.includes(exchange.operation))
       .reduce((sum, { seconds }) => sum + seconds, 0);
-    const each = (side) => timed.filter((one) => one.side === side)
+    const each = (side) => timed.filter((exchange) => exchange.side === side)
       .reduce((sum, { seconds, calls }) => sum + seconds / calls, 0);
 
     const tokens = Math.floor((training.micro * sizes.tokens) / cp);
@@ -209,7 +209,7 @@
     if (shardsOf(layout) > 1) {
       gradients = remains(later + gradients, slot - ahead) - ofShards;
     } else if (gradients) {
-      const [{ calls }] = found.filter(({ side }) => side === "dp");
+      const [{ calls }] = all.filter(({ side }) => side === "dp");
       gradients = exposed(gradients, slot - ahead, calls);
     }
     const parts = {
@@ -235,21 +235,21 @@
   }
 
   function trainings(sizes, { dp, fsdp, pp }, batch) {
-    const found = [];
+    const list = [];
     for (const micro of [1, 2, 4, 8]) {
       if (batch % (dp * fsdp * micro)) continue;
       for (const interleave of [1, 2, 4]) {
         if (interleave > 1 && (pp === 1 || sizes.blocks % (pp * interleave))) continue;
-        for (const recompute of [false, true]) found.push({ batch, micro, recompute, interleave });
+        for (const recompute of [false, true]) list.push({ batch, micro, recompute, interleave });
       }
     }
-    return found;
+    return list;
   }
 
   /** Of a pipeline: slots without work, where each of p devices has v stages. */
   const emptySlots = (m, p, v) => Math.max(m, p) - m + (Math.min(m, p) - 1) / v;
 
-  const least = (all, of) => all.reduce((one, other) => (of(other) < of(one) ? other : one));
+  const least = (all, of) => all.reduce((a, b) => (of(b) < of(a) ? b : a));
 
   /** Seconds that another training of the same layout computes and waits in the pipeline. */
   function atLeast(sizes, best, training) {
@@ -269,13 +269,13 @@
       const verdict = verdictOf(within, machine.card);
       return { layout, training, memory: taken, within, verdict };
     });
-    const verdict = VERDICTS.find((one) => held.some((of) => of.verdict === one));
+    const verdict = VERDICTS.find((verdict) => held.some((of) => of.verdict === verdict));
     const planned = (of) => ({ ...of, step: step(given, sizes, layout, of.training, machine) });
     if (verdict !== FITS) return planned(least(held, (of) => of.memory.total));
     let best;
-    for (const one of held.filter((of) => of.verdict === FITS)) {
-      if (best && atLeast(sizes, best, one.training) > best.step.seconds) continue;
-      const plan = planned(one);
+    for (const candidate of held.filter((of) => of.verdict === FITS)) {
+      if (best && atLeast(sizes, best, candidate.training) > best.step.seconds) continue;
+      const plan = planned(candidate);
       if (!best || plan.step.seconds < best.step.seconds) best = plan;
     }
     return best;
@@ -289,7 +289,7 @@
     ];
     return factorings(devices, given.mostTp, given.mostCp)
       .map((layout) => considered(given, sizes, layout, batch, machine))
-      .map((one) => ({ ...one, place: place(one) }))
+      .map((candidate) => ({ ...candidate, place: place(candidate) }))
       .sort(({ place: [a, b] }, { place: [c, d] }) => a - c || b - d);
   }
 

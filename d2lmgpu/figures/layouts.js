@@ -42,12 +42,12 @@
         field.addEventListener("input", () => this.#show(true));
         return field;
       });
-      this.said = element("p");
-      this.said.setAttribute("role", "status");
+      this.status = element("p");
+      this.status.setAttribute("role", "status");
       this.place = element("div");
       const controls = { className: "explore-controls" };
       const labels = this.fields.map((field) => field.parentElement);
-      root.replaceChildren(element("div", controls, ...labels), this.said, this.place, about);
+      root.replaceChildren(element("div", controls, ...labels), this.status, this.place, about);
       this.#show(false);
       if (sent) root.scrollIntoView();
     }
@@ -66,11 +66,11 @@
       const [count, gpus] = this.#chosen("gpus");
       const batch = inBatch / tokens;
       this.machine = machine;
-      const found = layoutModel.ranked(given, { ...sizes, tokens }, gpus, batch, machine);
-      const of = (verdict) => found.filter((one) => one.verdict === verdict);
+      const ranked = layoutModel.ranked(given, { ...sizes, tokens }, gpus, batch, machine);
+      const of = (verdict) => ranked.filter((candidate) => candidate.verdict === verdict);
       const [fits, open, not, never] = [FITS, OPEN, DOES_NOT, CANNOT].map(of);
       this.slowest = given.band[1] * (fits[Math.min(FIRST, fits.length) - 1]?.step.seconds ?? 1);
-      const counts = `Of ${thousands(found.length)} layouts ${thousands(fits.length)} fit, of ` +
+      const counts = `Of ${thousands(ranked.length)} layouts ${thousands(fits.length)} fit, of ` +
         `${thousands(open.length)} it cannot be told, ${thousands(not.length)} do not fit, and ` +
         `${thousands(never.length)} cannot be made.`;
       const words = [
@@ -86,7 +86,7 @@
             `The slowest, ${named(worst.layout)}, takes ${times} times as long.` : "",
         );
       }
-      this.said.textContent = words.join(" ").trim();
+      this.status.textContent = words.join(" ").trim();
       this.root.dataset.best = fits.length ? JSON.stringify(fits[0].layout) : "";
       this.place.replaceChildren(
         ...this.#listed(fits, "that fit", false),
@@ -106,7 +106,7 @@
     #listed(all, kind, isGreyed) {
       const list = (some) => {
         const made = element("ul", { className: "layouts-list" });
-        made.append(...some.map((one) => this.#one(one, isGreyed)));
+        made.append(...some.map((candidate) => this.#card(candidate, isGreyed)));
         return made;
       };
       const shown = [];
@@ -123,7 +123,7 @@
       return shown;
     }
 
-    #one({ layout, verdict, reason, training, within, step }, isGreyed) {
+    #card({ layout, verdict, reason, training, within, step }, isGreyed) {
       const made = element("li", {
         className: `layouts-one${isGreyed ? " layouts-greyed" : ""}`,
       });

@@ -27,10 +27,10 @@
       const size = product(factors, { ...values, L: 1 });
       for (let i = 0; i < number * copies; i += 1) sizes.push(size);
     }
-    sizes.sort((one, other) => other - one);
+    sizes.sort((a, b) => b - a);
     const loads = Array(values.k).fill(0);
     for (const size of sizes) loads[loads.indexOf(Math.min(...loads))] += size;
-    return loads[0] / loads.reduce((one, other) => one + other);
+    return loads[0] / loads.reduce((a, b) => a + b);
   }
 
   // The largest of the sums, in bytes, and of it what grows with the batch.
@@ -45,7 +45,7 @@
       }
       return { total, growing };
     });
-    return added.reduce((one, other) => (other.total > one.total ? other : one));
+    return added.reduce((a, b) => (b.total > a.total ? b : a));
   }
 
   function start(root) {
@@ -53,7 +53,7 @@
     const answer = root.querySelector(".memory-answer");
     const choice = (name) => root.querySelector(`[data-name="${name}"]`);
     const fields = [...root.querySelectorAll("[data-letter]")];
-    const field = (letter) => fields.find((one) => one.dataset.letter === letter);
+    const field = (letter) => fields.find((field) => field.dataset.letter === letter);
     const [network, card] = [choice("network"), choice("card")];
 
     // A network that is known brings its numbers; those of one's own start from what was there.
@@ -61,22 +61,22 @@
       const { kind, numbers, own } = data.networks[network.selectedIndex];
       const model = Boolean(numbers || own);
       for (const [letter, value] of Object.entries(numbers ?? {})) field(letter).value = value;
-      for (const one of fields) {
-        const { letter } = one.dataset;
+      for (const input of fields) {
+        const { letter } = input.dataset;
         const asked = letter === "n" || (model && (own || letter === "T"));
-        one.parentElement.hidden = !asked || (letter === "g" && kind !== "Llama");
+        input.parentElement.hidden = !asked || (letter === "g" && kind !== "Llama");
       }
       show();
     }
 
     // What is wrong with the numbers, in words, or nothing.
     function wrong(letters, kind) {
-      for (const one of fields) {
-        const name = one.parentElement.firstChild.textContent;
-        const { letter } = one.dataset;
-        if (one.parentElement.hidden) continue;
+      for (const input of fields) {
+        const name = input.parentElement.firstChild.textContent;
+        const { letter } = input.dataset;
+        if (input.parentElement.hidden) continue;
         if (!(Number.isInteger(letters[letter]) && letters[letter] > 0)) {
-          return `${name} is "${one.value}": give a whole number from 1 on.`;
+          return `${name} is "${input.value}": give a whole number from 1 on.`;
         }
       }
       const { d, h, g } = letters;

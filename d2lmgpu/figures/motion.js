@@ -128,10 +128,10 @@
     }
 
     /** To the next moment at which something ends, or to the one before. */
-    step(way) {
+    step(direction) {
       this.stop();
-      const near = this.stops().filter((stop) => way * (stop - this.now) > SAME);
-      if (near.length) this.move(way > 0 ? Math.min(...near) : Math.max(...near));
+      const near = this.stops().filter((stop) => direction * (stop - this.now) > SAME);
+      if (near.length) this.move(direction > 0 ? Math.min(...near) : Math.max(...near));
     }
 
     stop() {
@@ -193,15 +193,15 @@
         settings: () => [["ranks", this.several.value]],
       });
       this.place = element("div");
-      this.said = element("div", { className: `${name}-said` });
-      this.said.setAttribute("role", "status");
+      this.status = element("div", { className: `${name}-said` });
+      this.status.setAttribute("role", "status");
     }
 
     /** Show it, with these elements below. */
     start(...below) {
       this.root.replaceChildren(
         element("div", { className: "explore-controls" }, this.several.parentElement),
-        this.player.controls, this.place, this.said, ...below, this.about,
+        this.player.controls, this.place, this.status, ...below, this.about,
       );
       this.several.addEventListener("input", () => this.#choose(1));
       this.#choose(Player.sentIn(this.sent), false);
@@ -228,10 +228,10 @@
       this.draw(done, isMoving ? part : 0, when);
       const words = this.words(done);
       this.player.say(first(when), words.join(" "));
-      const told = `${this.several.value} ${done}`;
-      if (this.shown === told) return; // said aloud only when a step is over
-      this.shown = told;
-      this.said.replaceChildren(...words.map((textContent) => element("p", { textContent })));
+      const choice = `${this.several.value} ${done}`;
+      if (this.shown === choice) return; // said aloud only when a step is over
+      this.shown = choice;
+      this.status.replaceChildren(...words.map((textContent) => element("p", { textContent })));
     }
   }
 

@@ -31,8 +31,8 @@
       const cells = all.flatMap((rank) => all.map((slot) =>
         this.#cell(this.#left(rank), this.#top(slot), plan.cells[done][rank][slot],
           isResult(rank, slot) ? "" : "moves-left")));
-      const way = Math.min(Math.max((part - LEAVES) / (COMES - LEAVES), 0), 1);
-      const eased = way * way * (3 - 2 * way);
+      const share = Math.min(Math.max((part - LEAVES) / (COMES - LEAVES), 0), 1);
+      const eased = share * share * (3 - 2 * share);
       const moves = part > 0 ? plan.moves[done] : [];
       const between = (from, to) => from + (to - from) * eased;
       const moving = moves.map(([source, from, target, to]) => this.#cell(
@@ -94,16 +94,16 @@
         address,
         settings: () => Object.entries(this.choices).map(([name, { value }]) => [name, value]),
       });
-      [this.call, this.does, this.pair, this.strip, this.said] =
+      [this.call, this.does, this.pair, this.strip, this.status] =
         ["p", "p", "div", "div", "div"].map((tag) => element(tag));
       this.pair.className = "moves-pair";
       this.strip.className = "moves-strip";
-      this.said.className = "moves-said";
-      this.said.setAttribute("role", "status");
+      this.status.className = "moves-said";
+      this.status.setAttribute("role", "status");
       const labels = Object.values(this.choices).map(({ parentElement }) => parentElement);
       root.replaceChildren(
         element("div", { className: "explore-controls" }, ...labels), this.call, this.does,
-        this.player.controls, this.pair, this.said, this.strip,
+        this.player.controls, this.pair, this.status, this.strip,
       );
       this.choices.collective.parentElement.hidden = names.length === 1;
       for (const field of Object.values(this.choices)) {
@@ -154,19 +154,19 @@
       const part = Math.max(at * rounds - done, 0);
       const isMoving = part > SAME * rounds;
       const when = this.#when(done, isMoving);
-      const said = plan.said[done].join(" ");
+      const words = plan.said[done].join(" ");
       this.now.replaceChildren(
         element("strong", { textContent: first(when) }),
-        this.picture.draw(done, isMoving ? part : 0, `${this.title}, ${when}. ${said}`),
+        this.picture.draw(done, isMoving ? part : 0, `${this.title}, ${when}. ${words}`),
       );
-      this.player.say(first(when), said);
+      this.player.say(first(when), words);
       if (this.shown === done) return; // said aloud only when a round is over
       this.shown = done;
       const lines = plan.said[done].map((textContent) => element("li", { textContent }));
       const sent = done ? `Round ${done} of ${rounds}: ${plan.sent[done - 1]}.` : "";
       const [heading, last] = [`${first(this.#when(done))}:`, sent]
         .map((textContent) => element("p", { textContent }));
-      this.said.replaceChildren(heading, element("ul", {}, ...lines), last);
+      this.status.replaceChildren(heading, element("ul", {}, ...lines), last);
     }
   }
 

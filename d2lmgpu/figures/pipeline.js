@@ -72,12 +72,12 @@
       });
       this.place = element("div");
       this.key = element("p", { className: "pipeline-key" });
-      this.said = element("p");
-      this.said.setAttribute("role", "status");
+      this.status = element("p");
+      this.status.setAttribute("role", "status");
       const labels = Object.values(this.choices).map(({ parentElement }) => parentElement);
       root.replaceChildren(
         element("div", { className: "explore-controls" }, ...labels),
-        this.player.controls, this.place, this.key, this.said, about,
+        this.player.controls, this.place, this.key, this.status, about,
       );
       for (const field of Object.values(this.choices)) {
         field.addEventListener("input", () => this.#choose(1));
@@ -106,7 +106,7 @@
         return [swatch(kind, true, `${name}, first stage of a rank`),
           swatch(kind, false, `${name}, its other stage`)];
       }));
-      this.said.textContent = `${schedule.value}, ranks: ${ranks.value}, micro-batches: ` +
+      this.status.textContent = `${schedule.value}, ranks: ${ranks.value}, micro-batches: ` +
         `${micro.value}. Each rank is idle ${Math.round(100 * plan.idle)} % of the time. ` +
         `At most the ranks keep ${plan.most.join(", ")} micro-batches` +
         `${plan.several ? ", each of one of their stages" : ""}. Modelled.`;

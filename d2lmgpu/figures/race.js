@@ -55,9 +55,9 @@
       this.svg = drawn("svg", { viewBox: `0 0 ${SIZE} ${SIZE}`, width: "100%", role: "img" });
       this.progress = element("progress", { max: plan.total });
       this.progress.setAttribute("aria-label", `${name}: how far it is`);
-      this.said = element("p");
+      this.status = element("p");
       const title = element("strong", { textContent: name });
-      this.box = element("div", {}, title, this.progress, this.said, this.svg);
+      this.box = element("div", {}, title, this.progress, this.status, this.svg);
       this.places = Array.from({ length: plan.nodes }, (_, node) => {
         if (node >= plan.devices) return [SIZE / 2, SIZE / 2];
         const turn = (2 * Math.PI * node) / plan.devices;
@@ -104,11 +104,11 @@
       const busiest = Math.max(0, ...bytes.values());
       this.progress.value = now;
       const links = `${plan.links.length} links, ${size(busiest)} over the busiest`;
-      this.said.textContent = `${plan.words(now)}; ${links}`;
+      this.status.textContent = `${plan.words(now)}; ${links}`;
       const complete = held.slice(0, plan.devices).flat();
       const sums = complete.filter((count) => count === plan.devices).length;
-      const told = `${sums} of ${complete.length} numbers on the devices are sums of all`;
-      this.svg.setAttribute("aria-label", `${this.name}: ${plan.words(now)}; ${told}.`);
+      const label = `${sums} of ${complete.length} numbers on the devices are sums of all`;
+      this.svg.setAttribute("aria-label", `${this.name}: ${plan.words(now)}; ${label}.`);
     }
 
     #node([x, y], node, counts) {
@@ -171,14 +171,14 @@
         settings: () => Object.entries(this.choices).map(([name, { value }]) => [name, value]),
       });
       this.panels = element("div", { className: "race-panels" });
-      this.said = element("p");
-      this.said.setAttribute("role", "status");
+      this.status = element("p");
+      this.status.setAttribute("role", "status");
       const labels = Object.values(this.choices).map(({ parentElement }) => parentElement);
       root.replaceChildren(
         element("div", { className: "explore-controls" }, ...labels),
         this.player.controls,
         this.panels,
-        this.said,
+        this.status,
         about,
       );
       for (const field of Object.values(this.choices)) {
@@ -210,7 +210,7 @@
       const words = this.shown.map(({ name, plan }) => `${name}: ${plan.words(now)}`).join("; ");
       this.player.say(`After ${now ? time(now) : "0 s"} of ${time(this.total)}, modelled`, words);
       // Said aloud only when a round is over, and not at each picture of a run.
-      if (this.said.textContent !== `${words}.`) this.said.textContent = `${words}.`;
+      if (this.status.textContent !== `${words}.`) this.status.textContent = `${words}.`;
     }
   }
 

@@ -141,8 +141,8 @@
     }
 
     words(done) {
-      const { steps, said } = this.ranks.plan;
-      return [done ? `${steps[done - 1].title}. ${said[done]}` : said[0]];
+      const { steps, said: words } = this.ranks.plan;
+      return [done ? `${steps[done - 1].title}. ${words[done]}` : words[0]];
     }
 
     /** On paper a picture for each moment. */

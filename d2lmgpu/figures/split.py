@@ -88,10 +88,10 @@ def _held(name: str, placement: str, k: int) -> list:
 
 
 def _title(step) -> str:
-    way = "Forward" if step in FORWARD else "Backward"
+    direction = "Forward" if step in FORWARD else "Backward"
     if step.is_sum:
-        return f"{way}, {step.does}: the terms of {step.makes} are summed"
-    return f"{way}: {step.makes} = {step.does}"
+        return f"{direction}, {step.does}: the terms of {step.makes} are summed"
+    return f"{direction}: {step.makes} = {step.does}"
 
 
 def _words(step, k: int) -> str:

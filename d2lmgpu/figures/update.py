@@ -156,9 +156,9 @@ def _compute() -> list[str]:
 
 def _add() -> list[str]:
     held = [_gradient(x, HIGH, color) for x, color in zip((LEFT, RIGHT), COLORS)]
-    ways = [_arrow((x, HIGH + 29), (MIDDLE + side * 11, LOW + 7), both=True)
+    arrows = [_arrow((x, HIGH + 29), (MIDDLE + side * 11, LOW + 7), both=True)
             for x, side in ((LEFT + 4, -1), (RIGHT - 4, 1))]  # fmt: skip
-    return [*_devices(HIGH), *held, *ways, _sum(MIDDLE, LOW + 14)]
+    return [*_devices(HIGH), *held, *arrows, _sum(MIDDLE, LOW + 14)]
 
 
 def _update() -> list[str]:
