@@ -94,16 +94,16 @@ def facts(notebook: nbformat.NotebookNode, name: str) -> Facts:
     need(title, "it does not start with a title")
     minutes = re.findall(MINUTES, re.split(r"^## ", text, maxsplit=1, flags=re.MULTILINE)[0])
     need(len(minutes) == 1, "its opening says once that it 'takes about 30 minutes'")
-    found = Facts(title=title[1].strip(), minutes=int(minutes[0]), **course)
-    need(isinstance(found.idea, str) and found.idea, "'idea' is a few words for the map")
+    stated = Facts(title=title[1].strip(), minutes=int(minutes[0]), **course)
+    need(isinstance(stated.idea, str) and stated.idea, "'idea' is a few words for the map")
     choices = " or ".join(FRAMEWORKS)
-    need(found.framework in (*FRAMEWORKS, None), f"'framework' is {choices}, or null")
-    need(isinstance(found.hosted, bool), "'hosted' is true or false")
-    runs = found.framework != NO_HOST_HAS or not found.hosted
+    need(stated.framework in (*FRAMEWORKS, None), f"'framework' is {choices}, or null")
+    need(isinstance(stated.hosted, bool), "'hosted' is true or false")
+    runs = stated.framework != NO_HOST_HAS or not stated.hosted
     need(runs, f"'hosted' is false in {NO_HOST_HAS}, which Kaggle and Colab cannot install")
-    is_number = isinstance(found.experiments, int) and found.experiments >= 0
+    is_number = isinstance(stated.experiments, int) and stated.experiments >= 0
     need(is_number, "'experiments' is the number of sections in which the reader trains")
-    return found
+    return stated
 
 
 def chapters(root: Path = ROOT) -> dict[str, Chapter]:
@@ -115,29 +115,29 @@ def chapters(root: Path = ROOT) -> dict[str, Chapter]:
         for page in part["chapters"]
         if (root / f"{page['file']}.ipynb").exists()
     }
-    said = {
+    facts_of = {
         name: facts(nbformat.read(root / f"chapters/{name}.ipynb", as_version=4), name)
         for name in places
     }
-    twins = _twins(said)
+    twins = _twins(facts_of)
     return {
-        name: Chapter(name, part, short or said[name].title, said[name], twins.get(name))
+        name: Chapter(name, part, short or facts_of[name].title, facts_of[name], twins.get(name))
         for name, (part, short) in places.items()
     }
 
 
-def _twins(said):
+def _twins(facts_of):
     """{name: the twin's name} for both of each pair."""
     twins = {}
-    for name, one in said.items():
-        if one.twin is None:
+    for name, own in facts_of.items():
+        if own.twin is None:
             continue
-        if one.twin not in said:
-            raise FactsError(f"chapters/{name}.ipynb: its twin {one.twin} is not in _toc.yml")
-        if {one.framework, said[one.twin].framework} != set(FRAMEWORKS):
+        if own.twin not in facts_of:
+            raise FactsError(f"chapters/{name}.ipynb: its twin {own.twin} is not in _toc.yml")
+        if {own.framework, facts_of[own.twin].framework} != set(FRAMEWORKS):
             both = " and ".join(FRAMEWORKS)
-            raise FactsError(f"chapters/{name}.ipynb and its twin {one.twin} are not in {both}")
-        if name in twins or one.twin in twins:
+            raise FactsError(f"chapters/{name}.ipynb and its twin {own.twin} are not in {both}")
+        if name in twins or own.twin in twins:
             raise FactsError(f"chapters/{name}.ipynb: one of a pair says 'twin', and of one pair")
-        twins |= {name: one.twin, one.twin: name}
+        twins |= {name: own.twin, own.twin: name}
     return twins

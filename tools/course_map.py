@@ -40,7 +40,7 @@ def stop(chapter: Chapter) -> str:
 
 def by_part(every: dict[str, Chapter]) -> dict[str, list[Chapter]]:
     """{title of a part: its chapters}"""
-    return {part: [*group] for part, group in groupby(every.values(), lambda one: one.part)}
+    return {part: [*group] for part, group in groupby(every.values(), lambda chapter: chapter.part)}
 
 
 def course_map(every: dict[str, Chapter]) -> str:
@@ -62,7 +62,7 @@ def first_page(text: str, every: dict[str, Chapter]) -> str:
     if start not in text:
         raise FactsError(f"{PAGE} has no place for the map: {start.strip()}")
     rows = [
-        f"- {part}: {', '.join(f'[{one.short}]({one.name}.ipynb)' for one in group)}"
+        f"- {part}: {', '.join(f'[{chapter.short}]({chapter.name}.ipynb)' for chapter in group)}"
         for part, group in by_part(every).items()
     ]
     before, _, rest = text.partition(start)

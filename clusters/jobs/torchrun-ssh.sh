@@ -18,7 +18,7 @@ torchrun="cd $(printf %q "$PWD") && exec env OMP_NUM_THREADS=1 TORCH_DISABLE_SHA
     ${PYTHON:-.venv/bin/python} -m torch.distributed.run \
     --nnodes=${#hosts[@]} --nproc-per-node=$number \
     --rdzv-backend=c10d --rdzv-endpoint=${hosts[0]}:${PORT:-29500} --rdzv-id=$$ \
-    chapters/concise/train_ddp.py $options"
+    chapters/concise/train_ddp_overnight.py $options"
 
 # -tt gives each a terminal: with the connection it goes, and torchrun ends. So nothing stays on a
 # host if this script is interrupted, or if another host fails.

@@ -43,7 +43,7 @@ def sampler_places(handed_out) -> Lanes:
         for i in range(size):
             taken = [batches[step][i] for batches in handed_out]
             title = f"step {step}, places {places} to {places + ranks - 1}"
-            said = ", ".join(
+            takers = ", ".join(
                 f"rank {rank} takes example {example}{'' if counts else ', a copy'}"
                 for rank, (example, counts) in enumerate(taken)
             )
@@ -51,7 +51,7 @@ def sampler_places(handed_out) -> Lanes:
                 Cell(str(example) if counts else f"{example}, a copy", is_copy=not counts)
                 for example, counts in taken
             )
-            rows.append(Row(title, f"{title[0].upper()}{title[1:]}: {said}.", cells))
+            rows.append(Row(title, f"{title[0].upper()}{title[1:]}: {takers}.", cells))
             places += ranks
     counted = sum(counts for batches in handed_out for batch in batches for _, counts in batch)
     return Lanes(
@@ -135,12 +135,12 @@ def _exchanges(name: str, log, ranks: int) -> Panel:
     return Panel(name, _ranks(ranks), tuple(rows))
 
 
-def processes(told) -> Lanes:
+def processes(numbers) -> Lanes:
     """The numbers that each process is told, on several hosts.
 
     Parameters
     ----------
-    told : list
+    numbers : list
         For each process (host, rank, local rank, world size), the host by its name.
 
     Returns
@@ -154,28 +154,28 @@ def processes(told) -> Lanes:
         For other than 2 to 8 processes, equally many on each host.
     """
     allowed = "2 to 8 of (host, rank, local rank, world size), equally many for each host"
-    need(is_series(told, _is_process), "told", told, allowed)
-    told = sorted(told, key=lambda process: process[1])
-    hosts = list(dict.fromkeys(host for host, *_ in told))
-    each, rest = divmod(len(told), len(hosts))
-    together = [host for host, *_ in told] == [host for host in hosts for _ in range(each)]
-    need(2 <= len(told) <= 8 and not rest and together, "told", told, allowed)
+    need(is_series(numbers, _is_process), "numbers", numbers, allowed)
+    numbers = sorted(numbers, key=lambda process: process[1])
+    hosts = list(dict.fromkeys(host for host, *_ in numbers))
+    each, rest = divmod(len(numbers), len(hosts))
+    together = [host for host, *_ in numbers] == [host for host in hosts for _ in range(each)]
+    need(2 <= len(numbers) <= 8 and not rest and together, "numbers", numbers, allowed)
 
     def row(title, what, values):
-        said = "; ".join(
+        on_hosts = "; ".join(
             f"on {host} {', '.join(values[each * at : each * (at + 1)])}"
             for at, host in enumerate(hosts)
         )
-        return Row(title, f"{what}: {said}.", tuple(map(Cell, values)))
+        return Row(title, f"{what}: {on_hosts}.", tuple(map(Cell, values)))
 
-    ranks, local, sizes = ([str(process[i]) for process in told] for i in (1, 2, 3))
+    ranks, local, sizes = ([str(process[i]) for process in numbers] for i in (1, 2, 3))
     rows = (
         row("RANK", "The ranks", ranks),
         row("LOCAL_RANK", "The local ranks", local),
         row("WORLD_SIZE", "The world size", sizes),
         row("its GPU", "The GPUs", local),
     )
-    panel = Panel(f"{len(told)} processes on {len(hosts)} hosts", ("",) * len(told), rows,
+    panel = Panel(f"{len(numbers)} processes on {len(hosts)} hosts", ("",) * len(numbers), rows,
                   tuple(hosts))  # fmt: skip
     return Lanes(
         f"{each} processes were started on each of {len(hosts)} hosts.",

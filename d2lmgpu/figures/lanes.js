@@ -17,11 +17,11 @@
         address,
         settings: () => [],
       });
-      this.said = element("div", { className: "lanes-said" });
-      this.said.setAttribute("role", "status");
+      this.status = element("div", { className: "lanes-said" });
+      this.status.setAttribute("role", "status");
       const panels = root.querySelector(".lanes-panels");
       panels.before(this.player.controls);
-      panels.after(this.said);
+      panels.after(this.status);
       this.player.move(Player.sentIn(sent), false);
       this.player.endOnPaper();
       if (sent) root.scrollIntoView();
@@ -48,7 +48,7 @@
       this.player.say(part ? `step ${done + 1} of ${this.number}` : when, words.join(" "));
       if (this.shown === done) return; // said aloud only when a step is over
       this.shown = done;
-      this.said.replaceChildren(...words.map((textContent) => element("p", { textContent })));
+      this.status.replaceChildren(...words.map((textContent) => element("p", { textContent })));
     }
 
     #words(done) {

@@ -9,8 +9,12 @@ from static_site import served
 from test_pages import HTML, PAGES, parsed, visit
 
 CHAPTERS = program("chapter_facts").chapters()
-ONLY_FOR = {one.page: one.only_for for one in CHAPTERS.values()}
-PAIRS = [(f"chapters/{one.facts.twin}", one.page) for one in CHAPTERS.values() if one.facts.twin]
+ONLY_FOR = {chapter.page: chapter.only_for for chapter in CHAPTERS.values()}
+PAIRS = [
+    (f"chapters/{chapter.facts.twin}", chapter.page)
+    for chapter in CHAPTERS.values()
+    if chapter.facts.twin
+]
 FORK = "chapters/foundations/data-parallelism"  # the page before the first pair
 IN_SIDE_BAR = ".bd-sidebar-primary choose-framework"
 
@@ -84,7 +88,9 @@ def test_the_other_way_is_dimmed_and_can_be_read(browser, built, scheme):
             "all => all.map(a => [a.textContent.trim(), getComputedStyle(a).fontStyle])"
         )
     dimmed = {title for title, style in links if style == "italic"}
-    assert dimmed == {one.short for one in CHAPTERS.values() if one.only_for == "PyTorch"}
+    assert dimmed == {
+        chapter.short for chapter in CHAPTERS.values() if chapter.only_for == "PyTorch"
+    }
     assert len(dimmed) > 1
 
 

@@ -53,8 +53,8 @@ def test_step_by_step_the_rows_come_and_are_said(show_offline, picture):
         for i, panel in enumerate(picture.panels):
             label = page.get_by_role("img").nth(i).get_attribute("aria-label")
             assert label.startswith(f"{panel.name}. ")
-            told = [row.words in label for row in panel.rows]
-            assert told[:done] == [True] * done or done == 0
+            labelled = [row.words in label for row in panel.rows]
+            assert labelled[:done] == [True] * done or done == 0
             if done:
                 assert panel.rows[done - 1].words in words(page)
         press(page, "Back")
@@ -106,8 +106,8 @@ def test_the_keys_are_enough(parallel):
     assert words(parallel).startswith("The step before is over.") and seen(parallel) == [0, 0]
     for _ in range(2):
         parallel.keyboard.press("ArrowRight")
-    said = words(parallel)
-    assert "DataParallel, one process: Each device gets a copy. 3 × 44.7 MB leave" in said
+    shown = words(parallel)
+    assert "DataParallel, one process: Each device gets a copy. 3 × 44.7 MB leave" in shown
     assert "Each device gets a copy." in clock(parallel).get_attribute("aria-valuetext")
     parallel.get_by_role("button", name="Back").focus()
     parallel.keyboard.press("Enter")
@@ -117,10 +117,10 @@ def test_the_keys_are_enough(parallel):
 def test_the_address_brings_the_same_moment_back(parallel):
     for _ in range(4):
         press(parallel, "Back")
-    said, address = words(parallel), parallel.url
+    shown, address = words(parallel), parallel.url
     parallel.goto("about:blank")
     parallel.goto(address)
-    assert words(parallel) == said and seen(parallel) == [STEPS - 4] * 2
+    assert words(parallel) == shown and seen(parallel) == [STEPS - 4] * 2
 
 
 @pytest.mark.parametrize("width", [360, 390, 1280])

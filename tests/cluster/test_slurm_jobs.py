@@ -82,8 +82,8 @@ def test_by_sbatch_and_by_ssh_the_script_trains_as_one_process_does(slurm, cours
         printed, _ = process.communicate(timeout=60)
     assert process.returncode == 0, printed
     os.environ["PYTHON"] = sys.executable
-    alone = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1",
-             "chapters/concise/train_ddp.py", *SCRIPT, "--checkpoints", "alone"]  # fmt: skip
+    alone = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=1"]
+    alone += ["chapters/concise/train_ddp_overnight.py", *SCRIPT, "--checkpoints", "alone"]
     subprocess.run(alone, check=True, env=os.environ | {"OMP_NUM_THREADS": "1"})
     weights = script_weights(course / "alone")
     for folder in ("slurm", "ssh"):

@@ -38,8 +38,8 @@ EVERY = pytest.mark.parametrize("shown", SHOWN.values(), ids=SHOWN)
 
 def drawn(picture):
     """Its SVG elements, one for each panel."""
-    found = BeautifulSoup(picture.html, "html.parser").select("svg")
-    return [ElementTree.fromstring(str(svg)) for svg in found]
+    pictures = BeautifulSoup(picture.html, "html.parser").select("svg")
+    return [ElementTree.fromstring(str(svg)) for svg in pictures]
 
 
 def texts(element):
@@ -49,12 +49,12 @@ def texts(element):
 @EVERY
 def test_each_row_is_drawn_with_all_that_it_has_and_said(shown):
     picture = shown()
-    told = json.loads(BeautifulSoup(picture.html, "html.parser").script.string)
-    for panel, svg, said in zip(picture.panels, drawn(picture), told["panels"], strict=True):
+    data = json.loads(BeautifulSoup(picture.html, "html.parser").script.string)
+    for panel, svg, words_of in zip(picture.panels, drawn(picture), data["panels"], strict=True):
         rows = [group for group in svg.iter("g") if group.get("data-row")]
         assert [group.get("data-row") for group in rows] == [*map(str, range(len(panel.rows)))]
-        assert said == {"name": panel.name, "words": [row.words for row in panel.rows]}
-        assert svg.get("aria-label") == f"{panel.name}. {' '.join(said['words'])}"
+        assert words_of == {"name": panel.name, "words": [row.words for row in panel.rows]}
+        assert svg.get("aria-label") == f"{panel.name}. {' '.join(words_of['words'])}"
         assert svg.get("aria-label") in repr(picture)
         for row, group in zip(panel.rows, rows, strict=True):
             written = [row.title, *(cell.text for cell in row.cells if cell), row.meeting]
@@ -143,8 +143,8 @@ def test_several_messages_of_one_micro_batch_are_added_up():
 def test_processes_are_framed_by_their_host_in_the_order_of_their_ranks():
     """As launch told four processes on two hosts, in a record."""
     met = store.read(store.FOLDER / "cpu-2-cores-hosts.json")["met"]
-    told = [(host, *map(int, numbers[:3])) for numbers, host, _ in met]
-    picture = processes(told[::-1])
+    processes_of_launch = [(host, *map(int, numbers[:3])) for numbers, host, _ in met]
+    picture = processes(processes_of_launch[::-1])
     (panel,) = picture.panels
     assert panel.hosts == ("n1", "n2")
     assert [[cell.text for cell in row.cells] for row in panel.rows] == [

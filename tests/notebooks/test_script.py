@@ -1,4 +1,4 @@
-"""The script beside a page holds the definitions that the page teaches, and no others."""
+"""The scripts beside a page hold the definitions that the page teaches, and no others."""
 
 import ast
 
@@ -6,7 +6,7 @@ import agreement
 from notebooks import ROOT, code_cells, read, tags, tree
 
 
-def test_train_ddp_is_what_its_page_teaches():
+def test_the_scripts_are_what_their_page_teaches():
     page = read(ROOT / "chapters" / "concise" / "torchrun.ipynb")
     taught = {
         name: node
@@ -14,8 +14,12 @@ def test_train_ddp_is_what_its_page_teaches():
         if "define" in tags(cell)
         for name, node in agreement.definitions(tree(cell)).items()
     }
-    script = ast.parse((ROOT / "chapters" / "concise" / "train_ddp.py").read_text())
-    written = agreement.definitions(script)
+    written = {}
+    for file in ("train_ddp.py", "train_ddp_overnight.py"):
+        script = ast.parse((ROOT / "chapters" / "concise" / file).read_text())
+        found = agreement.definitions(script)
+        assert not written.keys() & found.keys()
+        written |= found
     assert list(written) == list(taught)
     for name in written:
         assert agreement.bare(written[name]) == agreement.bare(taught[name]), name

@@ -1,7 +1,8 @@
 """chapters/concise/train_ddp.py, started by torchrun, computes what one process computes.
 
 The oracle is a loop in one process, without DDP, loader or sampler. A killed run that goes on from
-its checkpoint ends, bit for bit, where the undisturbed one does, wherever it was killed.
+its checkpoint ends, bit for bit, where the undisturbed one does, wherever it was killed. All this
+holds of train_ddp_overnight.py, too, whose checkpoints outlive more.
 """
 
 import importlib
@@ -12,6 +13,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import venv
 from pathlib import Path
 
 import nbformat
@@ -41,10 +43,10 @@ def data(tmp_path_factory):
     return folder
 
 
-def torchrun(script, *options, processes, restarts=0):
+def torchrun(script, *options, processes, restarts=0, python=sys.executable, path=FOLDER):
     """The finished process; its output is what rank 0 printed, line by line."""
-    environ = ENVIRON | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1"}
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone",
+    environ = ENVIRON | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "PYTHONPATH": str(path)}
+    command = [python, "-m", "torch.distributed.run", "--standalone",
                f"--nproc-per-node={processes}", f"--max-restarts={restarts}"]  # fmt: skip
     command += map(str, [script, *SETTINGS, *options])
     return subprocess.run(command, env=environ, text=True, capture_output=True, timeout=300)
@@ -57,8 +59,10 @@ def vector(state):
 def weights(folder):
     """Of the newest checkpoint, which is that after the last epoch."""
     file = max(folder.iterdir())
-    assert file.name == f"epoch-{EPOCHS:05}.pt"
-    return torch.load(file, weights_only=True)["net"]
+    assert file.name in ("checkpoint.pt", f"epoch-{EPOCHS:05}.pt")
+    state = torch.load(file, weights_only=True)
+    assert state["epochs_done"] == EPOCHS
+    return state["net"]
 
 
 def one_process(num_train):
@@ -76,18 +80,18 @@ def one_process(num_train):
     velocity, lines = [0] * len(params), []
     for epoch in range(EPOCHS):
         order = torch.randperm(num_train, generator=torch.Generator().manual_seed(3 + epoch))
-        total = 0.0
-        for rows in order.split(BATCH):
+        total, batches = 0.0, order[: num_train // BATCH * BATCH].split(BATCH)
+        for rows in batches:
             params = [p.requires_grad_() for p in params]
             loss = F.cross_entropy(lenet(X[rows], for_lenet(params)), y[rows])
             grads = torch.autograd.grad(loss, params)
-            total += loss.item() * len(rows)
+            total += loss.item()
             norm = torch.sqrt(sum((g**2).sum() for g in grads))
             velocity = [0.9 * v + g * min(1, CLIP / norm) for v, g in zip(velocity, grads)]
             params = [(p - LR * v).detach() for p, v in zip(params, velocity)]
         outputs = lenet(torch.from_numpy(data.X_test), for_lenet(params))
         accuracy = (outputs.argmax(1) == torch.from_numpy(data.y_test)).double().mean().item()
-        lines.append((total / num_train, accuracy))
+        lines.append((total / len(batches), accuracy))
     return torch.cat([p.flatten() for p in params]), lines
 
 
@@ -97,13 +101,17 @@ def for_lenet(params):
 
 
 @pytest.mark.parametrize(
-    "processes, num_train",
-    sample(1, [(3, 49), (1, 49), (2, 49), (3, 50)]),
-)
-def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
-    """49 = 4·12 + 1: the last batch has an image for one rank, copies for the others."""
-    done = torchrun(FOLDER / "train_ddp.py", f"--num-train={num_train}",
-                    f"--checkpoints={tmp_path}", processes=processes)  # fmt: skip
+    "name, processes, num_train",
+    sample(2, [("train_ddp.py", 3, 59), ("train_ddp_overnight.py", 2, 49), ("train_ddp.py", 1, 49),
+               ("train_ddp.py", 2, 49), ("train_ddp_overnight.py", 3, 59)]),
+)  # fmt: skip
+def test_any_number_of_processes_is_one_process(name, processes, num_train, tmp_path):
+    """What is left out is what one process leaves out: with 59 = 4·12 + 11 images, those 11.
+
+    Three ranks filled up to 20 images each would have a fifth batch, with a copy in it.
+    """
+    done = torchrun(FOLDER / name, f"--num-train={num_train}", f"--checkpoints={tmp_path}",
+                    processes=processes)  # fmt: skip
     assert done.returncode == 0, done.stderr
     expected, lines = one_process(num_train)
     ours = vector(weights(tmp_path))
@@ -114,31 +122,39 @@ def test_any_number_of_processes_is_one_process(processes, num_train, tmp_path):
         assert abs(float(words[3]) - loss) < 1e-3 and float(words[6]) == round(accuracy, 3)
 
 
-def test_a_batch_that_the_ranks_cannot_share_is_an_error(tmp_path):
-    done = torchrun(FOLDER / "train_ddp.py", "--num-train=49", "--batch-size=7", processes=2)
-    assert done.returncode != 0 and "--batch-size 7: give a multiple of 2." in done.stderr
+@pytest.mark.parametrize("size, num_train", [(7, 49), (60, 59)])
+def test_a_batch_that_the_ranks_cannot_share_is_an_error(size, num_train, train_ddp):
+    args = train_ddp.make_parser().parse_args([f"--batch-size={size}"])
+    with pytest.raises(SystemExit, match=f"-size: give a multiple of 2, at most {num_train}"):
+        train_ddp.make_loader(range(num_train), args, 0, 2)
 
 
-NOISE = ["--num-train=49", "--dropout=0.3", "--augment"]
+NOISE = {"train_ddp": ["--num-train=49", "--dropout=0.3"]}
+NOISE["train_ddp_overnight"] = [*NOISE["train_ddp"], "--augment"]
 
+UPDATE = """
+    class Deadly(train_ddp.TensorDataset):
+        seen = 0
+        def __getitem__(self, i):
+            Deadly.seen += 1
+            if Deadly.seen == 60:
+                die(rank=1, before=leave_a_damaged_one)
+            return super().__getitem__(i)
+    train_ddp.TensorDataset = Deadly
+    """
+WRITES = """
+    def half(file, *name):
+        die(rank=0, before=lambda: os.truncate(file, os.stat(file).st_size // 2))
+        whole(file, *name)
+    """
 DEATHS = {
-    "rank 1 in an update of epoch 2": """
-        class Images(train_ddp.Images):
-            seen = 0
-            def __getitem__(self, i):
-                Images.seen += 1
-                if Images.seen == 60:
-                    die(rank=1, before=leave_a_damaged_one)
-                return super().__getitem__(i)
-        train_ddp.Images = Images
-        """,
-    "rank 0 while it writes the first checkpoint": """
-        def half(file):
-            die(rank=0, before=lambda: os.ftruncate(file, os.fstat(file).st_size // 2))
-            whole(file)
-        whole, os.fsync = os.fsync, half
-        """,
-}
+    ("train_ddp", "rank 1 in an update of epoch 2"): UPDATE,
+    ("train_ddp_overnight", "rank 1 in an update of epoch 2"): UPDATE,
+    ("train_ddp", "rank 0 while it writes the first checkpoint"):
+        WRITES + "whole, os.replace = os.replace, half",
+    ("train_ddp_overnight", "rank 0 while it writes the first checkpoint"):
+        WRITES + "whole, os.fsync = os.fsync, half",
+}  # fmt: skip
 CRASH = """
     import os, signal
     from pathlib import Path
@@ -151,48 +167,62 @@ CRASH = """
             os.kill(os.getpid(), signal.SIGKILL)
 
     def leave_a_damaged_one():
-        (first,) = Path(train_ddp.parse_args().checkpoints).iterdir()
-        data = bytearray(first.read_bytes())
-        data[len(data) // 2] ^= 1
-        first.with_name("epoch-00002.pt").write_bytes(data)
-
-    if os.environ["RANK"] != "0":  # what it reads may not be what rank 0 reads
-        train_ddp.newest = None
+        options, _ = train_ddp.make_parser().parse_known_args()
+        for first in Path(options.checkpoints).glob("epoch-*.pt"):
+            data = bytearray(first.read_bytes())
+            data[len(data) // 2] ^= 1
+            first.with_name("epoch-00002.pt").write_bytes(data)
     """
+ENDS = {
+    "train_ddp": "train_ddp.main()",
+    "train_ddp_overnight": """
+        import train_ddp_overnight
+        if os.environ["RANK"] != "0":  # what it reads may not be what rank 0 reads
+            train_ddp_overnight.newest = None
+        train_ddp_overnight.night()
+        """,
+}
 
 
-def dying(death):
+def dying(name, death):
     """The script that dies so in its first life."""
-    lines = [CRASH, DEATHS[death], "    train_ddp.main()"]
-    return "\n".join(textwrap.dedent(line) for line in lines)
+    return "\n".join(textwrap.dedent(lines) for lines in (CRASH, DEATHS[name, death], ENDS[name]))
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("undisturbed")
-    done = torchrun(FOLDER / "train_ddp.py", *NOISE, f"--checkpoints={folder}", processes=2)
-    assert done.returncode == 0, done.stderr
-    return weights(folder), done.stdout
+    """The weights and the output of each script's undisturbed run."""
+    by_script = {}
+    for name, options in NOISE.items():
+        folder = tmp_path_factory.mktemp(name)
+        script = FOLDER / f"{name}.py"
+        done = torchrun(script, *options, f"--checkpoints={folder}", processes=2)
+        assert done.returncode == 0, done.stderr
+        by_script[name] = weights(folder), done.stdout
+    return by_script
 
 
-@pytest.mark.parametrize("death", sample(1, reversed(DEATHS)))
-def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(death, undisturbed, tmp_path):
+@pytest.mark.parametrize("name, death", sample(2, DEATHS))
+def test_killed_and_resumed_is_the_undisturbed_run_bit_for_bit(name, death, undisturbed, tmp_path):
     crash, folder = tmp_path / "crash.py", tmp_path / "saved"
-    crash.write_text(dying(death))
-    done = torchrun(crash, *NOISE, f"--checkpoints={folder}", processes=2, restarts=1)
+    crash.write_text(dying(name, death))
+    done = torchrun(crash, *NOISE[name], f"--checkpoints={folder}", processes=2, restarts=1)
     assert done.returncode == 0, done.stderr
     assert "exitcode: -9" in done.stderr, "it was not killed"
-    ours, (expected, output) = weights(folder), undisturbed
+    ours, (expected, output) = weights(folder), undisturbed[name]
     assert ours.keys() == expected.keys()
-    assert all(torch.equal(ours[name], expected[name]) for name in expected)
+    assert all(torch.equal(ours[key], expected[key]) for key in expected)
     # What was shown by the end is what the undisturbed run showed; nothing was trained twice
     # but the epoch whose checkpoint was not written.
     first, second = output.splitlines()
-    between = first if "checkpoint" in death else "goes on after epoch 1 of 2"
-    assert done.stdout.splitlines() == [first, between, second]
+    between = [first] if "checkpoint" in death else []
+    if name == "train_ddp_overnight" and not between:
+        between = ["goes on after epoch 1 of 2"]
+    assert done.stdout.splitlines() == [first, *between, second]
     # A damaged one is refused by its name, once, and the one before it is used.
     refused = re.findall(r"(epoch-\d+)\.pt is damaged; the one before it is used", done.stderr)
-    assert refused == [] if "checkpoint" in death else ["epoch-00002"], done.stderr
+    has_damaged = name == "train_ddp_overnight" and "checkpoint" not in death
+    assert refused == ["epoch-00002"] * has_damaged, done.stderr
 
 
 @pytest.mark.soak
@@ -202,9 +232,9 @@ def test_the_command_for_the_night_survives_a_killed_process(data, tmp_path):
     text = "\n".join(cell.source for cell in page.cells if cell.cell_type == "markdown")
     (command,) = re.findall(r"```bash\n(export .*?)```", text, flags=re.DOTALL)
     crash = tmp_path / "crash.py"
-    crash.write_text(dying("rank 1 in an update of epoch 2"))
+    crash.write_text(dying("train_ddp_overnight", "rank 1 in an update of epoch 2"))
     small = f"--epochs 2 --batch-size {BATCH}"  # it dies in a later batch
-    changes = {"=gpu": "=2", "train_ddp.py": str(crash), "FashionMNIST/raw": str(data)}
+    changes = {"=gpu": "=2", "train_ddp_overnight.py": str(crash), "FashionMNIST/raw": str(data)}
     changes |= {"60000": "49", "10000": str(TEST), "--epochs 20": small}
     for in_text, tried in changes.items():
         assert in_text in command
@@ -230,54 +260,61 @@ def train_ddp(monkeypatch):
     return importlib.import_module("train_ddp")
 
 
+@pytest.fixture
+def overnight(monkeypatch):
+    monkeypatch.syspath_prepend(FOLDER)
+    return importlib.import_module("train_ddp_overnight")
+
+
 @pytest.mark.parametrize(
     "option",
     ["--lr=0.1", "--batch-size=6", "--seed=4", "--num-train=50", "--clip=1", "--dropout=0.1",
      "--augment"],
 )  # fmt: skip
-def test_a_checkpoint_goes_on_with_its_own_settings_only(option, train_ddp, tmp_path, monkeypatch):
-    begun = [*SETTINGS, "--num-train=49", f"--checkpoints={tmp_path}"]
+def test_a_checkpoint_goes_on_with_its_own_settings_only(option, overnight, tmp_path, monkeypatch):
+    parse, begun = overnight.night_parser().parse_args, [*SETTINGS, "--num-train=49"]
+    begun.append(f"--checkpoints={tmp_path}")
     net = torch.nn.Linear(1, 1)
     optimizer = torch.optim.SGD(net.parameters(), LR)
-    monkeypatch.setattr(train_ddp.dist, "get_rank", lambda: 0)
-    monkeypatch.setattr(train_ddp.dist, "broadcast_object_list", lambda objects: None)
-    train_ddp.save(train_ddp.parse_args(begun), net, optimizer, 2)
-    longer = train_ddp.parse_args([*begun, "--epochs=9", "--num-test=5", "--workers=1"])
-    assert train_ddp.resume(longer, net, optimizer) == 2
+    monkeypatch.setattr(overnight.dist, "get_rank", lambda: 0)
+    monkeypatch.setattr(overnight.dist, "broadcast_object_list", lambda objects: None)
+    overnight.save_durably(parse(begun), net, optimizer, 2)
+    longer = parse([*begun, "--epochs=9", "--num-test=5", "--workers=1"])
+    assert overnight.resume_checked(longer, net, optimizer) == 2
     name = option.strip("-").split("=")[0].replace("-", "_")
     with pytest.raises(SystemExit, match=rf"begun with {name}=\S+\. Give the same, or another"):
-        train_ddp.resume(train_ddp.parse_args([*begun, option]), net, optimizer)
+        overnight.resume_checked(parse([*begun, option]), net, optimizer)
 
 
-def saved(train_ddp, folder, *epochs):
+def saved(overnight, folder, *epochs):
     net = torch.nn.Linear(100, 100)
-    args = train_ddp.parse_args([f"--checkpoints={folder}"])
+    args = overnight.night_parser().parse_args([f"--checkpoints={folder}"])
     for epoch in epochs:
-        train_ddp.save(args, net, torch.optim.SGD(net.parameters(), LR), epoch)
+        overnight.save_durably(args, net, torch.optim.SGD(net.parameters(), LR), epoch)
     return sorted(path.name for path in folder.glob("*"))
 
 
-def test_a_checkpoint_that_cannot_be_written_is_told_and_ends_nothing(train_ddp, tmp_path, capsys):
+def test_a_checkpoint_that_cannot_be_written_is_told_and_ends_nothing(overnight, tmp_path, capsys):
     (tmp_path / "file").touch()
-    saved(train_ddp, tmp_path / "file", 2)
+    saved(overnight, tmp_path / "file", 2)
     assert "epoch-00002.pt was not saved: " in capsys.readouterr().err
 
 
-def test_a_full_disk_is_told_and_the_checkpoint_before_it_stays(train_ddp, tmp_path, capsys):
-    saved(train_ddp, tmp_path, 1)
+def test_a_full_disk_is_told_and_the_checkpoint_before_it_stays(overnight, tmp_path, capsys):
+    saved(overnight, tmp_path, 1)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
     try:
-        saved(train_ddp, tmp_path, 2)
+        saved(overnight, tmp_path, 2)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert "epoch-00002.pt was not saved: " in capsys.readouterr().err
-    assert train_ddp.newest(tmp_path) == f"{tmp_path}/epoch-00001.pt"
+    assert overnight.newest(tmp_path) == f"{tmp_path}/epoch-00001.pt"
 
 
-def test_two_checkpoints_are_kept(train_ddp, tmp_path):
-    assert saved(train_ddp, tmp_path, 1, 2, 3, 10) == ["epoch-00003.pt", "epoch-00010.pt"]
-    assert train_ddp.newest(tmp_path) == f"{tmp_path}/epoch-00010.pt"
+def test_two_checkpoints_are_kept(overnight, tmp_path):
+    assert saved(overnight, tmp_path, 1, 2, 3, 10) == ["epoch-00003.pt", "epoch-00010.pt"]
+    assert overnight.newest(tmp_path) == f"{tmp_path}/epoch-00010.pt"
 
 
 DAMAGES = {
@@ -289,59 +326,91 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_what_is_damaged_is_not_used(damage, train_ddp, tmp_path, capsys):
-    assert train_ddp.newest(tmp_path) is train_ddp.newest(tmp_path / "none") is None
-    saved(train_ddp, tmp_path, 1, 2)
+def test_what_is_damaged_is_not_used(damage, overnight, tmp_path, capsys):
+    assert overnight.newest(tmp_path) is overnight.newest(tmp_path / "none") is None
+    saved(overnight, tmp_path, 1, 2)
     for left in ("epoch-00001.pt", None):
-        newest = Path(train_ddp.newest(tmp_path))
+        newest = Path(overnight.newest(tmp_path))
         newest.write_bytes(DAMAGES[damage](newest.read_bytes()))
         if left:
-            assert train_ddp.newest(tmp_path) == f"{tmp_path}/{left}"
+            assert overnight.newest(tmp_path) == f"{tmp_path}/{left}"
             assert "epoch-00002.pt is damaged" in capsys.readouterr().err
     with pytest.raises(SystemExit, match=r"No checkpoint in .* is whole"):
-        train_ddp.newest(tmp_path)
+        overnight.newest(tmp_path)
 
 
-@pytest.mark.parametrize("options, words", [
-    (["--data=nowhere"], "--data nowhere: train-images-idx3-ubyte.gz is not there."),
+@pytest.mark.parametrize("options, message", [
+    (["--data=nowhere"], "nowhere/train-images-idx3-ubyte.gz is not there."),
     (["--num-train=61"], "61 images of train were asked for, there are 60."),
     (["--num-test=32"], "32 images of t10k were asked for, there are 31."),
 ])  # fmt: skip
-def test_data_that_is_not_there_is_an_error(options, words, train_ddp, monkeypatch):
-    for name in ("get_rank", "get_world_size"):
-        monkeypatch.setattr(train_ddp.dist, name, lambda: 1)
-    args = train_ddp.parse_args([*SETTINGS, "--num-train=60", *options])
-    with pytest.raises(SystemExit, match=f"^{re.escape(words)}"):
-        train_ddp.train(args, torch.device("cpu"))
+def test_data_that_is_not_there_is_an_error(options, message, overnight, monkeypatch):
+    words = ["train_ddp_overnight.py", *SETTINGS, "--num-train=60", *options]
+    monkeypatch.setattr(sys, "argv", words)
+    with pytest.raises(SystemExit, match=f"^{re.escape(message)}"):
+        overnight.night()
 
 
 def test_the_data_are_those_of_the_course(train_ddp, data):
-    X, y = train_ddp.fashion_mnist(data, "train", 49)
+    X, y = train_ddp.fashion_mnist(data, "train", 49).tensors
     ours = fashion_mnist(49, 1)
-    assert X.dtype == ours.X_train.dtype and y.dtype == ours.y_train.dtype
-    assert (ours.X_train == X).all() and (ours.y_train == y).all()
+    assert X.numpy().dtype == ours.X_train.dtype and y.numpy().dtype == ours.y_train.dtype
+    assert (ours.X_train == X.numpy()).all() and (ours.y_train == y.numpy()).all()
 
 
-def test_the_script_stands_alone(tmp_path):
-    """Copied to an empty folder, where the course's package cannot be imported."""
-    shutil.copy(FOLDER / "train_ddp.py", tmp_path)
-    hidden = tmp_path / "d2lmgpu.py"
-    hidden.write_text("raise ImportError('the course is not here')")
-    script = tmp_path / "train_ddp.py"
-    done = torchrun(script, "--num-train=12", "--epochs=1", "--checkpoints", tmp_path, processes=2)
+@pytest.fixture(scope="module")
+def elsewhere(tmp_path_factory):
+    """A Python that has our libraries, PyTorch among them, but not the course."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    venv.create(folder, symlinks=True)
+    libraries = Path(torch.__file__).parents[1]  # as a path: .pth files in it are not read
+    python = folder / "bin" / "python"
+    for name, code in (("torch", 0), ("d2lmgpu", 1)):
+        imported = subprocess.run(
+            [python, "-c", f"import {name}"], env=ENVIRON | {"PYTHONPATH": str(libraries)},
+            cwd=folder, capture_output=True, text=True,
+        )  # fmt: skip
+        assert imported.returncode == code, imported.stderr
+    return {"python": python, "path": libraries}
+
+
+@pytest.mark.parametrize("names, saved", [
+    (["train_ddp.py"], "checkpoint.pt"),
+    (["train_ddp_overnight.py", "train_ddp.py"], "epoch-00001.pt"),
+])  # fmt: skip
+def test_the_scripts_stand_alone(names, saved, elsewhere, tmp_path):
+    for name in names:
+        shutil.copy(FOLDER / name, tmp_path)
+    done = torchrun(tmp_path / names[0], "--num-train=12", "--epochs=1", "--checkpoints", tmp_path,
+                    processes=2, **elsewhere)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("epoch 1: ") and (tmp_path / "epoch-00001.pt").exists()
+    assert done.stdout.startswith("epoch 1: ") and (tmp_path / saved).exists()
+
+
+def test_the_first_script_is_short_and_imports_pytorch_alone():
+    lines = (FOLDER / "train_ddp.py").read_text().splitlines()
+    assert len([line for line in lines if line.strip()]) <= 120
+    imports = {line.split()[1].split(".")[0] for line in lines if re.match(r"(import|from) ", line)}
+    assert imports - set(sys.stdlib_module_names) == {"torch"}
 
 
 @pytest.mark.parametrize("option, setting", [([], None), (["--deterministic"], ":4096:8")])
-def test_deterministic_sets_what_cublas_asks_for(option, setting, train_ddp, monkeypatch):
-    name, values = "CUBLAS_WORKSPACE_CONFIG", []
+def test_deterministic_sets_what_cublas_asks_for(option, setting, overnight, monkeypatch):
+    name, settings = "CUBLAS_WORKSPACE_CONFIG", []
     monkeypatch.setenv(name, "")
     monkeypatch.delenv(name)  # and what the script sets is taken back
-    monkeypatch.setattr(sys, "argv", ["train_ddp.py", "--device=cpu", *option])
-    monkeypatch.setattr(train_ddp.dist, "init_process_group", lambda backend: None)
-    monkeypatch.setattr(train_ddp.dist, "barrier", lambda: None)
-    monkeypatch.setattr(train_ddp.dist, "destroy_process_group", lambda: None)
-    monkeypatch.setattr(train_ddp, "train", lambda *_: values.append(os.environ.get(name)))
-    train_ddp.main()
-    assert values == [setting]
+    words = ["train_ddp_overnight.py", *SETTINGS, "--num-train=12", *option]
+    monkeypatch.setattr(sys, "argv", words)
+    for does in ("init_process_group", "barrier", "destroy_process_group"):
+        monkeypatch.setattr(overnight.dist, does, lambda *_: None)
+
+    def train(*_):
+        exact = torch.are_deterministic_algorithms_enabled()
+        settings.append((os.environ.get(name), exact))
+
+    monkeypatch.setattr(overnight, "train", train)
+    try:
+        overnight.night()
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert settings == [(setting, bool(option))]

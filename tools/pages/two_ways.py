@@ -28,9 +28,9 @@ def path(env) -> list[dict]:
                 walk(env.external_site_map[name])
 
     walk(env.external_site_map.root)
-    nobody, ways = (None, None), env.two_ways
+    nobody, facts = (None, None), env.two_ways
     return [
-        {"page": page, "title": own_title(env, page), "framework": ways.get(page, nobody)[0]}
+        {"page": page, "title": own_title(env, page), "framework": facts.get(page, nobody)[0]}
         for page in dict.fromkeys(pages)
     ]
 
@@ -86,7 +86,8 @@ def read_facts(app, env, added, changed, removed) -> list[str]:
     before = getattr(env, "two_ways", None)
     every = chapters(Path(env.srcdir))
     env.two_ways = {
-        one.page: (one.only_for, one.twin and every[one.twin].page) for one in every.values()
+        chapter.page: (chapter.only_for, chapter.twin and every[chapter.twin].page)
+        for chapter in every.values()
     }
     if before not in (None, env.two_ways):
         return list(env.found_docs)
