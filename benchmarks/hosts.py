@@ -27,9 +27,13 @@ def steps(page):
         for hosts, each in CLUSTERS:
             names = [f"n{i}" for i in range(1, hosts + 1)]
             ranks = launch(
-                page["step_seconds"], hosts, page["WIDTH"], REPEATS,
-                hosts=names, num_processes=each,
-            )  # fmt: skip
+                page["step_seconds"],
+                hosts,
+                page["WIDTH"],
+                REPEATS,
+                hosts=names,
+                num_processes=each,
+            )
             yield from page["compared"](ranks, hosts, each, rate, page["WIDTH"])
 
 
@@ -38,9 +42,13 @@ def servers(page):
     box.rate("100mbit")
     for number in (1, 2):
         ranks = launch(
-            page["push_and_pull"], page["SIZE"], REPEATS,
-            hosts=["n1", "n2"], num_processes=1, num_servers=number,
-        )  # fmt: skip
+            page["push_and_pull"],
+            page["SIZE"],
+            REPEATS,
+            hosts=["n1", "n2"],
+            num_processes=1,
+            num_servers=number,
+        )
         measured = median(seconds for taken, _ in ranks for seconds in taken)
         modelled = page["with_servers"](2, number, "100mbit")
         yield {"servers": number, "rate": "100mbit", "measured": measured, "modelled": modelled}

@@ -53,11 +53,13 @@ class Apart:
         self.processes = [
             subprocess.Popen(
                 [sys.executable, "-m", "benchmarks.lenet", framework, str(core)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
                 env=os.environ | {"CUDA_VISIBLE_DEVICES": str(gpu)},
             )
             for gpu, core in enumerate(cores)
-        ]  # fmt: skip
+        ]
         self.rate()  # imports, data, warm-up
 
     def rate(self):

@@ -70,8 +70,11 @@ def verdict(name, values, limit, form=".2f", unit=""):
     """Print the median of ``values`` with their spread; whether it is as close to 0 as allowed."""
     good = abs(median(values)) <= limit
     middle, least, most = (format(of(values), form) for of in (median, min, max))
-    print(f"{name} {middle}{unit} ({least} to {most}; at most {limit:g}) "
-          f"{'ok' if good else 'TOO MUCH'}", flush=True)  # fmt: skip
+    print(
+        f"{name} {middle}{unit} ({least} to {most}; at most {limit:g}) "
+        f"{'ok' if good else 'TOO MUCH'}",
+        flush=True,
+    )
     return good
 
 

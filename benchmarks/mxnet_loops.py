@@ -24,10 +24,13 @@ def d2l_rate(batch_size=256):
     npx.set_np()
     net = nn.Sequential()
     net.add(
-        nn.Conv2D(20, 3, activation="relu"), nn.AvgPool2D(2, 2),
-        nn.Conv2D(50, 5, activation="relu"), nn.AvgPool2D(2, 2),
-        nn.Dense(128, activation="relu"), nn.Dense(10),
-    )  # fmt: skip
+        nn.Conv2D(20, 3, activation="relu"),
+        nn.AvgPool2D(2, 2),
+        nn.Conv2D(50, 5, activation="relu"),
+        nn.AvgPool2D(2, 2),
+        nn.Dense(128, activation="relu"),
+        nn.Dense(10),
+    )
     device = [book.try_gpu(0)]
     net.initialize(ctx=device)
     with contextlib.redirect_stdout(io.StringIO()):

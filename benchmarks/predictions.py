@@ -46,8 +46,9 @@ def one_round(network, framework):
 
 def run_one(framework, out):
     """All rounds of one framework, in this process; written to the file ``out``."""
-    rows = [row for _ in range(ROUNDS) for network in NETWORKS
-            for row in one_round(network, framework)]  # fmt: skip
+    rows = [
+        row for _ in range(ROUNDS) for network in NETWORKS for row in one_round(network, framework)
+    ]
     Path(out).write_text(json.dumps(rows))
 
 
@@ -56,8 +57,10 @@ def within_limit(framework, network, k, batch_size, rows):
     errors = [row["predicted"] / row["measured"] - 1 for row in rows]
     predicted, measured = ([1000 * row[what] for row in rows] for what in ("predicted", "measured"))
     case = f"{framework:6} {NETWORKS[network]:18} k = {k}, batch {batch_size}"
-    times = (f"predicted {median(predicted):6.1f} ms, measured {median(measured):6.1f} ms "
-             f"({min(measured):.1f} to {max(measured):.1f})")  # fmt: skip
+    times = (
+        f"predicted {median(predicted):6.1f} ms, measured {median(measured):6.1f} ms "
+        f"({min(measured):.1f} to {max(measured):.1f})"
+    )
     return verdict(f"{case}: {times}, error", errors, LIMIT, "+.0%")
 
 
@@ -76,9 +79,11 @@ def main():
         for row in rows:
             cases.setdefault((row["network"], row["k"], row["batch_size"]), []).append(row)
         good += [within_limit(framework, *case, repeats) for case, repeats in cases.items()]
-        print(f"{framework}: calibrating took at most "
-              f"{max(row['calibration_seconds'] for row in rows):.1f} s; its fits and those of the "
-              f"networks hold within {median(row['fit_error'] for row in rows):.0%}")  # fmt: skip
+        print(
+            f"{framework}: calibrating took at most "
+            f"{max(row['calibration_seconds'] for row in rows):.1f} s; its fits and those of the "
+            f"networks hold within {median(row['fit_error'] for row in rows):.0%}"
+        )
     print("Written to", store.write("records", "predictions", record))
     return good.count(False)
 

@@ -33,8 +33,9 @@ class Resident:
 def fast_lenet():
     """Samples/s of LeNet from scratch on one device: bf16 and channels-last, data there."""
     (device,) = devices = d2l.devices(1)
-    params = [p.to(memory_format=torch.channels_last) if p.ndim == 4 else p
-              for p in lenet.parameters(d2l)]  # fmt: skip
+    params = [
+        p.to(memory_format=torch.channels_last) if p.ndim == 4 else p for p in lenet.parameters(d2l)
+    ]
     device_params = [d2l.get_params(params, device)]
     timed = Timed(Resident(device), d2l.synchronize)
     for X, y in timed:
@@ -45,10 +46,17 @@ def fast_lenet():
 
 def d2l_lenet():
     return nn.Sequential(
-        nn.Conv2d(1, 20, 3), nn.ReLU(), nn.AvgPool2d(2),
-        nn.Conv2d(20, 50, 5), nn.ReLU(), nn.AvgPool2d(2),
-        nn.Flatten(), nn.Linear(800, 128), nn.ReLU(), nn.Linear(128, 10),
-    )  # fmt: skip
+        nn.Conv2d(1, 20, 3),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(20, 50, 5),
+        nn.ReLU(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(800, 128),
+        nn.ReLU(),
+        nn.Linear(128, 10),
+    )
 
 
 def theirs(make_net):

@@ -35,8 +35,11 @@ def firefox(folder):
     places = {"HOME": str(folder), "TMPDIR": str(folder), "PATH": os.environ["PATH"]}
     process = subprocess.Popen(
         ["node", DRIVER, program, folder / "profile"],
-        env=places, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        env=places,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     with process:
         yield Firefox(process)
         process.stdin.close()

@@ -11,8 +11,10 @@ from d2lmgpu.data import datasets, files
 from d2lmgpu.data.files import DATA_SETS, FILES
 
 rng = np.random.default_rng(0)
-X = {"train": rng.integers(0, 256, (30, 28, 28), np.uint8),
-     "t10k": rng.integers(0, 256, (10, 28, 28), np.uint8)}  # fmt: skip
+X = {
+    "train": rng.integers(0, 256, (30, 28, 28), np.uint8),
+    "t10k": rng.integers(0, 256, (10, 28, 28), np.uint8),
+}
 y = {part: rng.integers(0, 10, len(X[part]), np.uint8) for part in X}
 PLAIN = {}
 for part in X:

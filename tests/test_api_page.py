@@ -16,30 +16,52 @@ ENTRIES = [match.groups() for match in ENTRY.finditer(TEXT)]
 HEADER = re.compile(r"^(\w+)\n-{3,}$", re.MULTILINE)
 # Where a reader's names are: those in __all__, else what is defined there.
 MODULES = [
-    "d2lmgpu.launch", "d2lmgpu.lab", "d2lmgpu.predictions", "d2lmgpu.data.datasets",
-    "d2lmgpu.machine.turns", "d2lmgpu.collectives.schedules", "d2lmgpu.collectives.execution",
-    "d2lmgpu.collectives.operations", "d2lmgpu.collectives.ring", "d2lmgpu.costmodel.model",
-    "d2lmgpu.costmodel.presets", "d2lmgpu.costmodel.forecast", "d2lmgpu.costmodel.measure",
-    "d2lmgpu.costmodel.speedups", "d2lmgpu.costmodel.gpus",
-    "d2lmgpu.torch.memory", "d2lmgpu.memory.fit",
-    "d2lmgpu.memory.cards", "d2lmgpu.memory.refusal", "d2lmgpu.memory.snapshot",
-    "d2lmgpu.torch.gpt", "d2lmgpu.torch.counted",
-    "d2lmgpu.torch.parity", "d2lmgpu.torch.streams", "d2lmgpu.torch.traces",
-    "d2lmgpu.process.checkpoints", "d2lmgpu.watch.explain",
-]  # fmt: skip
+    "d2lmgpu.launch",
+    "d2lmgpu.lab",
+    "d2lmgpu.predictions",
+    "d2lmgpu.data.datasets",
+    "d2lmgpu.machine.turns",
+    "d2lmgpu.collectives.schedules",
+    "d2lmgpu.collectives.execution",
+    "d2lmgpu.collectives.operations",
+    "d2lmgpu.collectives.ring",
+    "d2lmgpu.costmodel.model",
+    "d2lmgpu.costmodel.presets",
+    "d2lmgpu.costmodel.forecast",
+    "d2lmgpu.costmodel.measure",
+    "d2lmgpu.costmodel.speedups",
+    "d2lmgpu.costmodel.gpus",
+    "d2lmgpu.torch.memory",
+    "d2lmgpu.memory.fit",
+    "d2lmgpu.memory.cards",
+    "d2lmgpu.memory.refusal",
+    "d2lmgpu.memory.snapshot",
+    "d2lmgpu.torch.gpt",
+    "d2lmgpu.torch.counted",
+    "d2lmgpu.torch.parity",
+    "d2lmgpu.torch.streams",
+    "d2lmgpu.torch.traces",
+    "d2lmgpu.process.checkpoints",
+    "d2lmgpu.watch.explain",
+]
 # What these modules have for the package itself.
 HELPERS = {
-    "d2lmgpu.collectives.schedules.algorithm", "d2lmgpu.collectives.schedules.check_devices",
-    "d2lmgpu.costmodel.measure.real_devices", "d2lmgpu.costmodel.measure.slowest",
-    "d2lmgpu.costmodel.measure.summary", "d2lmgpu.memory.cards.on_card",
+    "d2lmgpu.collectives.schedules.algorithm",
+    "d2lmgpu.collectives.schedules.check_devices",
+    "d2lmgpu.costmodel.measure.real_devices",
+    "d2lmgpu.costmodel.measure.slowest",
+    "d2lmgpu.costmodel.measure.summary",
+    "d2lmgpu.memory.cards.on_card",
     "d2lmgpu.memory.cards.on_total",
-}  # fmt: skip
+}
 # What is shown of rooms whose other names are for the package itself.
 MORE = {
-    "d2lmgpu.collectives.rounds.Send", "d2lmgpu.data.loader.DataIter",
-    "d2lmgpu.machine.profiles.Profile", "d2lmgpu.watch.check.run.check",
+    "d2lmgpu.collectives.rounds.Send",
+    "d2lmgpu.data.loader.DataIter",
+    "d2lmgpu.machine.profiles.Profile",
+    "d2lmgpu.watch.check.run.check",
     "d2lmgpu.watch.check.run.Verdict",
-}  # fmt: skip
+}
 
 TELL = """
 import importlib, inspect, json, sys

@@ -31,11 +31,21 @@ def test_pure_helpers_are_handed_on(d2l):
 
 @pytest.mark.parametrize(
     "name, why",
-    [("train_ch6", "trains"), ("Trainer", "trains"), ("hpo_objective_lenet", "trains"),
-     ("update_D", "trains"), ("evaluate_loss", "evaluates"), ("download", "fetches"),
-     ("MTFraEng", "data"), ("TimeMachine", "data"), ("TokenEmbedding", "data"),
-     ("FashionMNIST", "data"), ("predict_snli", "picks devices"), ("d2l", "all of d2l")],
-)  # fmt: skip
+    [
+        ("train_ch6", "trains"),
+        ("Trainer", "trains"),
+        ("hpo_objective_lenet", "trains"),
+        ("update_D", "trains"),
+        ("evaluate_loss", "evaluates"),
+        ("download", "fetches"),
+        ("MTFraEng", "data"),
+        ("TimeMachine", "data"),
+        ("TokenEmbedding", "data"),
+        ("FashionMNIST", "data"),
+        ("predict_snli", "picks devices"),
+        ("d2l", "all of d2l"),
+    ],
+)
 def test_what_trains_loads_or_picks_devices_is_not(d2l, name, why):
     with pytest.raises(AttributeError, match="Ours are: devices, train_batch") as refused:
         hand_on(name, "d2l.mxnet", OURS)

@@ -17,8 +17,11 @@ def in_own_process(program, *args):
     """Output of ``program``: with MXNet imported, torch would fall to one thread."""
     return subprocess.run(
         [sys.executable, "-c", program, *map(str, args)],
-        capture_output=True, text=True, check=True, cwd=HERE,
-    ).stdout  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=HERE,
+    ).stdout
 
 
 PUBLIC = """
@@ -83,8 +86,9 @@ def test_both_frameworks_train_lenet_alike_in_float64(tmp_path):
 def test_package_imports_no_framework(framework):
     assert "False" in in_own_process(
         "import sys, d2lmgpu.machine.devices, d2lmgpu.collectives.execution, d2lmgpu.data.datasets;"
-        "print(sys.argv[1] in sys.modules)", framework,
-    )  # fmt: skip
+        "print(sys.argv[1] in sys.modules)",
+        framework,
+    )
 
 
 MISSING = """

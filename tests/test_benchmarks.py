@@ -11,9 +11,14 @@ from benchmarks.__main__ import QUIET
 
 @pytest.mark.parametrize(
     "module, shown",
-    [("d2l.torch", False), ("d2l.mxnet", False), ("torch.utils.data.dataloader", False),
-     ("d2lmgpu.torch.training", True), ("benchmarks.torch_loops", True)],
-)  # fmt: skip
+    [
+        ("d2l.torch", False),
+        ("d2l.mxnet", False),
+        ("torch.utils.data.dataloader", False),
+        ("d2lmgpu.torch.training", True),
+        ("benchmarks.torch_loops", True),
+    ],
+)
 def test_only_our_own_warnings_are_shown(module, shown):
     program = (
         "import subprocess, sys, warnings\n"

@@ -224,8 +224,9 @@ def chapter(tmp_path):
         (f"{LOADS}\nd2l.devices('two')", ("define",), "two"),
     ],
 )
-def test_a_chapter_that_cannot_be_recorded(chapter, tmp_path, monkeypatch, capsys, source, tags,
-                                           named):  # fmt: skip
+def test_a_chapter_that_cannot_be_recorded(
+    chapter, tmp_path, monkeypatch, capsys, source, tags, named
+):
     monkeypatch.setenv("D2LMGPU_PROFILE", "full")
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
     monkeypatch.chdir(tmp_path)

@@ -15,10 +15,12 @@ FILES = [path for room in ("d2lmgpu", "tools") for path in sorted((ROOT / room).
 def unsaid(source: str) -> list[int]:
     """The lines that open a file as text and do not say its encoding."""
     return [
-        node.lineno for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.Call) and _is_text(node)
+        node.lineno
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call)
+        and _is_text(node)
         and not {"encoding", None} & {keyword.arg for keyword in node.keywords}
-    ]  # fmt: skip
+    ]
 
 
 def _is_text(call):
@@ -35,12 +37,19 @@ def _is_text(call):
 @pytest.mark.parametrize(
     "source, lines",
     [
-        ("path.read_text()", [1]), ("\nPath(a).write_text(b)", [2]), ("open(a)", [1]),
-        ("open(a, 'w')", [1]), ("open(a, mode='r', newline='')", [1]), ("open(a, 'rb')", []),
-        ("path.read_text(encoding='utf-8')", []), ("path.write_text(b, encoding='utf-8')", []),
-        ("path.read_text('utf-8')", []), ("open(a, *how, **more)", []), ("os.open(a, 0)", []),
+        ("path.read_text()", [1]),
+        ("\nPath(a).write_text(b)", [2]),
+        ("open(a)", [1]),
+        ("open(a, 'w')", [1]),
+        ("open(a, mode='r', newline='')", [1]),
+        ("open(a, 'rb')", []),
+        ("path.read_text(encoding='utf-8')", []),
+        ("path.write_text(b, encoding='utf-8')", []),
+        ("path.read_text('utf-8')", []),
+        ("open(a, *how, **more)", []),
+        ("os.open(a, 0)", []),
     ],
-)  # fmt: skip
+)
 def test_places_without_an_encoding_are_found(source, lines):
     assert unsaid(source) == lines
 

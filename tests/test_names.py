@@ -28,9 +28,22 @@ ALLOWED = {  # file or room -> the names that stay there, and why
     "tests/notebooks/": (NO_NOUNS, "not renamed yet"),
 }
 NO_MODULES = NO_NOUNS | {  # participles and adverbs: of what?
-    "called", "chosen", "compared", "explained", "given", "installed", "late", "logged", "plain",
-    "predicted", "profiled", "raised", "recorded", "refused", "stated",
-}  # fmt: skip
+    "called",
+    "chosen",
+    "compared",
+    "explained",
+    "given",
+    "installed",
+    "late",
+    "logged",
+    "plain",
+    "predicted",
+    "profiled",
+    "raised",
+    "recorded",
+    "refused",
+    "stated",
+}
 OF_A_PAGE = "Defined in chapters/"  # says a docstring of code that is the text of a page's cell
 
 JAVASCRIPT = [  # what makes a name: a declaration, a field, a method, an argument of an arrow
@@ -41,7 +54,7 @@ JAVASCRIPT = [  # what makes a name: a declaration, a field, a method, an argume
     r"^\s*(?:static |async )*#?\w+\(([^()]*)\)\s*\{",
     r"\(([^()]*)\)\s*=>",
     r"(\w+)\s*=>",
-]  # fmt: skip
+]
 
 
 def in_python(text):

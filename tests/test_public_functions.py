@@ -13,9 +13,13 @@ from d2lmgpu.data import datasets, download
 from d2lmgpu.figures import charts, diagrams, pipeline, shards
 
 SIMPLE = st.one_of(
-    st.none(), st.booleans(), st.integers(-3, 40), st.floats(), st.complex_numbers(),
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 40),
+    st.floats(),
+    st.complex_numbers(),
     st.sampled_from([-(10**400), Fraction(1, 2), np.float32(0.5), np.int64(2), "ring", "", b"3"]),
-)  # fmt: skip
+)
 ANYTHING = st.one_of(
     SIMPLE,
     st.lists(SIMPLE, max_size=3),

@@ -14,10 +14,23 @@ PACKAGE = ROOT / "d2lmgpu"
 
 # A room imports those on lines above its own, and itself. Rooms on one line do not know each other.
 ORDER = [
-    ["machine"], ["process"], ["launch"], ["data"], ["memory"], ["collectives"], ["figures"],
-    ["records"], ["backend"], ["torch", "mxnet"], ["costmodel"], ["watch"],
-    ["predictions"], ["lab"], ["course"], ["__main__"],
-]  # fmt: skip
+    ["machine"],
+    ["process"],
+    ["launch"],
+    ["data"],
+    ["memory"],
+    ["collectives"],
+    ["figures"],
+    ["records"],
+    ["backend"],
+    ["torch", "mxnet"],
+    ["costmodel"],
+    ["watch"],
+    ["predictions"],
+    ["lab"],
+    ["course"],
+    ["__main__"],
+]
 FLOOR = {room: floor for floor, rooms in enumerate(ORDER) for room in rooms}
 
 FRAMEWORKS = {"torch", "mxnet", "torchvision", "d2l"}
@@ -127,8 +140,11 @@ def test_an_edge_upward_and_a_cycle_are_seen(tmp_path):
         "    import_module(f'd2lmgpu.{name}')\n"
     )
     assert set(imports(file)) == {
-        "d2lmgpu.lab.view", "d2lmgpu.course.doctor", "d2lmgpu.__main__", "d2lmgpu.torch",
-    }  # fmt: skip
+        "d2lmgpu.lab.view",
+        "d2lmgpu.course.doctor",
+        "d2lmgpu.__main__",
+        "d2lmgpu.torch",
+    }
 
 
 def test_every_file_on_the_map_is_in_its_room():

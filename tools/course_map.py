@@ -23,8 +23,10 @@ NEITHER = "no framework, or both"
 
 
 def icon(color: str) -> str:
-    return (f'<svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">'
-            f"{device(16, 16, 22, color)}</svg>")  # fmt: skip
+    return (
+        f'<svg viewBox="0 0 32 32" width="32" height="32" aria-hidden="true">'
+        f"{device(16, 16, 22, color)}</svg>"
+    )
 
 
 def stop(chapter: Chapter) -> str:
@@ -50,10 +52,16 @@ def course_map(every: dict[str, Chapter]) -> str:
         f"<li><p>{escape(part)}</p><ol>{''.join(map(stop, group))}</ol></li>"
         for part, group in by_part(every).items()
     ]
-    return "\n".join([
-        '<nav class="course-map" aria-label="Map of the course">', f"<p>{key}</p>",
-        "<ol>", *rows, "</ol>", "</nav>\n",
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            '<nav class="course-map" aria-label="Map of the course">',
+            f"<p>{key}</p>",
+            "<ol>",
+            *rows,
+            "</ol>",
+            "</nav>\n",
+        ]
+    )
 
 
 def first_page(text: str, every: dict[str, Chapter]) -> str:

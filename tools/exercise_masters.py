@@ -21,12 +21,16 @@ from nbformat import NotebookNode, v4
 ROOT = Path(__file__).resolve().parents[1]
 MASTERS = Path("exercises")
 ASSIGNMENT = {
-    "init_cell": False, "export_cell": False, "solutions_pdf": False, "template_pdf": False,
+    "init_cell": False,
+    "export_cell": False,
+    "solutions_pdf": False,
+    "template_pdf": False,
     "generate": {"show_hidden": False},
     # Gradescope's machine: this Python and the course's package itself; see also NEEDED.
-    "python_version": "3.11", "autograder_files": ["d2lmgpu"],
+    "python_version": "3.11",
+    "autograder_files": ["d2lmgpu"],
     "plugins": ["course_grading.Graded"],
-}  # fmt: skip
+}
 NEEDED = ["numpy", "cloudpickle"]  # what a checker imports
 # The newest PyTorch for CPUs alone: "+cpu" counts as newer than the one with gigabytes of CUDA.
 PYTORCH = ["--extra-index-url https://download.pytorch.org/whl/cpu", "torch"]

@@ -38,8 +38,13 @@ def add_buttons(app, pagename, templatename, context, doctree):
         None,
     )
     if menu is None:  # no hub
-        menu = {"type": "group", "tooltip": "Run this page", "icon": "fas fa-rocket",
-                "buttons": [], "label": "launch-buttons"}  # fmt: skip
+        menu = {
+            "type": "group",
+            "tooltip": "Run this page",
+            "icon": "fas fa-rocket",
+            "buttons": [],
+            "label": "launch-buttons",
+        }
         context["header_buttons"].append(menu)
     for host, url, icon in (
         ("Kaggle", KAGGLE + file, "fab fa-kaggle"),

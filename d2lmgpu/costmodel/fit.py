@@ -31,10 +31,16 @@ OPERATIONS = {"lenet": (53, 40), "resnet18": (150, 152), "mnist_cnn": (27, 16)}
 # Bytes of the gradients in float32. MXNet EC2 states its sizes itself. The Playbook does not name
 # the model: there only the product of bytes and a fitted factor matters.
 GRADIENTS = {
-    "lenet": 4 * 129_068, "resnet18": 4 * 11.18e6, "mnist_cnn": 4 * 128_000,
-    "alexnet": 203e6, "inception-v3": 95e6, "resnet-152": 240e6, "resnet-50": 4 * 25.6e6,
-    "vgg-16": 4 * 138.4e6, "llm": 2e9,
-}  # fmt: skip
+    "lenet": 4 * 129_068,
+    "resnet18": 4 * 11.18e6,
+    "mnist_cnn": 4 * 128_000,
+    "alexnet": 203e6,
+    "inception-v3": 95e6,
+    "resnet-152": 240e6,
+    "resnet-50": 4 * 25.6e6,
+    "vgg-16": 4 * 138.4e6,
+    "llm": 2e9,
+}
 
 MACHINES = {
     "MXNet 2019": "V100 NVLink",
@@ -91,10 +97,14 @@ def fit_small(table: str) -> dict[str, Work]:
             if not fits:
                 load = example - issue / row.batch_size
             work = replace(
-                work, seconds_per_example=example if fits else 0.0, load_seconds=load,
-                issue_seconds=issue, exchange_issue_seconds=exchange_issue, one_process=True,
+                work,
+                seconds_per_example=example if fits else 0.0,
+                load_seconds=load,
+                issue_seconds=issue,
+                exchange_issue_seconds=exchange_issue,
+                one_process=True,
                 waits=row.model == "lenet",
-            )  # fmt: skip
+            )
         fits[row.model] = work
     return fits
 

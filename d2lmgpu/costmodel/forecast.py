@@ -245,8 +245,13 @@ def keep(network, framework, calibration, work, fit_error, source) -> None:
         For another network or framework.
     """
     source = str(Path(source).resolve())
-    entry = {"key": _key(framework, source), "source": source, "calibration": asdict(calibration),
-            "work": asdict(work), "fit_error": fit_error}  # fmt: skip
+    entry = {
+        "key": _key(framework, source),
+        "source": source,
+        "calibration": asdict(calibration),
+        "work": asdict(work),
+        "fit_error": fit_error,
+    }
     save(_file(network, framework), json.dumps(entry, indent=1).encode())
 
 

@@ -711,11 +711,18 @@ def _read(path) -> list[PublishedLayout]:
             sizes = made(Sizes, row, tied=row.pop("tied") == "yes")
             layouts.append(
                 PublishedLayout(
-                    row["source"], row["name"], sizes, made(Layout, row),
-                    made(Training, row, **flags), PRESETS[row["machine"]],
-                    float(row["tflops"]), row["counts"], row["card"], used,
+                    row["source"],
+                    row["name"],
+                    sizes,
+                    made(Layout, row),
+                    made(Training, row, **flags),
+                    PRESETS[row["machine"]],
+                    float(row["tflops"]),
+                    row["counts"],
+                    row["card"],
+                    used,
                 )
-            )  # fmt: skip
+            )
     return layouts
 
 

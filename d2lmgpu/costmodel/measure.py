@@ -68,11 +68,16 @@ class Calibration:
         """This machine for the cost model; one device alone has a link that nothing goes over."""
         link = Link(0.0, 1.0) if self.latency is None else Link(self.latency, self.bandwidth)
         return Machine(
-            "this machine", self.devices, link,
-            NETWORKS["10 Gb Ethernet"], self.flops, self.flops,
+            "this machine",
+            self.devices,
+            link,
+            NETWORKS["10 Gb Ethernet"],
+            self.flops,
+            self.flops,
             (Source("all", "measured", "see `calibrate`", f"{self.framework}, {self.workers}"),),
-            overlap=self.workers == "processes", slowdown=tuple(map(tuple, self.slowdown)),
-        )  # fmt: skip
+            overlap=self.workers == "processes",
+            slowdown=tuple(map(tuple, self.slowdown)),
+        )
 
 
 def calibrate(framework: str, workers: str = "threads") -> Calibration:
@@ -143,5 +148,16 @@ def summary(framework, workers, algorithm, times, seconds) -> Calibration:
     quartiles = np.percentile(alone_many, [25, 50, 75])
     flops = 3 * probe.FLOP * many / float(quartiles[1])
     spread = float((quartiles[2] - quartiles[0]) / quartiles[1])
-    return Calibration(framework, workers, algorithm, most, flops, latency, bandwidth,
-                       tuple(slowdown), spread, fit_error, seconds)  # fmt: skip
+    return Calibration(
+        framework,
+        workers,
+        algorithm,
+        most,
+        flops,
+        latency,
+        bandwidth,
+        tuple(slowdown),
+        spread,
+        fit_error,
+        seconds,
+    )

@@ -42,9 +42,15 @@ VARIABLES = {
 }
 # What d2l.seed, the lab, the build of the book and the hub set for the processes that they start.
 INTERNAL = {
-    "D2LMGPU_EVENTS", "D2LMGPU_BOOK", "D2LMGPU_LEASE", "D2LMGPU_PYTHON_TORCH",
-    "D2LMGPU_PYTHON_MXNET", "D2LMGPU_SEED", "D2LMGPU_MEETING", "D2LMGPU_WATCH",
-}  # fmt: skip
+    "D2LMGPU_EVENTS",
+    "D2LMGPU_BOOK",
+    "D2LMGPU_LEASE",
+    "D2LMGPU_PYTHON_TORCH",
+    "D2LMGPU_PYTHON_MXNET",
+    "D2LMGPU_SEED",
+    "D2LMGPU_MEETING",
+    "D2LMGPU_WATCH",
+}
 
 # In a process of its own, imported just as a chapter imports it.
 PROBE = """

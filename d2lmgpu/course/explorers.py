@@ -77,9 +77,10 @@ def cost() -> Explorer:
             modelled = {c: s.samples_per_second / base for c, s in steps.items()}
             words, sizes = _step_in_words(steps[k]), {c: s.batch_size for c, s in steps.items()}
         measured = {
-            c: speedup for c, (speedup, size) in published_speedups(*training).items()
+            c: speedup
+            for c, (speedup, size) in published_speedups(*training).items()
             if not between and (sizes is None or size == sizes[c])
-        }  # fmt: skip
+        }
         inside = PRESETS[MACHINES[training[0]]].devices
         beyond = {c: speedup for c, speedup in modelled.items() if c > min(modelled)}
         expected = {c: _expected(c, speedup, c > inside) for c, speedup in beyond.items()}

@@ -53,8 +53,13 @@ def measure_work(network, framework) -> tuple[Work, float]:
         width = namespace["d2l"].profile().resnet_width
     fixed, example, fit_error = fit_line(BATCH_SIZES, seconds)
     gradient_bytes = 4 * num_parameters(network, width)  # float32
-    work = Work(gradient_bytes, example, algorithm=training.algorithm, seconds_per_step=fixed,
-                messages=training.messages)  # fmt: skip
+    work = Work(
+        gradient_bytes,
+        example,
+        algorithm=training.algorithm,
+        seconds_per_step=fixed,
+        messages=training.messages,
+    )
     return work, fit_error
 
 

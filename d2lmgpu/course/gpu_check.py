@@ -92,11 +92,15 @@ def check(d2l, devices, elements):
             for k in range(2, len(devices) + 1)
         ],
         "copies": [
-            {"source": i, "target": j, "bytes": 4 * elements,
-             "seconds": copy_times(d2l, devices[i], devices[j], elements)}
+            {
+                "source": i,
+                "target": j,
+                "bytes": 4 * elements,
+                "seconds": copy_times(d2l, devices[i], devices[j], elements),
+            }
             for i, j in permutations(range(len(devices)), 2)
         ],
-    }  # fmt: skip
+    }
 
 
 def ddp_update():
@@ -138,11 +142,13 @@ def check_sharing(d2l, framework, gpus):
                 yield ranks[0][0], [params for _, params in ranks]
 
     expected = [replicas[0] for _, replicas in updates("cpu:1")]
-    return {"shared": [
-        {"choice": choice, "backend": backend, "distance": distance(replicas, right)}
-        for choice in (f"gpu:{gpus + 1}", "gpu:1,cpu:2")
-        for (backend, replicas), right in zip(updates(choice), expected)
-    ]}  # fmt: skip
+    return {
+        "shared": [
+            {"choice": choice, "backend": backend, "distance": distance(replicas, right)}
+            for choice in (f"gpu:{gpus + 1}", "gpu:1,cpu:2")
+            for (backend, replicas), right in zip(updates(choice), expected)
+        ]
+    }
 
 
 def report(checked):

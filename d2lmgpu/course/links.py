@@ -19,8 +19,13 @@ SLOW_PAIR, SLOW_MACHINE = 0.5, 0.7  # of the fastest pair, and of the published 
 LITTLE = 2**26  # bytes: what Docker gives unless it is told otherwise
 
 # What a driver calls a GPU -> the machine of the cost model whose bus bandwidth was published
-GPUS = {"H200": "H200", "H100": "H100", "A100-SXM": "A100", "V100-SXM": "V100 NVLink",
-        "RTX 4090": "RTX 4090"}  # fmt: skip
+GPUS = {
+    "H200": "H200",
+    "H100": "H100",
+    "A100-SXM": "A100",
+    "V100-SXM": "V100 NVLink",
+    "RTX 4090": "RTX 4090",
+}
 
 
 @dataclass(frozen=True)

@@ -75,13 +75,18 @@ def speedups(trials) -> list:
     table = compare.rows(trials, pairs=PAIRS)
     return [
         {
-            "num_gpus": row.trial.num_gpus, "batch_size": row.trial.batch_size,
-            "lr": row.trial.lr, "over": table[row.over - 1].trial.num_gpus,
-            "scaling": row.scaling, "ratios": list(row.ratios), "median": row.speedup,
+            "num_gpus": row.trial.num_gpus,
+            "batch_size": row.trial.batch_size,
+            "lr": row.trial.lr,
+            "over": table[row.over - 1].trial.num_gpus,
+            "scaling": row.scaling,
+            "ratios": list(row.ratios),
+            "median": row.speedup,
             "explained": row.explained,
         }
-        for row in table if row.scaling
-    ]  # fmt: skip
+        for row in table
+        if row.scaling
+    ]
 
 
 def modelled(measured, run) -> dict:

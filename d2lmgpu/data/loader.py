@@ -62,8 +62,14 @@ class DataIter:
             if self.shuffle:  # a training batch is done
                 lanes.end()
                 every = 0.1 if self._done < self.num_samples else 0.0  # an epoch's end is told
-                report("batch", every, epoch=self.epoch, done=self._done, of=self.num_samples,
-                       steps=lanes.totals)  # fmt: skip
+                report(
+                    "batch",
+                    every,
+                    epoch=self.epoch,
+                    done=self._done,
+                    of=self.num_samples,
+                    steps=lanes.totals,
+                )
 
     def report_loss(self, losses) -> None:
         """Tell the lab the loss of the present batch.

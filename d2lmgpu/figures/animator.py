@@ -39,9 +39,20 @@ class Animator:
         The points, one list a curve.
     """
 
-    def __init__(self, xlabel=None, ylabel=None, legend=None, xlim=None, ylim=None,
-                 xscale="linear", yscale="linear", fmts=("-", "--", "-.", ":"),
-                 nrows=1, ncols=1, figsize=(4.5, 2.8)):  # fmt: skip
+    def __init__(
+        self,
+        xlabel=None,
+        ylabel=None,
+        legend=None,
+        xlim=None,
+        ylim=None,
+        xscale="linear",
+        yscale="linear",
+        fmts=("-", "--", "-.", ":"),
+        nrows=1,
+        ncols=1,
+        figsize=(4.5, 2.8),
+    ):
         self.only = None
         if xlim is not None and xlim[0] == xlim[1]:  # a run of one epoch
             self.only, xlim = xlim[0], None

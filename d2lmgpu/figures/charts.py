@@ -95,8 +95,12 @@ def bands(curves: dict, title: str, xlabel: str, ylabel: str) -> Chart:
     need(good, "curves", curves, "{name: [[number, …], …]}")
     for name, runs in curves.items():
         steps = sorted({len(run) for run in runs})
-        need(len(steps) == 1, f"The length of the runs of {name!r}", steps,
-             "runs of one length, or each length a name of its own")  # fmt: skip
+        need(
+            len(steps) == 1,
+            f"The length of the runs of {name!r}",
+            steps,
+            "runs of one length, or each length a name of its own",
+        )
     of_steps = {  # where one of the runs is not finite, nothing is known of all of them
         name: [step if all(map(isfinite, step)) else (nan,) for step in zip(*runs)]
         for name, runs in curves.items()
@@ -179,8 +183,9 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
     ]
     marked = longest_gap(lanes, gap)
     facts += [f"The longest gap is {marked.length:.3g} ms, of {marked.lane}"] if marked else []
-    chart, axes = _chart(title, facts, 0.9 + 0.45 * len(lanes), note=f" ({kind})",
-                         xlabel=f"milliseconds, {kind}")  # fmt: skip
+    chart, axes = _chart(
+        title, facts, 0.9 + 0.45 * len(lanes), note=f" ({kind})", xlabel=f"milliseconds, {kind}"
+    )
     whats = dict.fromkeys(what for spans in lanes.values() for _, _, what in spans)
     colors = dict(zip((what for what in whats if what != WAIT), cycle(COLORS)))
     line = "-" if kind == "measured" else "--"

@@ -80,9 +80,11 @@ def holdings(schedule) -> Chart:
         f"{schedule.algorithm} allreduce over {k} devices in {rounds} rounds.",
         "At the start each number comes from one device, at the end every device holds sums of",
         f"{k}.",
-        *(f"After round {i}: {(held[:k] == k).sum()} of {k * size} numbers are complete."
-          for i, held in enumerate(pictures[1:])),
-    ]  # fmt: skip
+        *(
+            f"After round {i}: {(held[:k] == k).sum()} of {k * size} numbers are complete."
+            for i, held in enumerate(pictures[1:])
+        ),
+    ]
     names = [f"device {i}" for i in range(k)] + ["host"] * (schedule.num_nodes - k)
     chart, panels = _panels(" ".join(facts), len(pictures), 1.9, across=4)
     for i, (axes, held) in enumerate(zip(panels, pictures, strict=True)):
@@ -104,11 +106,19 @@ def traffic(schedules) -> Chart:
     schedules: allreduces over the same devices, with the same number of elements. Numbers are
     thousands of bytes, for elements of 4 bytes.
     """
-    need(is_series(schedules, _is_drawn), "schedules", schedules,
-         "a list of schedules of at least one element")  # fmt: skip
+    need(
+        is_series(schedules, _is_drawn),
+        "schedules",
+        schedules,
+        "a list of schedules of at least one element",
+    )
     links = [schedule.bytes_per_link() for schedule in schedules]
-    need(len({s.num_devices for s in schedules}) == 1 and all(links), "schedules", schedules,
-         "schedules over the same devices, at least two of them")  # fmt: skip
+    need(
+        len({s.num_devices for s in schedules}) == 1 and all(links),
+        "schedules",
+        schedules,
+        "schedules over the same devices, at least two of them",
+    )
     busiest = [max(sizes.values()) for sizes in links]
     facts = [f"Traffic on the links of {schedules[0].num_devices} devices"] + [
         f"{schedule.algorithm}: {len(sizes)} links, {most / 1000:g} kB over the busiest"

@@ -59,8 +59,12 @@ class Explorer:
         start = {label: next(iter(texts)) for label, texts in controls.items()} | (start or {})
         for label, text in start.items():
             offered = [f"{name}: {', '.join(texts)}" for name, texts in controls.items()]
-            need(text in list(controls.get(label, ())), f"start[{label!r}]", text,
-                 f"what a control offers: {'; '.join(offered)}")  # fmt: skip
+            need(
+                text in list(controls.get(label, ())),
+                f"start[{label!r}]",
+                text,
+                f"what a control offers: {'; '.join(offered)}",
+            )
         good = is_list(sliders) and all(label in list(controls) for label in sliders)
         need(good, "sliders", sliders, f"labels of these controls: {', '.join(controls)}")
         answers = {}
@@ -70,8 +74,12 @@ class Explorer:
         self.words = f"Choices of {', '.join(controls)}: run this cell, and they are here."
         self.html = _page(controls, start, answers, absent, sliders)
         size = len(self.html.encode())
-        need(size <= MOST_BYTES, f"The size with {len(answers):,} choices", size,
-             f"fewer choices, or shorter answers: at most {MOST_BYTES:,} bytes")  # fmt: skip
+        need(
+            size <= MOST_BYTES,
+            f"The size with {len(answers):,} choices",
+            size,
+            f"fewer choices, or shorter answers: at most {MOST_BYTES:,} bytes",
+        )
 
     def __repr__(self):
         return self.words
@@ -85,8 +93,12 @@ def _texts(label, values) -> dict:
     """What is read -> the value."""
     listed = isinstance(values, dict | list | tuple | range)
     need(isinstance(label, str), "The label of a control", label, "a text")
-    need(listed and len(values), f"The control {label!r}", values,
-         "a list of values or {text: value}, at least one")  # fmt: skip
+    need(
+        listed and len(values),
+        f"The control {label!r}",
+        values,
+        "a list of values or {text: value}, at least one",
+    )
     texts = list(values) if isinstance(values, dict) else [_text(value) for value in values]
     good = all(isinstance(text, str) for text in texts) and len({*texts}) == len(texts)
     need(good, f"The control {label!r}", texts, "each value a text of its own, which is read")

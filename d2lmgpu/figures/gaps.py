@@ -15,8 +15,12 @@ def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
     lanes: name -> [(start, end, what)]. Raises FigureError for a ``lane`` that is not there.
     """
     need(lane is None or lane in lanes, "gap", lane, f"one of {', '.join(lanes)}")
-    waits = [Gap(end - start, name, start) for name, spans in lanes.items()
-             for start, end, what in spans if what == WAIT]  # fmt: skip
+    waits = [
+        Gap(end - start, name, start)
+        for name, spans in lanes.items()
+        for start, end, what in spans
+        if what == WAIT
+    ]
     ordered = sorted(lanes[lane]) if lane else []
     pauses = [Gap(after[0] - before[1], lane, before[1]) for before, after in pairwise(ordered)]
     return max((gap for gap in waits + pauses if gap.length > 0), default=None)

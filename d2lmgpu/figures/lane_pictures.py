@@ -175,8 +175,9 @@ def processes(numbers) -> Lanes:
         row("WORLD_SIZE", "The world size", sizes),
         row("its GPU", "The GPUs", local),
     )
-    panel = Panel(f"{len(numbers)} processes on {len(hosts)} hosts", ("",) * len(numbers), rows,
-                  tuple(hosts))  # fmt: skip
+    panel = Panel(
+        f"{len(numbers)} processes on {len(hosts)} hosts", ("",) * len(numbers), rows, tuple(hosts)
+    )
     return Lanes(
         f"{each} processes were started on each of {len(hosts)} hosts.",
         "A frame is a host, a column in it a process. Processes of one colour have one local rank, "
@@ -251,9 +252,12 @@ def data_parallel_step(params: int, inputs: int, outputs: int, k: int) -> tuple[
         from_0("gradients of the outputs", "Each device gets its part back.", outputs // k),
         all_compute("backward", "Each device computes gradients of its copy.", "backward"),
         to_0("gradients of all parameters", "Device 0 adds them up.", params),
-        Row("the update, on device 0", "Device 0 updates alone. The copies are thrown away.",
-            (Cell("update"), *alone)),
-    )  # fmt: skip
+        Row(
+            "the update, on device 0",
+            "Device 0 updates alone. The copies are thrown away.",
+            (Cell("update"), *alone),
+        ),
+    )
 
 
 def _ddp_step(params: int, k: int) -> tuple[Row, ...]:
@@ -263,20 +267,27 @@ def _ddp_step(params: int, k: int) -> tuple[Row, ...]:
     each = 2 * (k - 1) * params // k  # of a ring
     return (
         all_compute("each loads its shard", "Each process loads its own shard.", "load"),
-        Row("copies from the start: nothing is sent",
-            "Nothing is sent: each has its copy, which was made once, at the start."),
+        Row(
+            "copies from the start: nothing is sent",
+            "Nothing is sent: each has its copy, which was made once, at the start.",
+        ),
         all_compute("forward", "Each process computes its own outputs.", "forward"),
         Row("outputs stay: nothing is sent", "Nothing is sent: outputs stay where they are."),
         all_compute("the loss of each shard", "Each computes the loss of its shard.", "loss"),
-        Row("so do their gradients: nothing is sent",
-            "Nothing is sent: each has the gradients of its own outputs."),
+        Row(
+            "so do their gradients: nothing is sent",
+            "Nothing is sent: each has the gradients of its own outputs.",
+        ),
         all_compute("backward", "Each computes gradients, from the last layer on.", "backward"),
-        Row("gradients, already during backward",
+        Row(
+            "gradients, already during backward",
             f"All add up their gradients; in a ring each sends {_size(each)}.",
-            meeting=f"allreduce, {_size(each)} from each"),
-        all_compute("each takes the same step", "Each updates, and the copies stay equal.",
-                    "update"),
-    )  # fmt: skip
+            meeting=f"allreduce, {_size(each)} from each",
+        ),
+        all_compute(
+            "each takes the same step", "Each updates, and the copies stay equal.", "update"
+        ),
+    )
 
 
 def _in_words(sends) -> str:

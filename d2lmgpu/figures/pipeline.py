@@ -15,8 +15,11 @@ from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
 UNITS = {"F": 1.0, "B": 2.0, "I": 1.0, "W": 1.0}
 NAMES = {
-    "F": "forward pass", "B": "backward pass", "I": "gradient of the input", "W": "of the weights",
-}  # fmt: skip
+    "F": "forward pass",
+    "B": "backward pass",
+    "I": "gradient of the input",
+    "W": "of the weights",
+}
 MOST = 1024  # a whole number of an operation: more is no pipeline
 
 

@@ -44,14 +44,20 @@ def overlapping(forward: float, backward: float, sends, alt: str) -> str:
         "backward": [span(forward, forward + backward, 5, "GPU")],
         "sends": [span(start, stop, 40, "network") for start, stop in sends],
     }
-    return picture(WIDTH, 88, alt, [
-        text(left - 6, 22, "GPU", "end"),
-        text(left - 6, 57, "network", "end"),
-        *lane(BLUE, [box(0, forward, 5)]),
-        *lane(GREEN, [box(forward, forward + backward, 5)]),
-        *lane(VERMILLION, [box(start, stop, 40) for start, stop in sends]),
-        text(left, 82, 0),
-        text(right, 82, f"{number(1000 * end)} ms, modelled", "end"),
-        text(across(0) + 4, 22, "forward"),
-        text(across(forward) + 4, 22, "backward"),
-    ], values)  # fmt: skip
+    return picture(
+        WIDTH,
+        88,
+        alt,
+        [
+            text(left - 6, 22, "GPU", "end"),
+            text(left - 6, 57, "network", "end"),
+            *lane(BLUE, [box(0, forward, 5)]),
+            *lane(GREEN, [box(forward, forward + backward, 5)]),
+            *lane(VERMILLION, [box(start, stop, 40) for start, stop in sends]),
+            text(left, 82, 0),
+            text(right, 82, f"{number(1000 * end)} ms, modelled", "end"),
+            text(across(0) + 4, 22, "forward"),
+            text(across(forward) + 4, 22, "backward"),
+        ],
+        values,
+    )

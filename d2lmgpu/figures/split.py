@@ -12,9 +12,13 @@ from d2lmgpu.machine.checks import is_whole
 RANKS = (2, 3, 4)
 TOKENS, WIDTH, HIDDEN = 6, 4, 12  # 12 units can be cut in 2, 3 and 4
 SHAPES = {
-    "X": (TOKENS, WIDTH), "A": (WIDTH, HIDDEN), "H": (TOKENS, HIDDEN), "Z": (TOKENS, HIDDEN),
-    "B": (HIDDEN, WIDTH), "Y": (TOKENS, WIDTH),
-}  # fmt: skip
+    "X": (TOKENS, WIDTH),
+    "A": (WIDTH, HIDDEN),
+    "H": (TOKENS, HIDDEN),
+    "Z": (TOKENS, HIDDEN),
+    "B": (HIDDEN, WIDTH),
+    "Y": (TOKENS, WIDTH),
+}
 SHAPES |= {f"d{name}": SHAPES[name] for name in "XAHBY"}
 
 

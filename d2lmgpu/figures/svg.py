@@ -31,16 +31,22 @@ def picture(width: int, height: int, alt: str, lines, values: dict | None = None
     need(isinstance(alt, str), "alt", alt, "what the picture shows as a text")
     good = is_list(lines) and all(isinstance(line, str) for line in lines)
     need(good, "lines", lines, "a list of SVG elements as texts")
-    need(values is None or is_named(values, partial(is_series, is_one=_is_read)), "values", values,
-         "{name: [(left, right, y, where, value), …]}, three numbers and two texts")  # fmt: skip
+    need(
+        values is None or is_named(values, partial(is_series, is_one=_is_read)),
+        "values",
+        values,
+        "{name: [(left, right, y, where, value), …]}, three numbers and two texts",
+    )
     size = f'viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
-    read = data_attribute({
-        name: [
-            (*(round(1000 * x / width) for x in across), round(1000 * y / height), where, value)
-            for *across, y, where, value in points
-        ]
-        for name, points in (values or {}).items()
-    })  # fmt: skip
+    read = data_attribute(
+        {
+            name: [
+                (*(round(1000 * x / width) for x in across), round(1000 * y / height), where, value)
+                for *across, y, where, value in points
+            ]
+            for name, points in (values or {}).items()
+        }
+    )
     opening = [f'<svg {size} role="img" aria-label="{escape(alt)}"', f"{read}>"]
     return "\n".join([*opening, *lines, "</svg>"])
 

@@ -156,8 +156,10 @@ def _compute() -> list[str]:
 
 def _add() -> list[str]:
     held = [_gradient(x, HIGH, color) for x, color in zip((LEFT, RIGHT), COLORS)]
-    arrows = [_arrow((x, HIGH + 29), (MIDDLE + side * 11, LOW + 7), both=True)
-            for x, side in ((LEFT + 4, -1), (RIGHT - 4, 1))]  # fmt: skip
+    arrows = [
+        _arrow((x, HIGH + 29), (MIDDLE + side * 11, LOW + 7), both=True)
+        for x, side in ((LEFT + 4, -1), (RIGHT - 4, 1))
+    ]
     return [*_devices(HIGH), *held, *arrows, _sum(MIDDLE, LOW + 14)]
 
 

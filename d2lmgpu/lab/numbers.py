@@ -167,13 +167,15 @@ def returned(trial, num_samples, epoch_ends=None):
             epoch_ends[epoch] = passed = passed + seconds
     speeds = [num_samples / s if num_samples and s else None for s in trial.seconds]
     return {
-        label: thin([
-            [epoch, finite(epoch_ends.get(epoch)), samples(epoch, num_samples), finite(value)]
-            for epoch, value in enumerate(values, 1)
-        ])
+        label: thin(
+            [
+                [epoch, finite(epoch_ends.get(epoch)), samples(epoch, num_samples), finite(value)]
+                for epoch, value in enumerate(values, 1)
+            ]
+        )
         for label, values in ((ACCURACY, trial.accuracies), (SPEED, speeds))
         if any(value is not None for value in values)
-    }  # fmt: skip
+    }
 
 
 def samples(epoch, num_samples):
@@ -237,11 +239,17 @@ def speedups_of(rows):
         ratios = row.ratios
         if len(ratios) == 1 and row.scaling:
             ratios = own.low / base.high, own.high / base.low
-        shown.append({
-            "row": row.number, "num_gpus": row.trial.num_gpus, "batch_size": row.trial.batch_size,
-            "over_num_gpus": by_number[row.over].trial.num_gpus,
-            "median": finite(row.speedup), "low": finite(min(ratios)), "high": finite(max(ratios)),
-        })  # fmt: skip
+        shown.append(
+            {
+                "row": row.number,
+                "num_gpus": row.trial.num_gpus,
+                "batch_size": row.trial.batch_size,
+                "over_num_gpus": by_number[row.over].trial.num_gpus,
+                "median": finite(row.speedup),
+                "low": finite(min(ratios)),
+                "high": finite(max(ratios)),
+            }
+        )
     return shown
 
 

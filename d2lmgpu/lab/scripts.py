@@ -6,10 +6,24 @@ from d2lmgpu.figures.site import PACKAGE, joined, widget
 FOLDER = PACKAGE / "lab" / "web"
 STYLES = ("uPlot.min.css", "lab.css")
 SCRIPTS = (
-    "uPlot.iife.min.js", "words.js", "theme.js", "line.js", "choice.js", "number.js",
-    "controls.js", "chart.js", "svg.js", "curves.js", "speedup.js", "runs.js", "lanes.js",
-    "where.js", "table.js", "save.js", "lab.js",
-)  # fmt: skip
+    "uPlot.iife.min.js",
+    "words.js",
+    "theme.js",
+    "line.js",
+    "choice.js",
+    "number.js",
+    "controls.js",
+    "chart.js",
+    "svg.js",
+    "curves.js",
+    "speedup.js",
+    "runs.js",
+    "lanes.js",
+    "where.js",
+    "table.js",
+    "save.js",
+    "lab.js",
+)
 OF_PAGE = (*SCRIPTS, "page.js")  # in a page that has no kernel
 # In the book: a loader gets them, and uPlot from where the pages that train have it.
 IN_BOOK = ("vendor/uPlot.min.css", f"vendor/{SCRIPTS[0]}", *OF_PAGE[1:])

@@ -13,8 +13,17 @@ from d2lmgpu.lab.functions import KnownTrain
 
 LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 CACHED = type(functools.lru_cache(print))
-CODE = ("co_code", "co_consts", "co_names", "co_varnames", "co_freevars", "co_flags",
-        "co_argcount", "co_posonlyargcount", "co_kwonlyargcount")  # fmt: skip
+CODE = (
+    "co_code",
+    "co_consts",
+    "co_names",
+    "co_varnames",
+    "co_freevars",
+    "co_flags",
+    "co_argcount",
+    "co_posonlyargcount",
+    "co_kwonlyargcount",
+)
 # Members of every class, which differ between two that are written alike.
 OWN = ("__dict__", "__weakref__", "__doc__", "__firstlineno__", "_abc_impl")
 
@@ -89,9 +98,13 @@ def parts_of(function):
     """All that says what ``function`` does; of the globals those that its code names."""
     names = sorted(globals_in(function.__code__) & function.__globals__.keys())
     return [
-        function.__code__, function.__defaults__, function.__kwdefaults__, function.__closure__,
-        vars(function), [(name, function.__globals__[name]) for name in names],
-    ]  # fmt: skip
+        function.__code__,
+        function.__defaults__,
+        function.__kwdefaults__,
+        function.__closure__,
+        vars(function),
+        [(name, function.__globals__[name]) for name in names],
+    ]
 
 
 def globals_in(code):

@@ -4,9 +4,12 @@ from d2lmgpu.lab.live import MEETING
 from d2lmgpu.records.run import counted
 
 PARTS = {  # of a step, in this order -> what they are called
-    "computing": "computing", "exchanging": "exchanging", "waiting": "waiting",
-    MEETING: MEETING, "loading": "loading",
-}  # fmt: skip
+    "computing": "computing",
+    "exchanging": "exchanging",
+    "waiting": "waiting",
+    MEETING: MEETING,
+    "loading": "loading",
+}
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
 NOTHING = "Its times are not explained, and it judges no prediction: run it again."
 UNKNOWN = "What made the difference is not told:"

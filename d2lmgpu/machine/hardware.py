@@ -122,8 +122,10 @@ def _limit(folder) -> float:
         if (folder / "cpu.max").exists():
             quota, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
         else:
-            quota, period = ((folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8").strip()
-                             for name in ("quota", "period"))  # fmt: skip
+            quota, period = (
+                (folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8").strip()
+                for name in ("quota", "period")
+            )
     except OSError:  # the topmost group has none, a group above a container's cannot be read
         return math.inf
     return math.inf if quota in ("max", "-1") else int(quota) // int(period)

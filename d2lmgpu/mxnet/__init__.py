@@ -58,12 +58,40 @@ from d2lmgpu.mxnet.training import (
 from d2lmgpu.records.run import Run
 
 __all__ = [
-    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "array",
-    "balance", "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
-    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist", "load_data_mnist",
-    "num_gpus", "parallel", "profile", "resnet18", "seed", "sgd", "shard_sizes", "sharing",
-    "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
-]  # fmt: skip
+    "Accumulator",
+    "Animator",
+    "Residual",
+    "Run",
+    "Timer",
+    "accuracy",
+    "allreduce",
+    "array",
+    "balance",
+    "check_run",
+    "cpu",
+    "devices",
+    "evaluate_accuracy_gpu",
+    "evaluate_accuracy_gpus",
+    "forward_backward",
+    "get_params",
+    "gpu",
+    "lenet",
+    "load_data_fashion_mnist",
+    "load_data_mnist",
+    "num_gpus",
+    "parallel",
+    "profile",
+    "resnet18",
+    "seed",
+    "sgd",
+    "shard_sizes",
+    "sharing",
+    "split_batch",
+    "synchronize",
+    "train_batch",
+    "try_all_gpus",
+    "try_gpu",
+]
 
 npx.set_np()
 

@@ -86,8 +86,12 @@ def save(folder, step, net, **rest) -> Path:
     """
     need.whole("step", step, 0)
     folder, tensors = Path(folder), {}
-    about = {"format": FORMAT, "framework": "torch", "step": step,
-             "state": _packed({"net": net.state_dict(), **rest}, "", tensors)}  # fmt: skip
+    about = {
+        "format": FORMAT,
+        "framework": "torch",
+        "step": step,
+        "state": _packed({"net": net.state_dict(), **rest}, "", tensors),
+    }
     data = safetensors.torch.save(tensors, {KEY: json.dumps(about)})
     path = folder / f"step-{step:08}-{_digits(data)}.safetensors"
     try:

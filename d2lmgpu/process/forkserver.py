@@ -32,9 +32,17 @@ LOOK = 1  # second from one look at the caller to the next
 LARGEST = 65536  # bytes of a request or an answer
 # Of /proc/self/status, what a process takes over from the one that starts it.
 INHERITED = {
-    "Umask", "SigBlk", "SigIgn", "Uid", "Gid", "Groups", "NoNewPrivs", "Seccomp",
-    "Cpus_allowed_list", "Mems_allowed_list",
-}  # fmt: skip
+    "Umask",
+    "SigBlk",
+    "SigIgn",
+    "Uid",
+    "Gid",
+    "Groups",
+    "NoNewPrivs",
+    "Seccomp",
+    "Cpus_allowed_list",
+    "Mems_allowed_list",
+}
 
 
 class ForkServer:

@@ -244,8 +244,12 @@ def _is_of_a_library(value):
 
 def _variables(function):
     """The variables outside of it that ``function`` uses, by name."""
-    names = {i.argval for code in _codes(function.__code__) for i in dis.get_instructions(code)
-             if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}  # fmt: skip
+    names = {
+        i.argval
+        for code in _codes(function.__code__)
+        for i in dis.get_instructions(code)
+        if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
     own = function.__globals__
     variables = {name: own[name] for name in names if name in own}
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)

@@ -15,8 +15,10 @@ from d2lmgpu.records.speedup import refer, reference
 
 SETTINGS = ("train", "version", "num_gpus", "batch_size", "lr", "num_epochs", "sharing", "status")
 NUMBERS = {  # name -> the least that is allowed
-    "samples_per_second": sys.float_info.min, "seconds_per_epoch": 0, "accuracy": -inf,
-}  # fmt: skip
+    "samples_per_second": sys.float_info.min,
+    "seconds_per_epoch": 0,
+    "accuracy": -inf,
+}
 SPEEDS = ("samples_per_second", "seconds_per_epoch")  # which an unsteady run does not tell
 COLUMNS = (*SETTINGS, *NUMBERS, "unsteady", "diverged", "started", "message")
 
@@ -91,12 +93,24 @@ def recorded(record):
             returned_numbers = numbers(run.get("num_samples"), run["accuracies"], run["seconds"])
             unsteady = run.get("unsteady", steady.of_epochs(returned_numbers["seconds"], sharing))
             need(isinstance(unsteady, str), "unsteady", unsteady, "a text")
-            trials.append(Trial(
-                run.get("train", ""), run.get("version", ""), run["num_gpus"], run["batch_size"],
-                run["lr"], len(run["seconds"]) or None, sharing, "finished",
-                started="", message="", round=turn, unsteady=unsteady,
-                diverged=run.get("diverged") is True, **returned_numbers,
-            ))  # fmt: skip
+            trials.append(
+                Trial(
+                    run.get("train", ""),
+                    run.get("version", ""),
+                    run["num_gpus"],
+                    run["batch_size"],
+                    run["lr"],
+                    len(run["seconds"]) or None,
+                    sharing,
+                    "finished",
+                    started="",
+                    message="",
+                    round=turn,
+                    unsteady=unsteady,
+                    diverged=run.get("diverged") is True,
+                    **returned_numbers,
+                )
+            )
         except (AttributeError, KeyError, TypeError, RunError) as error:
             raise RunError(f"run {number} of the record: {error!r}") from error
     return trials
@@ -201,8 +215,18 @@ def to_csv(trials, baseline=None):
     of = {row.trial.settings: row for row in rows(trials, baseline)}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow([*COLUMNS, "timing", "row", "median_speedup", "median_efficiency",
-                     "over_row", "scaling", "remark"])  # fmt: skip
+    writer.writerow(
+        [
+            *COLUMNS,
+            "timing",
+            "row",
+            "median_speedup",
+            "median_efficiency",
+            "over_row",
+            "scaling",
+            "remark",
+        ]
+    )
     for run in trials:
         row = of[run.settings]
         timing = {None: "", "simulated": "simulated"}.get(run.sharing, "measured")

@@ -16,15 +16,28 @@ SHAPES = {  # of what only some have
     "data": str,
     "runs": [{}],
     "speedups": [{}],
-    "outcomes": [{
-        "title": str, "seconds": Number, "at": Number, "said": str,
-        "rows": [(str, str, Number | None, Number | None)],
-        "lanes": {...: [(str, Number, Number)]},
-    }],
-}  # fmt: skip
-NAMES = {dict: "an object", list: "a list", str: "a text", int: "a whole number",
-         float: "a number", NoneType: "null", bool: "true or false", Number: "a number",
-         Number | None: "a number or null"}  # fmt: skip
+    "outcomes": [
+        {
+            "title": str,
+            "seconds": Number,
+            "at": Number,
+            "said": str,
+            "rows": [(str, str, Number | None, Number | None)],
+            "lanes": {...: [(str, Number, Number)]},
+        }
+    ],
+}
+NAMES = {
+    dict: "an object",
+    list: "a list",
+    str: "a text",
+    int: "a whole number",
+    float: "a number",
+    NoneType: "null",
+    bool: "true or false",
+    Number: "a number",
+    Number | None: "a number or null",
+}
 
 
 def wrong(record) -> str:

@@ -66,8 +66,14 @@ def commit() -> str:
 
     def git(*args):
         try:
-            return subprocess.run(["git", *args], cwd=source.parent, env=environment, check=True,
-                                  capture_output=True, text=True).stdout.strip()  # fmt: skip
+            return subprocess.run(
+                ["git", *args],
+                cwd=source.parent,
+                env=environment,
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout.strip()
         except (OSError, subprocess.CalledProcessError):
             return ""  # no git here, or no repository
 

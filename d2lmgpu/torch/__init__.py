@@ -52,12 +52,40 @@ from d2lmgpu.torch.training import (
 )
 
 __all__ = [
-    "Accumulator", "Animator", "Residual", "Run", "Timer", "accuracy", "allreduce", "array",
-    "balance", "check_run", "cpu", "devices", "evaluate_accuracy_gpu", "evaluate_accuracy_gpus",
-    "forward_backward", "get_params", "gpu", "lenet", "load_data_fashion_mnist", "load_data_mnist",
-    "num_gpus", "parallel", "profile", "resnet18", "seed", "sgd", "shard_sizes", "sharing",
-    "split_batch", "synchronize", "train_batch", "try_all_gpus", "try_gpu",
-]  # fmt: skip
+    "Accumulator",
+    "Animator",
+    "Residual",
+    "Run",
+    "Timer",
+    "accuracy",
+    "allreduce",
+    "array",
+    "balance",
+    "check_run",
+    "cpu",
+    "devices",
+    "evaluate_accuracy_gpu",
+    "evaluate_accuracy_gpus",
+    "forward_backward",
+    "get_params",
+    "gpu",
+    "lenet",
+    "load_data_fashion_mnist",
+    "load_data_mnist",
+    "num_gpus",
+    "parallel",
+    "profile",
+    "resnet18",
+    "seed",
+    "sgd",
+    "shard_sizes",
+    "sharing",
+    "split_batch",
+    "synchronize",
+    "train_batch",
+    "try_all_gpus",
+    "try_gpu",
+]
 
 if not torch.cuda.is_available() or "cpu" in os.environ.get(VARIABLE, ""):
     torch.set_num_threads(1)  # a device is one core; threads of one shard must not spin on another

@@ -63,14 +63,23 @@ def start(rank, port, job, protected):
         "GLOO_SOCKET_IFNAME": LOOPBACK_INTERFACE,
         **os.environ,
         **job["environ"],
-        "RANK": str(rank), "LOCAL_RANK": str(rank), "GROUP_RANK": "0", "ROLE_RANK": str(rank),
-        "WORLD_SIZE": number, "LOCAL_WORLD_SIZE": number, "ROLE_WORLD_SIZE": number,
-        "MASTER_ADDR": LOOPBACK, "MASTER_PORT": str(port),
-        "TORCHELASTIC_RUN_ID": "none", "TORCHELASTIC_RESTART_COUNT": "0",
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank),
+        "GROUP_RANK": "0",
+        "ROLE_RANK": str(rank),
+        "WORLD_SIZE": number,
+        "LOCAL_WORLD_SIZE": number,
+        "ROLE_WORLD_SIZE": number,
+        "MASTER_ADDR": LOOPBACK,
+        "MASTER_PORT": str(port),
+        "TORCHELASTIC_RUN_ID": "none",
+        "TORCHELASTIC_RESTART_COUNT": "0",
         "TORCHELASTIC_MAX_RESTARTS": "0",
-        "PYTHONPATH": os.pathsep.join(path), "PYTHONDONTWRITEBYTECODE": "1",
-        MEETING: f"{LOOPBACK}:{port}", VARIABLE: json.dumps(job["settings"]),
-    }  # fmt: skip
+        "PYTHONPATH": os.pathsep.join(path),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        MEETING: f"{LOOPBACK}:{port}",
+        VARIABLE: json.dumps(job["settings"]),
+    }
     places = {"rank": str(rank), "world_size": number}
     arguments = [PLACES.sub(lambda place: places[place[1]], each) for each in job["command"]]
     worker = subprocess.Popen(

@@ -170,8 +170,19 @@ def check_devices(devices) -> int:
     return int(devices)
 
 
-def run(script, arguments, processes, observer, options=None, limits=Limits(), environ=None,
-        own=None, framework="torch", unprotected=False, progress=None):  # fmt: skip
+def run(
+    script,
+    arguments,
+    processes,
+    observer,
+    options=None,
+    limits=Limits(),
+    environ=None,
+    own=None,
+    framework="torch",
+    unprotected=False,
+    progress=None,
+):
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.

@@ -55,8 +55,9 @@ class Watch:
         self.options, self.script, self.own = (settings[n] for n in ("options", "script", "own"))
         self._own_folder = os.path.join(os.path.dirname(self.own) or self.own, "")
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
-        self.rank, self.world = (int(os.environ.get(name, d)) for name, d in
-                                 (("RANK", 0), ("WORLD_SIZE", 1)))  # fmt: skip
+        self.rank, self.world = (
+            int(os.environ.get(name, d)) for name, d in (("RANK", 0), ("WORLD_SIZE", 1))
+        )
         self.distributed, self.records = False, 0
         # Kept until the end: with its net a script frees a group of gloo, which then waits for its
         # threads and keeps Python's lock, for which they may wait (pytorch/pytorch#56297).
@@ -105,8 +106,11 @@ class Watch:
 
     def _note_psutil(self, psutil):
         setting = {True: "cores"}  # without an argument it only asks
-        self.note_line(psutil.Process, "cpu_affinity",
-                       lambda *args, **named: setting.get(len(args) + len(named) > 1))  # fmt: skip
+        self.note_line(
+            psutil.Process,
+            "cpu_affinity",
+            lambda *args, **named: setting.get(len(args) + len(named) > 1),
+        )
 
     def at_end(self, function):
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
@@ -132,8 +136,9 @@ class Watch:
         frames: from the outside in, (file, line) each; those of the calling thread by default.
         """
         if frames is None:
-            frames = [(f.f_code.co_filename, line) for f, line in
-                      traceback.walk_stack(sys._getframe(1))][::-1]  # fmt: skip
+            frames = [
+                (f.f_code.co_filename, line) for f, line in traceback.walk_stack(sys._getframe(1))
+            ][::-1]
         for file, line in reversed(frames):
             if self.is_own(file):
                 return f"{os.path.relpath(file, self._own_folder)}:{line}"
@@ -163,13 +168,19 @@ class Watch:
             threading.Event().wait()
         text = fields["error"]["text"] if how == "raised" else f"exit code {fields.get('code')}"
         self._log.ended(how if how in ENDS else LIMIT, text, frames)
-        report = {"rank": self.rank, "world": self.world, "end": how,
-                  "steps": self.steps.number if self.steps else 0,
-                  "backwards": self.steps.backwards if self.steps else 0,
-                  "optimizer": bool(self.steps and self.steps.optimizers),
-                  "distributed": self.distributed, "spawned": self.spawned,
-                  "imported": self.steps is not None, "mxnet": "mxnet" in sys.modules,
-                  **fields}  # fmt: skip
+        report = {
+            "rank": self.rank,
+            "world": self.world,
+            "end": how,
+            "steps": self.steps.number if self.steps else 0,
+            "backwards": self.steps.backwards if self.steps else 0,
+            "optimizer": bool(self.steps and self.steps.optimizers),
+            "distributed": self.distributed,
+            "spawned": self.spawned,
+            "imported": self.steps is not None,
+            "mxnet": "mxnet" in sys.modules,
+            **fields,
+        }
         for function in self._at_end:
             report |= function() or {}
         for stream in (sys.stdout, sys.stderr):

@@ -59,9 +59,14 @@ def test_nd_blocks_compute_what_the_chapter_computes(tmp_path):
     assert not re.search(r"\bnpx?\b|d2l", "\n".join(program))
     old = run("\n".join(program), tmp_path / "nd")
 
-    program = [definitions(), "devices = d2l.devices(2)",
-               "net = resnet18(10, width=8)", "net.initialize(init.Zero(), ctx=devices)",
-               "net(np.zeros((1, 1, 28, 28), ctx=devices[0]))", "array = np.array"]  # fmt: skip
+    program = [
+        definitions(),
+        "devices = d2l.devices(2)",
+        "net = resnet18(10, width=8)",
+        "net.initialize(init.Zero(), ctx=devices)",
+        "net(np.zeros((1, 1, 28, 28), ctx=devices[0]))",
+        "array = np.array",
+    ]
     new = run("\n".join(program), tmp_path / "np")
     for ours, theirs in zip(old, new, strict=True):
         assert np.isfinite(ours).all()

@@ -154,9 +154,11 @@ def test_resnet18_shapes_and_width(d2l, array, numpy, framework):
         net.initialize()
     X = array(np.zeros((2, 1, 28, 28), "float32"))
     assert net(X).shape == (2, 10)
-    params = net.parameters() if framework == "torch" else [
-        p.data() for p in net.collect_params().values() if p.grad_req != "null"
-    ]  # fmt: skip
+    params = (
+        net.parameters()
+        if framework == "torch"
+        else [p.data() for p in net.collect_params().values() if p.grad_req != "null"]
+    )
     stem, blocks, head = 4 * 9 + 4 + 2 * 4, 0, 32 * 10 + 10
     channels = [4, 4, 4, 8, 8, 16, 16, 32, 32]
     for a, b in itertools.pairwise(channels):

@@ -88,8 +88,9 @@ def test_replicas_on_one_gpu_share_no_memory(d2l, choose, array, numpy, choice, 
         d2l.sgd(replica, 0.0, 1)
         replica[0].grad[:] = i + 1
     assert [float(numpy(r[0].grad).max()) for r in (params, *replicas)] == [
-        0, *range(1, len(devices) + 1)
-    ]  # fmt: skip
+        0,
+        *range(1, len(devices) + 1),
+    ]
     d2l.sgd(replicas[0], 1.0, 1)
     for other in (params, *replicas[1:]):
         assert (numpy(other[0]) == start("float32")[0]).all()
@@ -144,8 +145,11 @@ def test_more_replicas_than_gpus_are_simulated_and_a_run_says_so(d2l, choose, mo
     monkeypatch.setattr(machine, "num_cores", lambda: 2)
     choose("gpu:4", 2)
     assert [d2l.sharing(k) for k in (1, 2, 3, 4)] == [
-        "one device", "in parallel", "simulated", "simulated"
-    ]  # fmt: skip
+        "one device",
+        "in parallel",
+        "simulated",
+        "simulated",
+    ]
     run = d2l.Run(3, 60, 0.1, 600, d2l.sharing(3), [0.5], [2.0])
     assert "3 devices, simulated" in str(run) and "says nothing about speedup" in str(run)
     choose("gpu:1,cpu:3", 1)

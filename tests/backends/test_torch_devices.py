@@ -67,9 +67,15 @@ def test_pytorch_s_own_devices_are_those_of_the_list(d2l, monkeypatch):
     assert d2l.devices(2) == d2l.try_all_gpus()[:2] and d2l.try_gpu(2) == torch.device("cuda", 0)
 
 
-@pytest.mark.parametrize("version, works", [
-    ("2.3.1", False), ("1.13.1+cu117", False), ("2.4.0", True), ("2.10.0a0+git1", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "version, works",
+    [
+        ("2.3.1", False),
+        ("1.13.1+cu117", False),
+        ("2.4.0", True),
+        ("2.10.0a0+git1", True),
+    ],
+)
 def test_an_older_pytorch_is_refused_with_what_to_do(version, works):
     code = f"import torch; torch.__version__ = {version!r}; from d2lmgpu import torch"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

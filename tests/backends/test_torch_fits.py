@@ -182,9 +182,20 @@ def test_the_state_of_any_optimizer_is_what_its_step_leaves(elsewhere):
 
 
 STATES = {  # what PyTorch's optimizers remember, in multiples of the parameters
-    "Adadelta": 2, "Adafactor": 0, "Adagrad": 1, "Adam": 2, "AdamW": 2, "Adamax": 2, "ASGD": 1,
-    "Muon": 1, "NAdam": 2, "RAdam": 2, "RMSprop": 1, "Rprop": 2, "SGD": 0,
-}  # fmt: skip
+    "Adadelta": 2,
+    "Adafactor": 0,
+    "Adagrad": 1,
+    "Adam": 2,
+    "AdamW": 2,
+    "Adamax": 2,
+    "ASGD": 1,
+    "Muon": 1,
+    "NAdam": 2,
+    "RAdam": 2,
+    "RMSprop": 1,
+    "Rprop": 2,
+    "SGD": 0,
+}
 
 
 @pytest.mark.parametrize("name", STATES)

@@ -18,30 +18,65 @@ AT = 1712195495506161  # microseconds, of a public trace
 def event(start, length, name, stream=7, device=0, cat="kernel"):
     """A span of a stream: the process is the device there, and the thread the stream."""
     args = {"device": device, "stream": stream, "correlation": 135139}
-    return {"ph": "X", "cat": cat, "name": name, "pid": device, "tid": stream,
-            "ts": AT + start, "dur": length, "args": args}  # fmt: skip
+    return {
+        "ph": "X",
+        "cat": cat,
+        "name": name,
+        "pid": device,
+        "tid": stream,
+        "ts": AT + start,
+        "dur": length,
+        "args": args,
+    }
 
 
 # What else there is: a kernel's launch on the CPU, NCCL's label above its kernel, names, arrows.
 BESIDE = [
     {"ph": "M", "name": "thread_name", "pid": 0, "tid": 7, "ts": AT, "args": {"name": "stream 7 "}},
-    {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 99, "tid": 99,
-     "ts": AT, "dur": 500, "args": {"correlation": 135139}},
-    {"ph": "X", "cat": "gpu_user_annotation", "name": "nccl:all_reduce", "pid": 0, "tid": 20,
-     "ts": AT, "dur": 400, "args": {"External id": 12}},
+    {
+        "ph": "X",
+        "cat": "cuda_runtime",
+        "name": "cudaLaunchKernel",
+        "pid": 99,
+        "tid": 99,
+        "ts": AT,
+        "dur": 500,
+        "args": {"correlation": 135139},
+    },
+    {
+        "ph": "X",
+        "cat": "gpu_user_annotation",
+        "name": "nccl:all_reduce",
+        "pid": 0,
+        "tid": 20,
+        "ts": AT,
+        "dur": 400,
+        "args": {"External id": 12},
+    },
     {"ph": "f", "cat": "ac2g", "name": "ac2g", "pid": 0, "tid": 7, "ts": AT, "id": 1, "bp": "e"},
-    {"ph": "X", "cat": "gpu_memcpy", "name": "Memcpy DtoD (Device -> Device)", "pid": 0, "tid": 7,
-     "ts": AT, "dur": 300, "args": {"device": 0, "stream": 7, "bytes": 256}},
-]  # fmt: skip
+    {
+        "ph": "X",
+        "cat": "gpu_memcpy",
+        "name": "Memcpy DtoD (Device -> Device)",
+        "pid": 0,
+        "tid": 7,
+        "ts": AT,
+        "dur": 300,
+        "args": {"device": 0, "stream": 7, "bytes": 256},
+    },
+]
 
 spans = st.tuples(st.integers(0, 60), st.integers(0, 20))
 kernels = st.lists(
     st.builds(
         lambda span, name, stream, device: event(*span, name, stream, device),
-        spans, st.sampled_from(NCCL + COMPUTE), st.sampled_from((7, 20)), st.integers(0, 1),
+        spans,
+        st.sampled_from(NCCL + COMPUTE),
+        st.sampled_from((7, 20)),
+        st.integers(0, 1),
     ),
     max_size=12,
-)  # fmt: skip
+)
 
 
 def sampled(events, keep):

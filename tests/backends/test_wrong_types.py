@@ -13,11 +13,31 @@ import d2lmgpu
 
 PACKAGE = str(Path(d2lmgpu.__file__).parent)
 FUNCTIONS = [
-    "accuracy", "allreduce", "array", "balance", "cpu", "devices", "evaluate_accuracy_gpu",
-    "evaluate_accuracy_gpus", "forward_backward", "get_params", "gpu", "lenet",
-    "load_data_fashion_mnist", "load_data_mnist", "sharing", "parallel", "resnet18", "Residual",
-    "seed", "sgd", "split_batch", "train_batch", "try_gpu", "check_run",
-]  # fmt: skip
+    "accuracy",
+    "allreduce",
+    "array",
+    "balance",
+    "cpu",
+    "devices",
+    "evaluate_accuracy_gpu",
+    "evaluate_accuracy_gpus",
+    "forward_backward",
+    "get_params",
+    "gpu",
+    "lenet",
+    "load_data_fashion_mnist",
+    "load_data_mnist",
+    "sharing",
+    "parallel",
+    "resnet18",
+    "Residual",
+    "seed",
+    "sgd",
+    "split_batch",
+    "train_batch",
+    "try_gpu",
+    "check_run",
+]
 
 
 class Cases(list):
@@ -80,16 +100,50 @@ def calls(d2l, array, framework):
 def others(d2l, array):
     """Arguments that are mostly wrong."""
     values = [
-        None, True, -1, 0, 1, 2, 7, 2.5, float("nan"), float("inf"), "2", "cpu", b"x", [], [1],
-        [None, None], (), {}, {0: 1}, set(), object(), np.ones(3), np.float32(2), [0.9, 0.1],
-        [[]], [[1], [2]], ["a", "b"], [0.5, None],
-    ]  # fmt: skip
+        None,
+        True,
+        -1,
+        0,
+        1,
+        2,
+        7,
+        2.5,
+        float("nan"),
+        float("inf"),
+        "2",
+        "cpu",
+        b"x",
+        [],
+        [1],
+        [None, None],
+        (),
+        {},
+        {0: 1},
+        set(),
+        object(),
+        np.ones(3),
+        np.float32(2),
+        [0.9, 0.1],
+        [[]],
+        [[1], [2]],
+        ["a", "b"],
+        [0.5, None],
+    ]
     arrays = [
-        np.zeros((6, 1, 28, 28), "float64"), np.zeros((6, 3, 28, 28), "float32"),
-        np.zeros((6, 1, 20, 20), "float32"), np.zeros(6), np.zeros(6, "int64"), np.full(6, 12),
-        np.zeros((6, 2), "int64"), np.zeros(()), np.zeros(0), np.zeros((0, 1, 28, 28), "float32"),
-        np.zeros(6, "uint8"), np.zeros((6, 10), "float32"), np.zeros(6, bool),
-    ]  # fmt: skip
+        np.zeros((6, 1, 28, 28), "float64"),
+        np.zeros((6, 3, 28, 28), "float32"),
+        np.zeros((6, 1, 20, 20), "float32"),
+        np.zeros(6),
+        np.zeros(6, "int64"),
+        np.full(6, 12),
+        np.zeros((6, 2), "int64"),
+        np.zeros(()),
+        np.zeros(0),
+        np.zeros((0, 1, 28, 28), "float32"),
+        np.zeros(6, "uint8"),
+        np.zeros((6, 10), "float32"),
+        np.zeros(6, bool),
+    ]
     fresh = [lambda a=a: array(a) for a in arrays]
     lists = [
         lambda: [array(np.ones(3))],

@@ -20,10 +20,12 @@ BY_COLOUR = ["color-contrast", "link-in-text-block"]
 COLOURS = {"runOnly": {"type": "rule", "values": BY_COLOUR}}
 NO_COLOURS = {"rules": {rule: {"enabled": False} for rule in BY_COLOUR}}
 # Colours take nearly all of the time. A scheme changes nothing else, a width does not change it.
-RUNS = {"desk": (1280, "light", NO_COLOURS, [*PAGES, "search"]),
-        "light": (1280, "light", COLOURS, [*PAGES[2::8], "search"]),
-        "dark": (1280, "dark", COLOURS, PAGES[::8]),
-        "telephone": (360, "light", NO_COLOURS, PAGES[::8])}  # fmt: skip
+RUNS = {
+    "desk": (1280, "light", NO_COLOURS, [*PAGES, "search"]),
+    "light": (1280, "light", COLOURS, [*PAGES[2::8], "search"]),
+    "dark": (1280, "dark", COLOURS, PAGES[::8]),
+    "telephone": (360, "light", NO_COLOURS, PAGES[::8]),
+}
 
 
 def faults(page, path, rules):

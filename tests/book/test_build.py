@@ -53,9 +53,14 @@ def chapter(book, *cells, name="one"):
 
 def book_of(book, *names):
     (book.ROOT / "_toc.yml").write_text(
-        yaml.safe_dump({"format": "jb-book", "root": names[0],
-                        "chapters": [{"file": name} for name in names[1:]]})
-    )  # fmt: skip
+        yaml.safe_dump(
+            {
+                "format": "jb-book",
+                "root": names[0],
+                "chapters": [{"file": name} for name in names[1:]],
+            }
+        )
+    )
 
 
 def page(book, name="one"):

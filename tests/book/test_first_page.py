@@ -49,8 +49,10 @@ def test_the_cover_can_be_read(browser, built, scheme, width):
 
 
 def test_the_cover_moves_once_where_motion_is_allowed_and_never_elsewhere(browser, built):
-    moving = "document.querySelector('svg.cover').getAnimations({subtree: true}).map(a => " \
-        "[a.effect.getTiming().iterations, a.effect.getComputedTiming().endTime])"  # fmt: skip
+    moving = (
+        "document.querySelector('svg.cover').getAnimations({subtree: true}).map(a => "
+        "[a.effect.getTiming().iterations, a.effect.getComputedTiming().endTime])"
+    )
     for motion, count in (("no-preference", 17), ("reduce", 0)):
         with browser.new_context(reduced_motion=motion) as context:
             page = context.new_page()

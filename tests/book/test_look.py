@@ -35,9 +35,12 @@ def test_a_page_has_its_colours_before_any_script_has_come(browser, built, schem
         page.route("**/*.js*", lambda route: route.abort())
         page.goto((HTML / f"{PAGES[0]}.html").as_uri())
         assert page.evaluate("document.documentElement.dataset.theme") == scheme
-        assert page.locator(".logo__image").evaluate_all(
-            "all => all.filter(image => image.checkVisibility()).length"
-        ) == 1  # fmt: skip
+        assert (
+            page.locator(".logo__image").evaluate_all(
+                "all => all.filter(image => image.checkVisibility()).length"
+            )
+            == 1
+        )
 
 
 def test_titles_in_the_side_bar_take_one_line(browser, built):

@@ -14,9 +14,13 @@ pytestmark = pytest.mark.soak
 
 LAB = "chapters/lab/gluon-mnist"
 PAGES = [
-    TOC["root"], "chapters/foundations/data-parallelism", "chapters/scaling/overlap",
-    "chapters/scaling/allreduce", LAB, "chapters/reference/bibliography",
-]  # fmt: skip
+    TOC["root"],
+    "chapters/foundations/data-parallelism",
+    "chapters/scaling/overlap",
+    "chapters/scaling/allreduce",
+    LAB,
+    "chapters/reference/bibliography",
+]
 
 
 @pytest.fixture(scope="module")

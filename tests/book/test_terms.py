@@ -11,9 +11,11 @@ NO_PROSE = "h1, h2, h3, h4, h5, h6, pre, code, .math, .cell, .training, nav, fig
 # There a profile is what a profiler writes.
 EXEMPT = {("chapters/diagnosis/profile", "profile"), ("chapters/diagnosis/traces", "profile")}
 NOT_PROSE = {  # the titles there are not ours; and that text is a notebook's, or the code's, too
-    GLOSSARY, "chapters/reference/bibliography", "chapters/reference/exercises",
+    GLOSSARY,
+    "chapters/reference/bibliography",
+    "chapters/reference/exercises",
     "chapters/reference/api",
-}  # fmt: skip
+}
 ACRONYMS = {"ZeRO", "FSDP", "NCCL", "MFU", "TF32"}  # that are words in small letters
 
 

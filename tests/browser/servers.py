@@ -29,8 +29,14 @@ LAB_SETTINGS = {
         "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"}
     },
 }
-PLACES = ("HOME", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_DATA_DIR", "IPYTHONDIR",
-          "TMPDIR")  # fmt: skip
+PLACES = (
+    "HOME",
+    "JUPYTER_CONFIG_DIR",
+    "JUPYTER_RUNTIME_DIR",
+    "JUPYTER_DATA_DIR",
+    "IPYTHONDIR",
+    "TMPDIR",
+)
 
 
 class Server:
@@ -103,8 +109,14 @@ class Server:
             self.log.append(line)
 
 
-OPTIONS = ["--port={0.port}", "--port-retries=0", "--ip=127.0.0.1", "--no-browser", "--allow-root",
-           "--IdentityProvider.token={0.token}"]  # fmt: skip
+OPTIONS = [
+    "--port={0.port}",
+    "--port-retries=0",
+    "--ip=127.0.0.1",
+    "--no-browser",
+    "--allow-root",
+    "--IdentityProvider.token={0.token}",
+]
 
 
 def jupyterlab(folder):
@@ -127,7 +139,13 @@ def notebook7(folder):
 def voila(folder):
     """The notebook as an app, the way that ``make lab-app`` serves it."""
     return Server(
-        folder, "voila", "lab.ipynb", "--template=course", "--port={0.port}",
-        "--Voila.port_retries=0", "--Voila.ip=127.0.0.1", "--no-browser",
+        folder,
+        "voila",
+        "lab.ipynb",
+        "--template=course",
+        "--port={0.port}",
+        "--Voila.port_retries=0",
+        "--Voila.ip=127.0.0.1",
+        "--no-browser",
         JUPYTER_PATH=str(ROOT / "tools" / "lab-app"),
-    )  # fmt: skip
+    )

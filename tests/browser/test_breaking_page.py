@@ -11,18 +11,30 @@ from d2lmgpu.course.breaking import record
 from d2lmgpu.figures.site import BOOK, PACKAGE, embedded
 
 OUTCOME = {
-    "name": "worker", "title": "Kill a <worker>", "said": "the worker on n2", "done": True,
+    "name": "worker",
+    "title": "Kill a <worker>",
+    "said": "the worker on n2",
+    "done": True,
     "rows": [["to meet again", "s", 1.0, 2.345], ["updates repeated", "", 13, None]],
-    "at": 3.0, "seconds": 12.0,
+    "at": 3.0,
+    "seconds": 12.0,
     "lanes": {
         "n1": [["trains", 0, 3.1], ["saves", 1, 1.1], ["silent", 3.1, 5], ["starts Python", 5, 12]],
         "n2": [["trains", 0, 3], ["is away", 3, 12]],
     },
-}  # fmt: skip
-BUTTONS = [{"name": "worker", "label": "Kill a worker", "seconds": 7.5},
-           {"name": "cut", "label": "Cut a link", "seconds": None}]  # fmt: skip
-SHOWN = {"message": "2 ranks train.", "buttons": BUTTONS, "outcomes": [OUTCOME], "runs": True,
-         "now": {"seconds": 20, "lanes": {}}, "provenance": ""}  # fmt: skip
+}
+BUTTONS = [
+    {"name": "worker", "label": "Kill a worker", "seconds": 7.5},
+    {"name": "cut", "label": "Cut a link", "seconds": None},
+]
+SHOWN = {
+    "message": "2 ranks train.",
+    "buttons": BUTTONS,
+    "outcomes": [OUTCOME],
+    "runs": True,
+    "now": {"seconds": 20, "lanes": {}},
+    "provenance": "",
+}
 
 
 @pytest.fixture
@@ -116,8 +128,12 @@ def test_a_picture_is_told_and_has_its_harm_in_its_place(draw):
 
 
 def test_before_the_start_there_is_one_button(show_offline, draw):
-    page = draw(outcomes=[], buttons=[], runs=True,
-                now={"seconds": 20, "lanes": {"n1": [["trains", 0, 20]]}})  # fmt: skip
+    page = draw(
+        outcomes=[],
+        buttons=[],
+        runs=True,
+        now={"seconds": 20, "lanes": {"n1": [["trains", 0, 20]]}},
+    )
     assert page.locator(".breaking-since").inner_text() == "seconds, now is 0, measured"
     page.evaluate("source.set({ runs: false, now: {} })")
     page.get_by_role("button", name="Start").click()

@@ -47,10 +47,11 @@ def test_spans_are_those_of_the_plan(buckets, timeline, gpus):
         width = buckets.locator("svg").first.evaluate("svg => svg.viewBox.baseVal.width")
         for panel, planned in enumerate((plans["during"][size], plans["end"])):
             right = [
-                pytest.approx([70 + (0.020 + t) / total * (width - 78) for t in (b.start, b.end)],
-                              abs=0.01)
+                pytest.approx(
+                    [70 + (0.020 + t) / total * (width - 78) for t in (b.start, b.end)], abs=0.01
+                )
                 for b in planned
-            ]  # fmt: skip
+            ]
             assert drawn(buckets, panel, 38) == right
             assert len(drawn(buckets, panel, 4)) == 17, "the forward pass and 16 layers"
         text = buckets.get_by_role("status").inner_text()

@@ -8,9 +8,18 @@ import pytest
 from d2lmgpu.figures.site import PACKAGE, embedded
 
 HOSTILE = [
-    "<!--<script>", "<!-- <SCRIPT >", "</script><p>out</p>", "</SCRIPT >", "<!--</script>-->",
-    "<script>alert(1)</script>", "]]>", "&lt;!--", "\u2028<!--", "\\<!--<script", "<\\/script>",
-]  # fmt: skip
+    "<!--<script>",
+    "<!-- <SCRIPT >",
+    "</script><p>out</p>",
+    "</SCRIPT >",
+    "<!--</script>-->",
+    "<script>alert(1)</script>",
+    "]]>",
+    "&lt;!--",
+    "\u2028<!--",
+    "\\<!--<script",
+    "<\\/script>",
+]
 
 
 @pytest.mark.parametrize("texts", [HOSTILE, *([text] for text in HOSTILE[:3])])

@@ -23,12 +23,20 @@ def test_what_the_reader_chooses_is_sent(draw):
         *(
             {"do": "set", "settings": settings}
             for settings in (
-                {"train": "LeNet, MXNet"}, {"num_gpus": 8}, {"num_gpus": 3}, {"batch_size": 512},
-                {"lr": 0.123}, {"scale_lr": True}, {"num_epochs": None},
+                {"train": "LeNet, MXNet"},
+                {"num_gpus": 8},
+                {"num_gpus": 3},
+                {"batch_size": 512},
+                {"lr": 0.123},
+                {"scale_lr": True},
+                {"num_epochs": None},
             )
         ),
-        {"do": "baseline", "row": 2}, {"do": "run"}, {"do": "reset"}, {"do": "measure"},
-    ]  # fmt: skip
+        {"do": "baseline", "row": 2},
+        {"do": "run"},
+        {"do": "reset"},
+        {"do": "measure"},
+    ]
 
 
 def test_a_setting_that_is_none_is_said_and_not_sent(draw):
@@ -110,9 +118,16 @@ def test_the_focus_goes_on_where_a_button_cannot_be_pressed_any_more(draw):
 def test_every_control_has_a_name_and_its_own_group(draw):
     page = draw(live=lab_page.LIVE)
     tree = page.locator(".lab-root").aria_snapshot()
-    for role in ('group "Devices"', 'radio "2" [checked]', 'slider "Batch size"', 'group "Over"',
-                'spinbutton "Learning rate"', 'button "Run"', 'progressbar "Progress of the run"',
-                'region "Table of runs"'):  # fmt: skip
+    for role in (
+        'group "Devices"',
+        'radio "2" [checked]',
+        'slider "Batch size"',
+        'group "Over"',
+        'spinbutton "Learning rate"',
+        'button "Run"',
+        'progressbar "Progress of the run"',
+        'region "Table of runs"',
+    ):
         assert role in tree, role
 
 

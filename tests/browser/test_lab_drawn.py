@@ -126,9 +126,14 @@ def test_a_renamed_run_has_its_name_everywhere(draw):
     assert len(sent(page)) == 1 and "the first" in words(page)
 
 
-@pytest.mark.parametrize("over, end, label", [
-    ("epochs", "4", "epochs"), ("seconds", "8", "seconds"), ("samples seen", "24,000", "samples"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "over, end, label",
+    [
+        ("epochs", "4", "epochs"),
+        ("seconds", "8", "seconds"),
+        ("samples seen", "24,000", "samples"),
+    ],
+)
 def test_axes_are_the_reader_s_choice(draw, over, end, label):
     page = draw()
     page.get_by_label("train loss").check()
@@ -183,9 +188,11 @@ def test_a_speedup_is_drawn_with_its_spread_and_none_of_simulated_devices(draw):
     assert "2, batch 256: 1.80 measured (1.60 to 1.90)" in text and "4: 2.10 modelled" in text
     picture = draw().evaluate("lab.speedup.chart.picture")
     assert {line["name"]: line.get("dash", False) for line in picture["lines"]} == {
-        "ideal": False, "forecast (modelled)": True, "row 1, batch 256": False,
+        "ideal": False,
+        "forecast (modelled)": True,
+        "row 1, batch 256": False,
         "row 2, batch 256": False,
-    }  # fmt: skip
+    }
 
 
 def test_over_two_devices_the_ideal_is_another_line(draw):
@@ -251,8 +258,12 @@ def test_no_page_is_too_narrow(draw, width):
 
 
 # Epochs whose loss is not finite -> where the drawn line begins anew, of eleven points.
-DIVERGED = {"at the end": (range(6, 11), 1), "for a while": (range(3, 5), 2),
-            "from the start": (range(0, 4), 1), "always": (range(0, 11), 0)}  # fmt: skip
+DIVERGED = {
+    "at the end": (range(6, 11), 1),
+    "for a while": (range(3, 5), 2),
+    "from the start": (range(0, 4), 1),
+    "always": (range(0, 11), 0),
+}
 
 
 @pytest.mark.parametrize("when", DIVERGED)

@@ -11,15 +11,19 @@ from d2lmgpu.figures.lane_pictures import (
     sampler_places,
 )
 
-SAMPLER = sampler_places([
-    [[(1, True), (2, True)], [(3, True)]],
-    [[(0, True), (6, True)], [(1, False)]],
-    [[(4, True), (5, True)], [(0, False)]],
-])  # fmt: skip
-MICRO = micro_batches({
-    "without no_sync": [["forward", 8016] * 4] * 2,
-    "no_sync around all but the last": [["forward"] * 4 + [8016]] * 2,
-})  # fmt: skip
+SAMPLER = sampler_places(
+    [
+        [[(1, True), (2, True)], [(3, True)]],
+        [[(0, True), (6, True)], [(1, False)]],
+        [[(4, True), (5, True)], [(0, False)]],
+    ]
+)
+MICRO = micro_batches(
+    {
+        "without no_sync": [["forward", 8016] * 4] * 2,
+        "no_sync around all but the last": [["forward"] * 4 + [8016]] * 2,
+    }
+)
 HOSTS = processes([(f"host {rank // 4}", rank, rank % 4, 8) for rank in range(8)])
 PARALLEL = data_parallel_beside_ddp(44_700_000, 1_605_632, 20_480)
 PICTURES = {"sampler": SAMPLER, "micro": MICRO, "hosts": HOSTS, "parallel": PARALLEL}

@@ -42,8 +42,10 @@ def test_the_page_ranks_as_the_package_does(shown):
     sizes = GPTS["Llama 2 13B"]
     sizes = type(sizes)(sizes.width, sizes.blocks, sizes.symbols, 131_072)
     candidates = ranked(sizes, 64, 8, PRESETS["A100"], CARD_OF["A100"], MOST_TP, MOST_CP)
-    counts = [sum(candidate.verdict == of for candidate in candidates) for of in
-              ("fits", "cannot be told", "does not fit", "cannot be made")]  # fmt: skip
+    counts = [
+        sum(candidate.verdict == of for candidate in candidates)
+        for of in ("fits", "cannot be told", "does not fit", "cannot be made")
+    ]
     assert [int(n) for n in re.findall(r"\d+", words(shown).split("Of ")[1])[:5]] == [
         len(candidates),
         *counts,

@@ -17,18 +17,29 @@ MACHINE = {"cpu": "A CPU", "cores": 2, "memory_gib": 8, "gpus": [], "system": "L
 def record(folder, name, *runs, **others):
     """Write a record of five rounds of ``(num_gpus, batch_size, lr, epoch's seconds, sharing)``."""
     about = {
-        "schema": 2, "machine": MACHINE, "versions": {}, "commit": "0123456789abcdef",
-        "date": "now", "command": "make record", "profile": "quick profile.",
-    } | others  # fmt: skip
+        "schema": 2,
+        "machine": MACHINE,
+        "versions": {},
+        "commit": "0123456789abcdef",
+        "date": "now",
+        "command": "make record",
+        "profile": "quick profile.",
+    } | others
     about["runs"] = [
         {
-            "num_gpus": k, "batch_size": batch, "lr": lr, "num_samples": 600, "sharing": sharing,
-            "accuracies": [0.5, 0.7], "seconds": [seconds, seconds], "kind": "measured",
+            "num_gpus": k,
+            "batch_size": batch,
+            "lr": lr,
+            "num_samples": 600,
+            "sharing": sharing,
+            "accuracies": [0.5, 0.7],
+            "seconds": [seconds, seconds],
+            "kind": "measured",
             "round": number,
         }
         for number in range(5)
         for k, batch, lr, seconds, sharing in runs
-    ]  # fmt: skip
+    ]
     (folder / f"{name}.json").write_text(json.dumps(about))
 
 
@@ -37,14 +48,19 @@ def records(tmp_path):
     folder = tmp_path / "records"
     folder.mkdir()
     record(
-        folder, "cpu-2-cores-scratch-pytorch-quick",
-        (1, 256, 0.2, 6.0, "one device"), (2, 256, 0.2, 4.0, "in parallel"),
-        (2, 512, 0.4, 3.0, "in parallel"), (8, 256, 0.2, 9.0, "simulated"),
-    )  # fmt: skip
+        folder,
+        "cpu-2-cores-scratch-pytorch-quick",
+        (1, 256, 0.2, 6.0, "one device"),
+        (2, 256, 0.2, 4.0, "in parallel"),
+        (2, 512, 0.4, 3.0, "in parallel"),
+        (8, 256, 0.2, 9.0, "simulated"),
+    )
     record(
-        folder, "a-gpu-concise-mxnet-full", (1, 256, 0.1, 1.0, "one device"),
+        folder,
+        "a-gpu-concise-mxnet-full",
+        (1, 256, 0.1, 1.0, "one device"),
         machine=MACHINE | {"gpus": ["GPU 0: <Fast>"]},
-    )  # fmt: skip
+    )
     return folder
 
 
@@ -68,9 +84,11 @@ def cells(page, row):
 
 def test_all_runs_of_a_record_are_there_with_their_table(shown):
     assert [name.split(". ")[1] for name in run_names(shown)] == [
-        "1 device, batch 256, lr 0.2", "2 devices, batch 256, lr 0.2",
-        "2 devices, batch 512, lr 0.4", "8 devices, batch 256, lr 0.2 simulated",
-    ]  # fmt: skip
+        "1 device, batch 256, lr 0.2",
+        "2 devices, batch 256, lr 0.2",
+        "2 devices, batch 512, lr 0.4",
+        "8 devices, batch 256, lr 0.2 simulated",
+    ]
     label = shown.locator(".lab-curves .lab-plot").get_attribute("aria-label")
     assert "test accuracy over epochs" in label and "1 device, batch 256, lr 0.2 0.7 at 2" in label
     on = [run.get_attribute("aria-pressed") for run in shown.locator(".lab-toggle").all()]
@@ -78,8 +96,10 @@ def test_all_runs_of_a_record_are_there_with_their_table(shown):
     columns = shown.locator(".lab-table th").all_inner_texts()
     simulated = dict(zip(columns, cells(shown, 3), strict=True))
     assert (simulated["Timing"], simulated["Runs"], simulated["Samples/s"]) == (
-        "simulated", "5", "66.7",
-    )  # fmt: skip
+        "simulated",
+        "5",
+        "66.7",
+    )
     assert simulated["Speedup"] == simulated["Efficiency"] == ""
     assert dict(zip(columns, cells(shown, 1), strict=True))["Speedup"] == "1.50"
 

@@ -301,9 +301,14 @@ def test_everything_can_be_read_and_fits_a_telephone(book, theme):
 def test_the_page_says_what_the_kernel_says(book):
     page = book()
     cases = [
-        (1.8, 1.53, "times"), (0.75, 0.7512, ""), (2, 0, "s"), (1234567, 99.96, "B"), (3, 3, ""),
-        (-0.5, -2, ""), (None, 7, "s"),
-    ]  # fmt: skip
+        (1.8, 1.53, "times"),
+        (0.75, 0.7512, ""),
+        (2, 0, "s"),
+        (1234567, 99.96, "B"),
+        (3, 3, ""),
+        (-0.5, -2, ""),
+        (None, 7, "s"),
+    ]
     for guess, outcome, unit in cases:
         known = None if guess is None else {"value": guess, "shown": outcome == 0}
         happened = {"value": outcome, "source": "modelled"}

@@ -35,14 +35,33 @@ def evidence(used, rows=(8, 8), scale=1.0, start=0.0, norm=None):
         files[f"kept-gradients-{r}"] = file.getvalue()
         forward_pass = {"rows": rows[r], "scale": scale, "batch": r}
         update = {"lr": [0.1], "passes": [forward_pass], "clip": None, "state": False}
-        reports.append({
-            "rank": r, "updates": [update] * STEPS, "sizes": SIZES, "names": ["weight", "bias"],
-            "distributed": True, "double": True, "aliased": None, "shared": False, "exchanges": 1,
-            "schedule": {"counts": []}, "epoch": None, "part": None, "optimizers": [],
-            "left_out": [], "norm": norm or {"taken": None, "summed": None},
-            "notes": {}, "lines": {}, "samplers": [], "draws": [], "evaluations": [],
-            "evaluated": [], "end": "finished", "plan": {"unmatched": [], "where": None},
-        })  # fmt: skip
+        reports.append(
+            {
+                "rank": r,
+                "updates": [update] * STEPS,
+                "sizes": SIZES,
+                "names": ["weight", "bias"],
+                "distributed": True,
+                "double": True,
+                "aliased": None,
+                "shared": False,
+                "exchanges": 1,
+                "schedule": {"counts": []},
+                "epoch": None,
+                "part": None,
+                "optimizers": [],
+                "left_out": [],
+                "norm": norm or {"taken": None, "summed": None},
+                "notes": {},
+                "lines": {},
+                "samplers": [],
+                "draws": [],
+                "evaluations": [],
+                "evaluated": [],
+                "end": "finished",
+                "plan": {"unmatched": [], "where": None},
+            }
+        )
     return Evidence(Watched(reports, "", None, files))
 
 
@@ -50,22 +69,31 @@ def both(gradient):
     return np.stack([gradient, gradient])
 
 
-@pytest.mark.parametrize("name, used, options", [
-    ("none", lambda t, own: both(own[t].mean(0)), {}),
-    ("none", lambda t, own: both((5 * own[t, 0] + 3 * own[t, 1]) / 8), {"rows": (5, 3)}),
-    ("mean-of-means", lambda t, own: both(own[t].mean(0)), {"rows": (5, 3)}),
-    ("wrong-scale", lambda t, own: both(own[t].sum(0)), {}),
-    ("wrong-scale", lambda t, own: both(own[t].mean(0) / 2), {}),
-    ("none", lambda t, own: both(own[t].mean(0)) / 1024, {"scale": 1024.0}),
-    ("not-exchanged", lambda t, own: own[t], {}),
-    ("missing-parameter", lambda t, own: np.concatenate(
-        [both(own[t, :, :6].mean(0)), own[t, :, 6:]], 1), {}),
-    ("stale-gradient", lambda t, own: both(own[t - 1].mean(0)), {}),
-    ("clip-before-allreduce", lambda t, own: both(
-        (own[t] / np.linalg.norm(own[t], axis=1, keepdims=True)).mean(0)), {}),
-    ("norm", lambda t, own: own[t].mean(0) / np.linalg.norm(own[t], axis=1, keepdims=True), {}),
-    ("different-start", lambda t, own: both(own[t].mean(0)), {"start": 1.0}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, used, options",
+    [
+        ("none", lambda t, own: both(own[t].mean(0)), {}),
+        ("none", lambda t, own: both((5 * own[t, 0] + 3 * own[t, 1]) / 8), {"rows": (5, 3)}),
+        ("mean-of-means", lambda t, own: both(own[t].mean(0)), {"rows": (5, 3)}),
+        ("wrong-scale", lambda t, own: both(own[t].sum(0)), {}),
+        ("wrong-scale", lambda t, own: both(own[t].mean(0) / 2), {}),
+        ("none", lambda t, own: both(own[t].mean(0)) / 1024, {"scale": 1024.0}),
+        ("not-exchanged", lambda t, own: own[t], {}),
+        (
+            "missing-parameter",
+            lambda t, own: np.concatenate([both(own[t, :, :6].mean(0)), own[t, :, 6:]], 1),
+            {},
+        ),
+        ("stale-gradient", lambda t, own: both(own[t - 1].mean(0)), {}),
+        (
+            "clip-before-allreduce",
+            lambda t, own: both((own[t] / np.linalg.norm(own[t], axis=1, keepdims=True)).mean(0)),
+            {},
+        ),
+        ("norm", lambda t, own: own[t].mean(0) / np.linalg.norm(own[t], axis=1, keepdims=True), {}),
+        ("different-start", lambda t, own: both(own[t].mean(0)), {"start": 1.0}),
+    ],
+)
 def test_defects_by_the_gradient_that_is_used(name, used, options):
     assert defect(evidence(used, **options))[0] == name
 

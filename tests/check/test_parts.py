@@ -49,11 +49,16 @@ def held(ranks, loss=2.0, rows="same", names=NAMES, terms=None, lr=0.1, optimize
             file = io.BytesIO()
             np.savez(file, terms=np.array(terms or [False] * len(names)), **arrays)
             files[f"kept-parts-{t}-{rank}"] = file.getvalue()
-        reports.append({
-            "rank": rank, "names": names, "double": True, "optimizers": optimizers,
-            "updates": [{"loss": losses[rank], "lr": [lr]}] * len(updates),
-            "inputs": [{"Net.0": {seen(t, rank): 1}} for t in range(len(updates))],
-        })  # fmt: skip
+        reports.append(
+            {
+                "rank": rank,
+                "names": names,
+                "double": True,
+                "optimizers": optimizers,
+                "updates": [{"loss": losses[rank], "lr": [lr]}] * len(updates),
+                "inputs": [{"Net.0": {seen(t, rank): 1}} for t in range(len(updates))],
+            }
+        )
     return Held(SimpleNamespace(reports=reports, files=files))
 
 
@@ -67,12 +72,14 @@ def parts(updates, k=2, cut=CUT, change=lambda what, i, rank, array: array):
 
     return [
         [
-            {what: [part(what, i, rank, a) for i, a in enumerate(list_of)]
-             for what, list_of in update.items()}
+            {
+                what: [part(what, i, rank, a) for i, a in enumerate(list_of)]
+                for what, list_of in update.items()
+            }
             for update in updates
         ]
         for rank in range(k)
-    ]  # fmt: skip
+    ]
 
 
 def finding_of(many, single=None):
@@ -162,18 +169,31 @@ def test_a_later_update_that_differs_is_found():
     "reason, many",
     [
         ("no slice", lambda: held(parts(whole_run(seed=1)))),
-        ("gives each rank rows of its own", lambda: held(
-            parts(whole_run()), rows=lambda t, rank: f"{t} {rank}")),
-        ("in update 2 one process takes other rows", lambda: held(
-            parts(whole_run()), rows=lambda t, rank: "same 0")),
+        (
+            "gives each rank rows of its own",
+            lambda: held(parts(whole_run()), rows=lambda t, rank: f"{t} {rank}"),
+        ),
+        (
+            "in update 2 one process takes other rows",
+            lambda: held(parts(whole_run()), rows=lambda t, rank: "same 0"),
+        ),
         ("several optimizers", lambda: held(parts(whole_run()), optimizers=2)),
         ("other names", lambda: held(parts(whole_run()), names=["a", *NAMES[1:]])),
         ("hold the same part of up", lambda: held([parts(whole_run())[0]] * 2)),
         ("not all of what", lambda: held([parts(whole_run(), 4)[0], parts(whole_run(), 4)[1]])),
-        ("some have a gradient", lambda: held(parts(whole_run(), change=lambda what, i, rank, a: (
-            None if what == "grads" and (i, rank) == (0, 1) else a)))),
+        (
+            "some have a gradient",
+            lambda: held(
+                parts(
+                    whole_run(),
+                    change=lambda what, i, rank, a: (
+                        None if what == "grads" and (i, rank) == (0, 1) else a
+                    ),
+                )
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_compared_accuses_nobody(reason, many):
     with pytest.raises(NotComparedError, match=reason):
         finding_of(many())

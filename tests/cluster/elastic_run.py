@@ -58,8 +58,11 @@ class Training(training.Training):
         life = max(line["time"] for line in self.lines("begins") if line["time"] < start)
         before = [s for s in self.lines("step") if life < s["time"] < again["time"]]
         reached = max(s["step"] for s in before) + 1
-        return {"seconds": again["time"] - start, "repeated": reached - again["step"],
-                "ranks": world_size}  # fmt: skip
+        return {
+            "seconds": again["time"] - start,
+            "repeated": reached - again["step"],
+            "ranks": world_size,
+        }
 
     def lives(self):
         """When each process made its first and its last update, in seconds since the first one."""
@@ -69,9 +72,16 @@ class Training(training.Training):
             first.setdefault(who, line)
             last[who] = line
         start = min(line["time"] for line in first.values())
-        return [{"host": line["host"], "rank": line["rank"], "ranks": line["world_size"],
-                 "from": line["time"] - start, "to": last[who]["time"] - start}
-                for who, line in first.items()]  # fmt: skip
+        return [
+            {
+                "host": line["host"],
+                "rank": line["rank"],
+                "ranks": line["world_size"],
+                "from": line["time"] - start,
+                "to": last[who]["time"] - start,
+            }
+            for who, line in first.items()
+        ]
 
     def after(self, moment):
         """When the first update after ``moment`` was made."""
@@ -99,11 +109,22 @@ def undisturbed(folder, processes, *options):
     """The same training by ``processes`` ranks that nothing happens to; its weights."""
     checkpoints = folder / f"undisturbed-{processes}"
     subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone",
-         f"--nproc-per-node={processes}", str(PAGE / "train_elastic.py"),
-         "--checkpoints", str(checkpoints), *SETTINGS, *options],
-        check=True, env=os.environ | {"OMP_NUM_THREADS": "1"}, capture_output=True,
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            f"--nproc-per-node={processes}",
+            str(PAGE / "train_elastic.py"),
+            "--checkpoints",
+            str(checkpoints),
+            *SETTINGS,
+            *options,
+        ],
+        check=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        capture_output=True,
+    )
     return weights(checkpoints)
 
 

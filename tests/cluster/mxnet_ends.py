@@ -14,8 +14,11 @@ from d2lmgpu.launch import LaunchError, launch
 
 HOSTS = ["n1", "n2"]  # MXNet begins with the last address
 # What is killed: by which worker, its place among the processes of that host, and what is told.
-ROLES = {"worker": (1, 0, "Worker 0 of 4, on n2"), "server": (2, 2, "Server 1 of 2, on n1"),
-         "scheduler": (0, 3, "The scheduler, on n2")}  # fmt: skip
+ROLES = {
+    "worker": (1, 0, "Worker 0 of 4, on n2"),
+    "server": (2, 2, "Server 1 of 2, on n1"),
+    "scheduler": (0, 3, "The scheduler, on n2"),
+}
 
 
 def pushes(killer, place, delay, killed):
@@ -48,8 +51,9 @@ def ends(cluster, folder, role, delay=0):
     killed = folder / "killed"
     line = "nothing"
     try:
-        launch(pushes, killer, place, delay, str(killed),
-               hosts=HOSTS, num_processes=2, num_servers=2)  # fmt: skip
+        launch(
+            pushes, killer, place, delay, str(killed), hosts=HOSTS, num_processes=2, num_servers=2
+        )
     except LaunchError as error:
         line = str(error).splitlines()[0]
     seconds = time.time() - float(killed.read_text())

@@ -60,12 +60,19 @@ def fill_and_free(training):
     return training.after(failed) - failed
 
 
-SAME_RANKS = {"worker killed": kill_worker, "killed in an allreduce": die_in("allreduce"),
-              "killed in a checkpoint": die_in("checkpoint"),
-              "launcher killed, started again": kill_launcher,
-              "SIGTERM, started again": end_and_start}  # fmt: skip
-OTHER_RANKS = {"link cut": (cut, 2), "link healed": (heal, 3), "host killed": (kill_host, 2),
-               "host of rank 0 killed": (kill_meeting_host, 1)}  # fmt: skip
+SAME_RANKS = {
+    "worker killed": kill_worker,
+    "killed in an allreduce": die_in("allreduce"),
+    "killed in a checkpoint": die_in("checkpoint"),
+    "launcher killed, started again": kill_launcher,
+    "SIGTERM, started again": end_and_start,
+}
+OTHER_RANKS = {
+    "link cut": (cut, 2),
+    "link healed": (heal, 3),
+    "host killed": (kill_host, 2),
+    "host of rank 0 killed": (kill_meeting_host, 1),
+}
 
 
 def cheap(rows):

@@ -26,11 +26,13 @@ def record():
         "links of 100 Mbit/s",
         "save_every": SAVE_EVERY,
         "rows": [row for outcome in same + other for row in outcome["rows"]],
-        "apart": {"same ranks": max(outcome["apart"] for outcome in same),
-                  "other ranks": max(outcome["apart"] for outcome in other)},
+        "apart": {
+            "same ranks": max(outcome["apart"] for outcome in same),
+            "other ranks": max(outcome["apart"] for outcome in other),
+        },
         "timeline": other[0]["lives"],
         "mxnet": ENDED,
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("number", range(TIMES))

@@ -44,8 +44,14 @@ def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
             line for line in all_lines if line["what"] == what and line["world_size"] == world_size
         ]
 
-    job = submit(own, "clusters/jobs/elastic.sbatch", f"--num-train={NUM_TRAIN}",
-                 "--checkpoints=saved", f"--epochs={EPOCHS}", "--timeline=timeline")  # fmt: skip
+    job = submit(
+        own,
+        "clusters/jobs/elastic.sbatch",
+        f"--num-train={NUM_TRAIN}",
+        "--checkpoints=saved",
+        f"--epochs={EPOCHS}",
+        "--timeline=timeline",
+    )
     until(lambda: lines("saved", 2), own, job)
     start = time.time()
     own.first_process("n2").kill()
@@ -62,8 +68,20 @@ def test_without_a_node_an_elastic_job_goes_on(own, course):  # noqa: F811
 
 
 def test_after_the_loss_of_a_node_a_job_is_put_back_and_goes_on_from_its_checkpoint(own, course):  # noqa: F811
-    job = submit(own, "clusters/jobs/torchrun.sbatch", "--num-train", "242", "--num-test", "100",
-                 "--batch-size", "120", "--epochs", EPOCHS, "--checkpoints", "saved")  # fmt: skip
+    job = submit(
+        own,
+        "clusters/jobs/torchrun.sbatch",
+        "--num-train",
+        "242",
+        "--num-test",
+        "100",
+        "--batch-size",
+        "120",
+        "--epochs",
+        EPOCHS,
+        "--checkpoints",
+        "saved",
+    )
     until(lambda: list(Path("saved").glob("step-*")), own, job)
     start = time.time()
     own.first_process("n2").kill()

@@ -24,9 +24,10 @@ SEND = (
 def seconds_to_send(cluster, host, size):
     """Seconds that ``size`` bytes take from a host to this machine."""
     address = next(
-        a.address for a in psutil.net_if_addrs()[cluster.state["bridge"]]
+        a.address
+        for a in psutil.net_if_addrs()[cluster.state["bridge"]]
         if a.family == socket.AF_INET
-    )  # fmt: skip
+    )
     with socket.create_server((address, 0)) as server:
         code = SEND.format(address, server.getsockname()[1], size)
         inside = ["nsenter", "-t", str(cluster.state["hosts"][host]["pid"]), "-n"]
@@ -71,9 +72,23 @@ def test_the_keys_are_made_for_this_cluster_and_for_root_alone(cluster, two_host
         assert c.folder.stat().st_mode & 0o777 == 0o700
         assert (c.folder / "key").stat().st_mode & 0o777 == 0o600
     address = cluster.state["hosts"]["n1"]["address"]
-    done = subprocess.run(["ssh", "-F", two_hosts.folder / "ssh_config", "-o", "BatchMode=yes",
-                           "-o", "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null",
-                           address, "true"], capture_output=True, text=True)  # fmt: skip
+    done = subprocess.run(
+        [
+            "ssh",
+            "-F",
+            two_hosts.folder / "ssh_config",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "StrictHostKeyChecking=no",
+            "-o",
+            "UserKnownHostsFile=/dev/null",
+            address,
+            "true",
+        ],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 255 and "Permission denied (publickey)" in done.stderr
 
 

@@ -114,8 +114,9 @@ def test_what_a_worker_starts_is_no_worker(tmp_path):
     there.script, there.hosts = (script,), Here()
     torchrun = subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", script],
-        stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         pairs = (map(int, line.split()) for line in torchrun.stdout)
         worker, child = next((pid, child) for pid, child in pairs if child)

@@ -47,9 +47,12 @@ class Caller:
     def __init__(self, folder, hosts='["n1", "n2"]'):
         self.folder = folder
         self.process = subprocess.Popen(
-            [sys.executable, "-c", CALLER, hosts], text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, env=os.environ | {"TMPDIR": str(folder)},
-        )  # fmt: skip
+            [sys.executable, "-c", CALLER, hosts],
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=os.environ | {"TMPDIR": str(folder)},
+        )
         # A run that hangs is a test that fails.
         self.limit = threading.Timer(60, self.process.kill)
         self.limit.start()
@@ -63,9 +66,11 @@ class Caller:
 
     def left(self):
         """Below the caller, and in its folder."""
-        children = psutil.Process(self.process.pid).children() if psutil.pid_exists(
-            self.process.pid
-        ) and self.process.poll() is None else []  # fmt: skip
+        children = (
+            psutil.Process(self.process.pid).children()
+            if psutil.pid_exists(self.process.pid) and self.process.poll() is None
+            else []
+        )
         return [*children, *self.folder.glob("d2lmgpu-*")]
 
 

@@ -73,9 +73,9 @@ def test_two_hosts_of_two_workers_compute_what_one_process_computes(cluster):
     alone, velocity = copy.deepcopy(net), None
     for X, y in batches:
         gradients = torch.autograd.grad(F.cross_entropy(alone(X), y), alone.parameters())
-        velocity = gradients if velocity is None else [
-            0.9 * v + g for v, g in zip(velocity, gradients)
-        ]  # fmt: skip
+        velocity = (
+            gradients if velocity is None else [0.9 * v + g for v, g in zip(velocity, gradients)]
+        )
         with torch.no_grad():
             for p, v in zip(alone.parameters(), velocity):
                 p -= 0.1 * v

@@ -148,8 +148,9 @@ def test_a_killed_caller_ends_its_job(slurm, caller):
 
 @pytest.mark.parametrize("number", sample(1, [signal.SIGINT, signal.SIGKILL]))
 def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, number):
-    before = slurm.ask("sbatch", "--parsable", "--nodes=2", "--exclusive", "--wrap=sleep 60",
-                       "--output=/dev/null")  # fmt: skip
+    before = slurm.ask(
+        "sbatch", "--parsable", "--nodes=2", "--exclusive", "--wrap=sleep 60", "--output=/dev/null"
+    )
     caller = Caller(tmp_path, "Slurm(nodes=2)")
     try:
         line = caller.until("Job")

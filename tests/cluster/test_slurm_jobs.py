@@ -60,9 +60,13 @@ def apart(weights, other):
 def ssh_script(slurm, *words):
     ssh = f"ssh -F {slurm.folder}/ssh_config"
     return subprocess.Popen(
-        ["clusters/jobs/torchrun-ssh.sh", "n1 n2", "1", *words], env=os.environ | {"SSH": ssh},
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True,
-    )  # fmt: skip
+        ["clusters/jobs/torchrun-ssh.sh", "n1 n2", "1", *words],
+        env=os.environ | {"SSH": ssh},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
 
 
 def script_weights(folder):
@@ -172,8 +176,14 @@ def test_an_interrupted_ssh_script_leaves_nothing(slurm, course, monkeypatch):
     assert slurm.left_at_last() == []
 
 
-FSDP = ["--text=clusters/jobs/limit.sbatch", "--width=16", "--tokens=12", "--batch-size=8",
-        "--steps=6", "--save-every=6"]  # fmt: skip
+FSDP = [
+    "--text=clusters/jobs/limit.sbatch",
+    "--width=16",
+    "--tokens=12",
+    "--batch-size=8",
+    "--steps=6",
+    "--save-every=6",
+]
 # The first run is in its fourth step when the warning comes, however fast the machine is.
 WAITS = """
 def batch(text, args, step, batch=batch):
@@ -204,10 +214,18 @@ def test_at_its_limit_a_job_saves_is_put_back_and_goes_on_as_if_undisturbed(slur
     one_too_many = submit(slurm, "--dependency=singleton", *words, "--checkpoints=saved")
     file = course / f"limit-{number}.out"
     undisturbed = subprocess.check_output(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2",
-         ROOT / "chapters/memory/train_fsdp.py", *FSDP],
-        text=True, env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )  # fmt: skip
+        [
+            sys.executable,
+            "-m",
+            "torch.distributed.run",
+            "--standalone",
+            "--nproc-per-node=2",
+            ROOT / "chapters/memory/train_fsdp.py",
+            *FSDP,
+        ],
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
     while len([*course.glob("waits-*")]) < 2:
         assert number in running(slurm), file.read_text()
         time.sleep(0.2)

@@ -37,9 +37,13 @@ def test_one_server_makes_two_workers_wait_twice_as_long(slow_links):
     page, best = chapters.load(PAGE), {}
     for number in (1, 2):
         results = launch(
-            page["push_and_pull"], page["SIZE"], 3,
-            hosts=["n1", "n2"], num_processes=1, num_servers=number,
-        )  # fmt: skip
+            page["push_and_pull"],
+            page["SIZE"],
+            3,
+            hosts=["n1", "n2"],
+            num_processes=1,
+            num_servers=number,
+        )
         assert [total for _, total in results] == [[3.0, 3.0]] * 2
         best[number] = np.max([taken for taken, _ in results], axis=0).min()
     assert abs(page["with_servers"](2, 1, "100mbit") / best[1] - 1) <= 0.2

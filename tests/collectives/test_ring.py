@@ -53,8 +53,10 @@ def refused():
 def test_what_the_ring_cannot_add_is_named():
     messages = launch(refused, num_processes=1)[0]
     assert [message.split(":")[0] for message in messages] == [
-        "data has shape (2, 2)", "data has shape (2,)", "data has shape ()"
-    ]  # fmt: skip
+        "data has shape (2, 2)",
+        "data has shape (2,)",
+        "data has shape ()",
+    ]
 
 
 def on_a_device_that_gloo_cannot_send_from():

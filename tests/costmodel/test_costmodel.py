@@ -39,11 +39,14 @@ def schedule_seconds(schedule, link):
     return len(busiest) * link.latency + sum(busiest) / link.bandwidth
 
 
-@pytest.mark.parametrize(("algorithm", "k", "bandwidth", "milliseconds"), [
-    ("naive", 4, 16, 60),
-    ("host", 4, 16, 80),
-    ("sharded", 4, 16, 15),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("algorithm", "k", "bandwidth", "milliseconds"),
+    [
+        ("naive", 4, 16, 60),
+        ("host", 4, 16, 80),
+        ("sharded", 4, 16, 15),
+    ],
+)
 def test_the_worked_example_of_d2l(algorithm, k, bandwidth, milliseconds):
     link = Link(0, bandwidth * GB)
     assert exchange_seconds(algorithm, k, 160 * MB, link) == pytest.approx(milliseconds * MS)
@@ -165,9 +168,15 @@ def test_a_step_by_hand():
     machine = Machine(
         "m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, (), overlap=False
     )
-    work = Work(gradient_bytes=100 * MB, seconds_per_example=1 * MS, load_seconds=0.1 * MS,
-                issue_seconds=2 * MS, exchange_issue_seconds=1 * MS, one_process=True,
-                mean_delay=4 * MS)  # fmt: skip
+    work = Work(
+        gradient_bytes=100 * MB,
+        seconds_per_example=1 * MS,
+        load_seconds=0.1 * MS,
+        issue_seconds=2 * MS,
+        exchange_issue_seconds=1 * MS,
+        one_process=True,
+        mean_delay=4 * MS,
+    )
     s = step(work, machine, 2, 101)
     assert s.load == pytest.approx(10.1 * MS)
     assert s.issue == pytest.approx(5 * MS)
@@ -186,8 +195,14 @@ def test_a_step_by_hand():
 
 def test_loading_is_hidden_where_the_host_does_not_wait_after_every_step():
     machine = Machine("m", 4, Link(0, 1 * GB), NETWORKS["10 Gb Ethernet"], 1e12, 1e12, ())
-    work = Work(0, seconds_per_example=1 * MS, load_seconds=0.4 * MS, issue_seconds=20 * MS,
-                one_process=True, waits=False)  # fmt: skip
+    work = Work(
+        0,
+        seconds_per_example=1 * MS,
+        load_seconds=0.4 * MS,
+        issue_seconds=20 * MS,
+        one_process=True,
+        waits=False,
+    )
     assert step(work, machine, 1, 100).seconds == pytest.approx(100 * MS)  # 40 + 20 are hidden
     assert step(work, machine, 2, 100).seconds == pytest.approx(80 * MS)  # 40 + 2·20 hide 50
     waits = replace(work, waits=True)
@@ -303,45 +318,48 @@ def test_latency_must_not_be_negative(bad):
 LINK, WORK, V100 = Link(0, 1), Work(1, 1), PRESETS["V100 PCIe"]
 
 
-@pytest.mark.parametrize(("ask", "message"), [
-    (lambda: step(WORK, V100, 0, 256), "k is 0"),
-    (lambda: exchange_seconds("ring", 0, 1, LINK), "k is 0"),
-    (lambda: wait_seconds(-1, 1), "k is -1"),
-    (lambda: wait_samples(0, 1, 1), "k is 0"),
-    (lambda: best_num_gpus(WORK, V100, 256, 0), "at_most is 0"),
-    (lambda: step(WORK, V100, 1, 0), "batch_size is 0"),
-    (lambda: exchange_seconds("star", 2, 1, LINK), "'star'.*ring"),
-    (lambda: exchange_seconds("ring", 2, float("nan"), LINK), "num_bytes is nan"),
-    (lambda: wait_seconds(2, -1), "mean_delay is -1"),
-    (lambda: wait_samples(2, -1, 1), "mean_delay is -1"),
-    (lambda: exposed_seconds(-1, 1, 1), "exchange is -1"),
-    (lambda: exposed_seconds(1, float("nan"), 1), "backward is nan"),
-    (lambda: Work.of_parameters(1, 1, 8), "gradient_bits is 8.*16 or 32"),
-    (lambda: Work.of_parameters(-1, 1), "parameters is -1"),
-    (lambda: expected_speedup("NVLINK", 2), "links is 'NVLINK'.*NVSwitch"),
-    (lambda: expected_speedup("NVLink", 0), "k is 0"),
-    (lambda: expected_rate(0, "V100", "H100", "16 bit"), "rate is 0"),
-    (lambda: expected_rate(1, "V100", "H1000", "16 bit"), "wanted_on is 'H1000'.*RTX 4090"),
-    (lambda: expected_rate(1, "V100", "H100", "int8"), "format is 'int8'.*tf32"),
-    (lambda: Work(1, -1), "seconds_per_example is -1"),
-    (lambda: Work(1, 1, bucket_bytes=0), "bucket_bytes is 0"),
-    (lambda: Work(1, 1, backward_share=1.5), "backward_share is 1.5"),
-    (lambda: step(WORK, V100, 2.5, 256), "k is 2.5"),
-    (lambda: machine_seconds(PRESETS["K80"], 0, 1e6), "k is 0"),
-    (lambda: exposed_seconds(1, 1, 0), "num_buckets is 0"),
-    (lambda: exposed_seconds(1, 1, -1), "num_buckets is -1"),
-    (lambda: Work(1, 1, algorithm="rign"), "'rign'.*ring"),
-    (lambda: Link(True, 1), "latency is True"),
-    (lambda: replace(V100, devices=0), "devices is 0"),
-    (lambda: replace(V100, flops=float("nan")), "flops is nan"),
-    (lambda: replace(V100, matrix_flops=0), "matrix_flops is 0"),
-    (lambda: replace(V100, sources="a sheet"), "sources is 'a sheet'"),
-    (lambda: replace(V100, bandwidths=((4, 1), (2, 1))), "bandwidths is"),
-    (lambda: replace(V100, bandwidths=((2, 0),)), "bandwidths is"),
-    (lambda: Source("link", "guessed", "", ""), "how is 'guessed'"),
-    (lambda: V100.link_among(0), "k is 0"),
-    (lambda: flat_ring_seconds(V100, 0, 1), "k is 0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: step(WORK, V100, 0, 256), "k is 0"),
+        (lambda: exchange_seconds("ring", 0, 1, LINK), "k is 0"),
+        (lambda: wait_seconds(-1, 1), "k is -1"),
+        (lambda: wait_samples(0, 1, 1), "k is 0"),
+        (lambda: best_num_gpus(WORK, V100, 256, 0), "at_most is 0"),
+        (lambda: step(WORK, V100, 1, 0), "batch_size is 0"),
+        (lambda: exchange_seconds("star", 2, 1, LINK), "'star'.*ring"),
+        (lambda: exchange_seconds("ring", 2, float("nan"), LINK), "num_bytes is nan"),
+        (lambda: wait_seconds(2, -1), "mean_delay is -1"),
+        (lambda: wait_samples(2, -1, 1), "mean_delay is -1"),
+        (lambda: exposed_seconds(-1, 1, 1), "exchange is -1"),
+        (lambda: exposed_seconds(1, float("nan"), 1), "backward is nan"),
+        (lambda: Work.of_parameters(1, 1, 8), "gradient_bits is 8.*16 or 32"),
+        (lambda: Work.of_parameters(-1, 1), "parameters is -1"),
+        (lambda: expected_speedup("NVLINK", 2), "links is 'NVLINK'.*NVSwitch"),
+        (lambda: expected_speedup("NVLink", 0), "k is 0"),
+        (lambda: expected_rate(0, "V100", "H100", "16 bit"), "rate is 0"),
+        (lambda: expected_rate(1, "V100", "H1000", "16 bit"), "wanted_on is 'H1000'.*RTX 4090"),
+        (lambda: expected_rate(1, "V100", "H100", "int8"), "format is 'int8'.*tf32"),
+        (lambda: Work(1, -1), "seconds_per_example is -1"),
+        (lambda: Work(1, 1, bucket_bytes=0), "bucket_bytes is 0"),
+        (lambda: Work(1, 1, backward_share=1.5), "backward_share is 1.5"),
+        (lambda: step(WORK, V100, 2.5, 256), "k is 2.5"),
+        (lambda: machine_seconds(PRESETS["K80"], 0, 1e6), "k is 0"),
+        (lambda: exposed_seconds(1, 1, 0), "num_buckets is 0"),
+        (lambda: exposed_seconds(1, 1, -1), "num_buckets is -1"),
+        (lambda: Work(1, 1, algorithm="rign"), "'rign'.*ring"),
+        (lambda: Link(True, 1), "latency is True"),
+        (lambda: replace(V100, devices=0), "devices is 0"),
+        (lambda: replace(V100, flops=float("nan")), "flops is nan"),
+        (lambda: replace(V100, matrix_flops=0), "matrix_flops is 0"),
+        (lambda: replace(V100, sources="a sheet"), "sources is 'a sheet'"),
+        (lambda: replace(V100, bandwidths=((4, 1), (2, 1))), "bandwidths is"),
+        (lambda: replace(V100, bandwidths=((2, 0),)), "bandwidths is"),
+        (lambda: Source("link", "guessed", "", ""), "how is 'guessed'"),
+        (lambda: V100.link_among(0), "k is 0"),
+        (lambda: flat_ring_seconds(V100, 0, 1), "k is 0"),
+    ],
+)
 def test_bad_input_is_named(ask, message):
     with pytest.raises(CostError, match=message):
         ask()

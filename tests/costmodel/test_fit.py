@@ -83,9 +83,11 @@ def test_v100_rows_of_2019_within_25_percent_and_on_the_right_side(monkeypatch, 
 
 def test_d2l_neu_on_2_and_4_gpus_within_7_percent_and_on_both_sides():
     held_out = [
-        p for table in ("d2l-neu weak", "d2l-neu strong")
-        for p in fit.predict_small(table) if p.row.use == "held out"
-    ]  # fmt: skip
+        p
+        for table in ("d2l-neu weak", "d2l-neu strong")
+        for p in fit.predict_small(table)
+        if p.row.use == "held out"
+    ]
     assert [p.row.k for p in held_out] == [2, 4, 2, 4]
     assert [round(100 * p.error) for p in held_out] == [3, -4, 3, -7]
 

@@ -10,8 +10,9 @@ from d2lmgpu.costmodel.forecast import forecast, predict, training_of
 from d2lmgpu.costmodel.measure import Calibration
 from d2lmgpu.costmodel.model import CostError, Work
 
-TWO_CORES = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
-                        ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0)  # fmt: skip
+TWO_CORES = Calibration(
+    "torch", "threads", "naive", 2, 1e10, 1e-4, 1e9, ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0
+)
 CASE = ("lenet", "torch")
 
 
@@ -40,9 +41,14 @@ def test_a_forecast_knows_no_chapter(tmp_path, monkeypatch):
     assert forecast(*CASE, 1, 8) is None
 
 
-@pytest.mark.parametrize(("num_gpus", "batch_size", "message"), [
-    (0, 256, "num_gpus is 0"), (1, 0, "batch_size is 0"), (3, -1, "batch_size is -1"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("num_gpus", "batch_size", "message"),
+    [
+        (0, 256, "num_gpus is 0"),
+        (1, 0, "batch_size is 0"),
+        (3, -1, "batch_size is -1"),
+    ],
+)
 def test_bad_numbers_are_named(num_gpus, batch_size, message):
     with pytest.raises(CostError, match=message):
         predict(TWO_CORES, Work(1, 1), num_gpus, batch_size)

@@ -89,10 +89,12 @@ def executed(dp, fsdp, tp, rows, micro):
 
 
 KINDS = {
-    "allreduce": "all_reduce", "allgather_base": "all_gather",
-    "all_gather_into_tensor": "all_gather", "reduce_scatter_base": "reduce_scatter",
+    "allreduce": "all_reduce",
+    "allgather_base": "all_gather",
+    "all_gather_into_tensor": "all_gather",
+    "reduce_scatter_base": "reduce_scatter",
     "reduce_scatter_tensor": "reduce_scatter",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("sides", [(1, 4, 1), (2, 2, 1), (1, 2, 2), (1, 1, 4)])
@@ -102,8 +104,15 @@ def test_pytorch_s_own_step_has_these_calls_and_bytes(sides, micro, monkeypatch)
     dp, fsdp, tp = sides
     layout = Layout(dp, fsdp, tp=tp)
     sequences = 2 * dp * fsdp
-    training = Training(sequences, micro, cut_ends=False, cut_tokens=False,
-                        parameter_bytes=8, gradient_bytes=8, activation_bytes=8)  # fmt: skip
+    training = Training(
+        sequences,
+        micro,
+        cut_ends=False,
+        cut_tokens=False,
+        parameter_bytes=8,
+        gradient_bytes=8,
+        activation_bytes=8,
+    )
     calls = Counter()
     all_exchanges = exchanges(SMALL, layout, training)
     for exchange in all_exchanges:
@@ -222,12 +231,15 @@ def test_factorings_are_all_and_each_once():
     assert {layout.cp for layout in factorings(64, most_cp=4)} == {1, 2, 4}
 
 
-@pytest.mark.parametrize(("width", "blocks", "tokens", "printed"), [
-    (4_096, 32, 2_048, 6_658_859_008),
-    (5_120, 40, 2_048, 12_853_954_560),
-    (7_168, 48, 2_048, 29_975_214_080),
-    (8_192, 80, 2_048, 64_862_437_376),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("width", "blocks", "tokens", "printed"),
+    [
+        (4_096, 32, 2_048, 6_658_859_008),
+        (5_120, 40, 2_048, 12_853_954_560),
+        (7_168, 48, 2_048, 29_975_214_080),
+        (8_192, 80, 2_048, 64_862_437_376),
+    ],
+)
 def test_parameters_are_those_that_mosaicml_printed(width, blocks, tokens, printed):
     sizes = Sizes(width, blocks, 50_368, tokens, tied=True)
     assert sizes.parameters == printed
@@ -310,8 +322,10 @@ def test_what_sharing_a_sequence_divides_and_what_it_leaves(layout, recompute, m
     assert ours.compute == pytest.approx(theirs.compute / n, rel=1e-12)
     assert ours.tokens == theirs.tokens and ours.operations == theirs.operations
     assert (ours.context == 0) == (n == 1)
-    whole, parts = ({(e.operation, e.side): e for e in exchanges(WITH_CP, of, training)}
-                    for of in (alone, layout))  # fmt: skip
+    whole, parts = (
+        {(e.operation, e.side): e for e in exchanges(WITH_CP, of, training)}
+        for of in (alone, layout)
+    )
     for of, exchange in whole.items():
         if of[1] in ("tp", "pp"):  # activations of the device's own tokens
             assert parts[of].calls == exchange.calls
@@ -419,8 +433,10 @@ def test_no_layout_computes_more_than_its_share_or_faster_than_the_peak():
     for layout in factorings(64):
         training = Training(64, recompute=True)
         modelled = step(LARGE, layout, training, H100)
-        parts = [getattr(modelled, part) for part in
-                 ("compute", "tensor", "sends", "bubble", "sharding", "gradients")]  # fmt: skip
+        parts = [
+            getattr(modelled, part)
+            for part in ("compute", "tensor", "sends", "bubble", "sharding", "gradients")
+        ]
         assert all(part >= 0 for part in parts)
         spent = 64 * LARGE.tokens * LARGE.operations(True)
         assert modelled.compute == pytest.approx(spent / 64 / H100.matrix_flops)
@@ -542,24 +558,27 @@ def test_the_ranking_has_each_layout_once_and_the_quickest_that_fits_first():
     assert all(a <= b for a, b in pairwise(others))
 
 
-@pytest.mark.parametrize(("call", "named"), [
-    (lambda: Layout(dp=0), "dp"),
-    (lambda: Layout(cp=0), "cp"),
-    (lambda: Layout().size("ep"), "side"),
-    (lambda: memory(SMALL, Layout(cp=3), Training(8)), "cp"),
-    (lambda: band([]), "rows"),
-    (lambda: band([1]), "rows"),
-    (lambda: Sizes(0, 1, 1, 1), "width"),
-    (lambda: Training(8, recompute=1), "recompute"),
-    (lambda: micro_batches(Layout(dp=3), Training(8)), "batch"),
-    (lambda: parameters(SMALL, Layout(tp=3), Training(8)), "tp"),
-    (lambda: parameters(SMALL, Layout(pp=4), Training(8)), "pp"),
-    (lambda: parameters(SMALL, Layout(pp=2), Training(8), 2), "stage"),
-    (lambda: memory(SMALL, "tp", Training(8)), "layout"),
-    (lambda: step(SMALL, Layout(), Training(8), H100, busy=0), "busy"),
-    (lambda: factorings(2**20 + 1), "devices"),
-    (lambda: quickest(SMALL, Layout(), 8, H100, "H9"), "card"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("call", "named"),
+    [
+        (lambda: Layout(dp=0), "dp"),
+        (lambda: Layout(cp=0), "cp"),
+        (lambda: Layout().size("ep"), "side"),
+        (lambda: memory(SMALL, Layout(cp=3), Training(8)), "cp"),
+        (lambda: band([]), "rows"),
+        (lambda: band([1]), "rows"),
+        (lambda: Sizes(0, 1, 1, 1), "width"),
+        (lambda: Training(8, recompute=1), "recompute"),
+        (lambda: micro_batches(Layout(dp=3), Training(8)), "batch"),
+        (lambda: parameters(SMALL, Layout(tp=3), Training(8)), "tp"),
+        (lambda: parameters(SMALL, Layout(pp=4), Training(8)), "pp"),
+        (lambda: parameters(SMALL, Layout(pp=2), Training(8), 2), "stage"),
+        (lambda: memory(SMALL, "tp", Training(8)), "layout"),
+        (lambda: step(SMALL, Layout(), Training(8), H100, busy=0), "busy"),
+        (lambda: factorings(2**20 + 1), "devices"),
+        (lambda: quickest(SMALL, Layout(), 8, H100, "H9"), "card"),
+    ],
+)
 def test_what_is_wrong_is_named(call, named):
     with pytest.raises(CostError, match=named):
         call()

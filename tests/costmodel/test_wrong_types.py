@@ -33,8 +33,9 @@ from d2lmgpu.costmodel.model import (
 from d2lmgpu.costmodel.speedups import expected_speedup
 
 LINK, V100, WORK = Link(1e-6, 1e9), PRESETS["V100 PCIe"], Work(1e6, 1e-3)
-HERE = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
-                   ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0)  # fmt: skip
+HERE = Calibration(
+    "torch", "threads", "naive", 2, 1e10, 1e-4, 1e9, ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0
+)
 MESH, GPT = layouts.Layout(2, 2, 1, 1, 2), layouts.Sizes(64, 2, 64, 32)
 ROWS = layouts.Training(8, 2)
 SUMS = layouts.Exchange("all_reduce", "tp", 4, 1e6)
@@ -48,8 +49,10 @@ def build(kind, given):
 
 CALLS = {  # a call that is right
     "Link": (Link, 1e-6, 1e9),
-    "Work": (build(Work, [f.name for f in fields(Work)]),
-             *(getattr(WORK, f.name) for f in fields(Work))),
+    "Work": (
+        build(Work, [f.name for f in fields(Work)]),
+        *(getattr(WORK, f.name) for f in fields(Work)),
+    ),
     "of_parameters": (Work.of_parameters, 1e6, 1e-3, 16),
     "expected_speedup": (expected_speedup, "NVLink", 2),
     "expected_rate": (expected_rate, 100.0, "V100", "A100 40GB", "16 bit"),
@@ -86,20 +89,41 @@ CALLS = {  # a call that is right
     "curve_terms": (fit.curve_terms, "MXNet EC2", "alexnet", 8),
     "fit_curve": (fit.fit_curve, "MXNet EC2", "alexnet"),
     "predict_curve": (fit.predict_curve, "MXNet EC2", "alexnet"),
-}  # fmt: skip
+}
 PLACES = [(name, place) for name, (_, *values) in CALLS.items() for place in range(len(values))]
 
 NUMBERS = st.one_of(
-    st.integers(-3, 2000), st.floats(), st.booleans(), st.fractions(max_denominator=9),
+    st.integers(-3, 2000),
+    st.floats(),
+    st.booleans(),
+    st.fractions(max_denominator=9),
     st.sampled_from([np.float32(2), np.int64(3), np.float64("nan"), 10**15, 1e-300, 1e300]),
-)  # fmt: skip
+)
 STRANGE = st.one_of(
-    st.none(), st.text(max_size=3), st.binary(max_size=2), st.complex_numbers(), st.just(object),
+    st.none(),
+    st.text(max_size=3),
+    st.binary(max_size=2),
+    st.complex_numbers(),
+    st.just(object),
     st.lists(st.one_of(st.integers(-1, 3), st.text(max_size=1)), max_size=3),
     st.dictionaries(st.integers(0, 2), st.floats(), max_size=2),
-    st.sampled_from([LINK, WORK, V100, HERE, Decimal(1), timedelta(1), iter([1]), len,
-                     np.array([1.0, 2.0]), np.zeros((2, 2)), [[1, 2], [3]], ((2, 1, 1),)]),
-)  # fmt: skip
+    st.sampled_from(
+        [
+            LINK,
+            WORK,
+            V100,
+            HERE,
+            Decimal(1),
+            timedelta(1),
+            iter([1]),
+            len,
+            np.array([1.0, 2.0]),
+            np.zeros((2, 2)),
+            [[1, 2], [3]],
+            ((2, 1, 1),),
+        ]
+    ),
+)
 
 
 def sound(answer) -> bool:
@@ -138,10 +162,21 @@ def test_a_right_answer_or_an_error_of_ours(name, place, data):
         assert isinstance(wrong, allowed) and sound(answer)
 
 
-@pytest.mark.parametrize("points", [
-    (), ((2, 1, 1),), ((1, 1, 1), (1, 2, 2)), ((1, 1, 1), (4, 2, 2), (2, 1.5, 1.5)),
-    ((1, 1, 1), (2.5, 1, 1)), ((1, 1),), (1, 1, 1), ((1, 1, 0),), ((1, 1, math.nan),), 7,
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "points",
+    [
+        (),
+        ((2, 1, 1),),
+        ((1, 1, 1), (1, 2, 2)),
+        ((1, 1, 1), (4, 2, 2), (2, 1.5, 1.5)),
+        ((1, 1, 1), (2.5, 1, 1)),
+        ((1, 1),),
+        (1, 1, 1),
+        ((1, 1, 0),),
+        ((1, 1, math.nan),),
+        7,
+    ],
+)
 def test_a_slowdown_that_does_not_rise_from_one_device_is_refused(points):
     with pytest.raises(CostError, match="slowdown"):
         replace(V100, slowdown=points)

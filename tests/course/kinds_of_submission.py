@@ -455,9 +455,10 @@ def cells_without_metadata(notebook):
 @kind(ALL)
 def a_kernel_of_conda(notebook):
     notebook.metadata.kernelspec = {
-        "name": "conda-env-course-py", "display_name": "Python [conda env:course]",
+        "name": "conda-env-course-py",
+        "display_name": "Python [conda env:course]",
         "language": "python",
-    }  # fmt: skip
+    }
 
 
 @kind(ALL)

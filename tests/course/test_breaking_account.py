@@ -17,8 +17,9 @@ def life(host, pid, rank, appears, first, steps, goes=None, skip=()):
     for number, step in enumerate(steps):
         images = [4 * (step % 3) + 2 * rank + i for i in range(2)]
         line = {"what": "step", "rank": rank, "world_size": 2, "step": step, "epoch": step // 3}
-        lines.append(line | {"time": first + number,
-                             "images": [i for i in images if i not in skip]})  # fmt: skip
+        lines.append(
+            line | {"time": first + number, "images": [i for i in images if i not in skip]}
+        )
     if goes:
         lines.append({"time": goes, "what": "goes"})
     return [{"host": host, "pid": pid} | line for line in lines]
@@ -51,8 +52,17 @@ def test_the_parts_of_a_recovery():
 def test_images_that_are_lost_or_come_twice_are_counted():
     made, harm = account(skip=(2,), harm_at=12.2, again=range(7, 12))
     assert made.cost(harm)["lost"] == 1, "image 2 of the first epoch"
-    twice = {"time": 10.5, "what": "step", "host": "a", "pid": 1, "rank": 0, "world_size": 2,
-             "step": -1, "epoch": 0, "images": [0, 1]}  # fmt: skip
+    twice = {
+        "time": 10.5,
+        "what": "step",
+        "host": "a",
+        "pid": 1,
+        "rank": 0,
+        "world_size": 2,
+        "step": -1,
+        "epoch": 0,
+        "images": [0, 1],
+    }
     made, harm = account(harm_at=12.2, more=[twice])
     assert made.cost(harm)["twice"] == 2
 
@@ -66,15 +76,21 @@ def test_what_is_not_over_has_no_sum():
 
 
 def test_the_lanes_say_what_each_host_did():
-    away = [{"time": time, "what": what, "host": "b", "pid": None}
-            for time, what in ((16.8, "goes"), (19.2, "appears"))]  # fmt: skip
+    away = [
+        {"time": time, "what": what, "host": "b", "pid": None}
+        for time, what in ((16.8, "goes"), (19.2, "appears"))
+    ]
     made, _ = account(more=away)
     spans = [(what, a, b) for what, a, b in made.spans("b", 0, 40)]
     assert spans == [
-        ("starts Python", 4.2, 9.0), ("trains", 9.0, 15.0), ("silent", 15.0, 16.0),
-        ("is away", 16.0, 18.2), ("meets", 18.2, 18.5), ("starts Python", 18.5, 21.0),
+        ("starts Python", 4.2, 9.0),
+        ("trains", 9.0, 15.0),
+        ("silent", 15.0, 16.0),
+        ("is away", 16.0, 18.2),
+        ("meets", 18.2, 18.5),
+        ("starts Python", 18.5, 21.0),
         ("trains", 21.0, 29.5),
-    ]  # fmt: skip
+    ]
     assert ["saves", 11.0, 11.5] in made.spans("a", 0, 40)
     lanes = made.picture(15.0, 20.0)["lanes"]
     assert lanes["b"][0] == ["silent", 0.0, 1.0] and lanes["b"][-1] == ["starts Python", 3.5, 5.0]

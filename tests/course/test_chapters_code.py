@@ -8,10 +8,16 @@ from d2lmgpu.course import chapters
 
 
 def notebook(path, *cells):
-    path.write_text(json.dumps({
-        "cells": [{"cell_type": "code", "metadata": {"tags": tags}, "source": source}
-                  for tags, source in cells]
-    }))  # fmt: skip
+    path.write_text(
+        json.dumps(
+            {
+                "cells": [
+                    {"cell_type": "code", "metadata": {"tags": tags}, "source": source}
+                    for tags, source in cells
+                ]
+            }
+        )
+    )
     return path
 
 

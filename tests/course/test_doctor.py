@@ -70,11 +70,14 @@ def test_a_framework_that_does_not_see_the_gpu_is_told_of(framework, remedy):
     assert remedy not in doctor.check_framework(framework, there=0)[0]
 
 
-@pytest.mark.parametrize("choice, words", [
-    ("gpu:2", "2 GPUs, each a device"),
-    ("gpu:3", "3 devices, gpu(0), gpu(1), gpu(0); runs on more than 2 are simulated"),
-    ("gpu:1,cpu:1", "2 devices, gpu(0), cpu(0)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "choice, words",
+    [
+        ("gpu:2", "2 GPUs, each a device"),
+        ("gpu:3", "3 devices, gpu(0), gpu(1), gpu(0); runs on more than 2 are simulated"),
+        ("gpu:1,cpu:1", "2 devices, gpu(0), cpu(0)"),
+    ],
+)
 def test_shared_gpus_and_mixed_lists_are_named(monkeypatch, choice, words):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     lines, problems = doctor.examine([Framework("torch", "2.13.0", 2), Framework("mxnet")], ["a"])

@@ -78,8 +78,9 @@ def test_published_points_show_only_where_everything_is_as_published(cost):
     ddp = "ResNet-18, 256 images, DDP: RTX 4090"
     measured = {
         (between, batch): "Measured" in words(cost.ask(ddp, between, *batch, "4"))
-        for between in (OWN, "10 Gb Ethernet") for batch in (EACH, ("of each GPU", "4 times"))
-    }  # fmt: skip
+        for between in (OWN, "10 Gb Ethernet")
+        for batch in (EACH, ("of each GPU", "4 times"))
+    }
     assert [choice for choice, there in measured.items() if there] == [(OWN, EACH)]
 
 
@@ -191,10 +192,13 @@ def test_numbers_are_written_for_readers(explorer):
 
 
 ROUNDS = {
-    "naive": lambda k: 2, "host": lambda k: 2, "sharded": lambda k: 2,
-    "tree": lambda k: 2 * ceil(log2(k)), "ring": lambda k: 2 * (k - 1),
+    "naive": lambda k: 2,
+    "host": lambda k: 2,
+    "sharded": lambda k: 2,
+    "tree": lambda k: 2 * ceil(log2(k)),
+    "ring": lambda k: 2 * (k - 1),
     "hierarchical": lambda k: 2 * (ceil(k / 2) - 1) + 2,
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -263,8 +267,10 @@ def test_measured_is_solid_and_modelled_is_dashed():
     assert modelled["stroke-dasharray"] and not measured.has_attr("stroke-dasharray")
     assert len(modelled["points"].split()) == 3 and len(measured["points"].split()) == 2
     assert [t.string for t in picture.select("title")] == [
-        "1 GPU, measured: 1", "2 GPUs, measured: 0.9", "4 GPUs, modelled: 3"
-    ]  # fmt: skip
+        "1 GPU, measured: 1",
+        "2 GPUs, measured: 0.9",
+        "4 GPUs, modelled: 3",
+    ]
     assert picture.svg["role"] == "img" and picture.svg["aria-label"] == "P"
 
 

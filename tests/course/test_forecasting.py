@@ -17,8 +17,9 @@ from d2lmgpu.course.forecasting import BATCH_SIZES, measure
 from d2lmgpu.machine.profiles import profile
 from d2lmgpu.records.run import Run
 
-TWO_CORES = Calibration("torch", "threads", "naive", 2, 1e10, 1e-4, 1e9,
-                        ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0)  # fmt: skip
+TWO_CORES = Calibration(
+    "torch", "threads", "naive", 2, 1e10, 1e-4, 1e9, ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0
+)
 CASE = ("lenet", "torch")
 
 
@@ -90,17 +91,20 @@ def test_no_measurement_no_forecast(train):
     assert forecast(*CASE, 1, 256) is None
 
 
-@pytest.mark.parametrize("change", [
-    lambda patch, folder: patch.setenv("D2LMGPU_DEVICES", "cpu:7"),
-    lambda patch, folder: patch.setenv("D2LMGPU_PROFILE", "test"),
-    lambda patch, folder: patch.setattr(forecasts.devices, "num_cores", lambda: 64),
-    lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").write_text("edited"),
-    lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").unlink(),
-    lambda patch, folder: patch.setattr(forecasts, "version_of", lambda framework: "9.9"),
-    lambda patch, folder: patch.setattr(forecasts, "__version__", "9.9"),
-    lambda patch, folder: forecasts._file(*CASE).write_text("{"),
-    lambda patch, folder: forecasts._file(*CASE).write_text("{}"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda patch, folder: patch.setenv("D2LMGPU_DEVICES", "cpu:7"),
+        lambda patch, folder: patch.setenv("D2LMGPU_PROFILE", "test"),
+        lambda patch, folder: patch.setattr(forecasts.devices, "num_cores", lambda: 64),
+        lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").write_text("edited"),
+        lambda patch, folder: (folder / "scratch" / "pytorch.ipynb").unlink(),
+        lambda patch, folder: patch.setattr(forecasts, "version_of", lambda framework: "9.9"),
+        lambda patch, folder: patch.setattr(forecasts, "__version__", "9.9"),
+        lambda patch, folder: forecasts._file(*CASE).write_text("{"),
+        lambda patch, folder: forecasts._file(*CASE).write_text("{}"),
+    ],
+)
 def test_a_measurement_counts_only_for_what_was_measured(train, monkeypatch, tmp_path, change):
     monkeypatch.setattr(forecasting, "CHAPTERS", tmp_path)
     (tmp_path / "scratch").mkdir()
@@ -139,12 +143,15 @@ def test_a_package_without_its_chapters_says_so(monkeypatch, tmp_path):
         measure(*CASE)
 
 
-@pytest.mark.parametrize("ask", [
-    lambda: forecast("vgg", "torch", 1, 256),
-    lambda: measure("lenet", "jax"),
-    lambda: forecast(["lenet"], "torch", 1, 256),
-    lambda: forecast(None, None, 1, 256),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: forecast("vgg", "torch", 1, 256),
+        lambda: measure("lenet", "jax"),
+        lambda: forecast(["lenet"], "torch", 1, 256),
+        lambda: forecast(None, None, 1, 256),
+    ],
+)
 def test_unknown_trainings_are_named(ask):
     with pytest.raises(CostError, match=r"to forecast is .*lenet with torch"):
         ask()

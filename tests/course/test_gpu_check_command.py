@@ -50,8 +50,10 @@ def test_one_gpu_is_said_to_be_one():
 
 
 def test_replicas_on_one_gpu_that_compute_something_else_are_a_problem():
-    shared = [{"choice": "gpu:2", "backend": backend, "distance": far}
-              for backend, far in ((None, 1e-16), ("gloo", 0.5))]  # fmt: skip
+    shared = [
+        {"choice": "gpu:2", "backend": backend, "distance": far}
+        for backend, far in ((None, 1e-16), ("gloo", 0.5))
+    ]
     facts = {"single": [], "parity": [], "copies": [], "shared": shared}
     lines, problems = gpu_check.report(facts)
     assert len(lines) == 2 and len(problems) == 1
@@ -83,7 +85,10 @@ def test_a_checked_machine_is_recorded(tmp_path, monkeypatch, capsys):
     assert record["command"] == "make gpu-check" and record["kind"] == "measured"
     assert [copy["bytes"] for copy in record["copies"]] == [4000, 4000]
     assert [(update["choice"], update["backend"]) for update in record["shared"]] == [
-        ("gpu:3", None), ("gpu:3", "gloo"), ("gpu:1,cpu:2", None), ("gpu:1,cpu:2", "gloo"),
-    ]  # fmt: skip
+        ("gpu:3", None),
+        ("gpu:3", "gloo"),
+        ("gpu:1,cpu:2", None),
+        ("gpu:1,cpu:2", "gloo"),
+    ]
     assert all(update["distance"] < 1e-12 for update in record["shared"])
     assert capsys.readouterr().out.splitlines()[-1].endswith(path.name)

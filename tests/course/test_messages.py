@@ -44,10 +44,16 @@ def test_these_are_all_widgets():
 
 
 CALLS = [
-    {"do": "set_trait", "name": "_esm", "value": "alert(1)"}, {"do": "__init__", "num_hosts": 9},
-    {"do": "close"}, {"do": "stop()"}, {"do": "_take", "content": {}}, {"do": "set_state"},
-    {"do": "do_stop"}, {"do": "class__"}, {"do": ""},
-]  # fmt: skip
+    {"do": "set_trait", "name": "_esm", "value": "alert(1)"},
+    {"do": "__init__", "num_hosts": 9},
+    {"do": "close"},
+    {"do": "stop()"},
+    {"do": "_take", "content": {}},
+    {"do": "set_state"},
+    {"do": "do_stop"},
+    {"do": "class__"},
+    {"do": ""},
+]
 SHAPES = [None, [], "stop", 3, {}, {"do": None}, {"do": ["stop"]}, {"token": 3}, {"value": 5}]
 
 
@@ -61,20 +67,32 @@ def test_what_is_no_button_is_refused(widget, content):
 
 ARGUMENTS = {
     "training": [
-        {"do": "run", "then": "stop"}, {"do": "set"}, {"do": "set", "settings": [["lr", 1]]},
-        {"do": "set", "settings": {"message": "x"}}, {"do": "set", "settings": {"runs": []}},
-        {"do": "set", "settings": {"lr": 1, "_trait_values": {}}}, {"do": "hide", "id": "1"},
-        {"do": "hide", "id": True, "hidden": True}, {"do": "rename", "id": 1, "name": ["x"]},
-        {"do": "baseline", "row": "1"}, {"do": "predict", "value": "1e3"},
-        {"do": "predict", "value": None}, {"do": "predict", "value": True},
+        {"do": "run", "then": "stop"},
+        {"do": "set"},
+        {"do": "set", "settings": [["lr", 1]]},
+        {"do": "set", "settings": {"message": "x"}},
+        {"do": "set", "settings": {"runs": []}},
+        {"do": "set", "settings": {"lr": 1, "_trait_values": {}}},
+        {"do": "hide", "id": "1"},
+        {"do": "hide", "id": True, "hidden": True},
+        {"do": "rename", "id": 1, "name": ["x"]},
+        {"do": "baseline", "row": "1"},
+        {"do": "predict", "value": "1e3"},
+        {"do": "predict", "value": None},
+        {"do": "predict", "value": True},
     ],
     "breaking": [
-        {"do": "press"}, {"do": "press", "name": "a\nb"}, {"do": "press", "name": "worker\n"},
-        {"do": "press", "name": ""}, {"do": "press", "name": None}, {"do": "press", "name": 3},
-        {"do": "press", "name": "unknown"}, {"do": "start", "num_hosts": 10**9},
+        {"do": "press"},
+        {"do": "press", "name": "a\nb"},
+        {"do": "press", "name": "worker\n"},
+        {"do": "press", "name": ""},
+        {"do": "press", "name": None},
+        {"do": "press", "name": 3},
+        {"do": "press", "name": "unknown"},
+        {"do": "start", "num_hosts": 10**9},
     ],
     "sheet": [{"do": "lock"}, {"do": "lock", "value": "5"}, {"do": "lock", "value": 5}],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(

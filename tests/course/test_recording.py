@@ -154,12 +154,15 @@ def test_a_record_marks_what_is_not_explained(chapter, tmp_path, monkeypatch):
     assert "1.82" in shown and "2.50" not in shown and "not explained" in shown
 
 
-@pytest.mark.parametrize("source, words", [
-    (CHAPTER.replace("def train", "def trains"), "no train"),
-    (CHAPTER + "\ndef train(*settings): return None", "returned None; a Run is needed"),
-    (CHAPTER + "\ndef train(*settings): return {'accuracies': []}", "a Run is needed"),
-    (CHAPTER.replace("class d2l", "class other"), "no d2l"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "source, words",
+    [
+        (CHAPTER.replace("def train", "def trains"), "no train"),
+        (CHAPTER + "\ndef train(*settings): return None", "returned None; a Run is needed"),
+        (CHAPTER + "\ndef train(*settings): return {'accuracies': []}", "a Run is needed"),
+        (CHAPTER.replace("class d2l", "class other"), "no d2l"),
+    ],
+)
 def test_a_chapter_that_does_not_train_is_refused(chapter, tmp_path, source, words):
     cell = {"cell_type": "code", "metadata": {"tags": ["define"]}, "source": source}
     chapter.write_text(json.dumps({"cells": [cell]}))

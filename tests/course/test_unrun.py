@@ -57,9 +57,11 @@ def test_code_for_gpus_that_no_cell_runs_stands_in_a_section_with_a_mark():
     fenced = {
         where: text
         for where, text in sections.items()
-        if any(re.search("cuda|nccl", code, re.IGNORECASE)
-               for code in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL))
-    }  # fmt: skip
+        if any(
+            re.search("cuda|nccl", code, re.IGNORECASE)
+            for code in re.findall(r"```\w*\n(.*?)```", text, re.DOTALL)
+        )
+    }
     assert fenced
     assert [where for where, text in fenced.items() if not MARK.search(text)] == []
 
@@ -67,20 +69,36 @@ def test_code_for_gpus_that_no_cell_runs_stands_in_a_section_with_a_mark():
 @pytest.mark.parametrize(
     ("text", "section", "statement"),
     [
-        ("## A\n\nIt works. On GPUs it does, too (not run here). More.", "A",
-         "On GPUs it does, too (not run here)."),
-        ("## A\n\n### B\n\n*This was not\nyet run on any by us.* Next.", "B",
-         "This was not yet run on any by us."),
+        (
+            "## A\n\nIt works. On GPUs it does, too (not run here). More.",
+            "A",
+            "On GPUs it does, too (not run here).",
+        ),
+        (
+            "## A\n\n### B\n\n*This was not\nyet run on any by us.* Next.",
+            "B",
+            "This was not yet run on any by us.",
+        ),
         ("| `a --b` | does c | *not yet run by us* |\n| d | e | f |", "Title", "a --b"),
-        ("- First.\n- Second does that. It was not run here.", "Title",
-         "Second does that. It was not run here."),
-        ("### C\n\n*Nothing of this has run here.* NCCL waits.", "C",
-         "Nothing of this has run here."),
+        (
+            "- First.\n- Second does that. It was not run here.",
+            "Title",
+            "Second does that. It was not run here.",
+        ),
+        (
+            "### C\n\n*Nothing of this has run here.* NCCL waits.",
+            "C",
+            "Nothing of this has run here.",
+        ),
         ("## A\n\nThe host waits. (Not run here.)", "A", "The host waits. (Not run here.)"),
-        ("See [it](x.md), which has not been run on this page, as it takes a GPU:\n\n```\nx\n```",
-         "Title", "See it, which has not been run on this page, as it takes a GPU:"),
+        (
+            "See [it](x.md), which has not been run on this page, as it takes a GPU:"
+            "\n\n```\nx\n```",
+            "Title",
+            "See it, which has not been run on this page, as it takes a GPU:",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_mark_is_found_wherever_it_stands(tmp_path, capsys, text, section, statement):
     cells = [{"cell_type": "markdown", "source": source} for source in ("# Title\n", text)]
     cells.append({"cell_type": "code", "source": "x = 1  # not run here"})

@@ -59,8 +59,11 @@ def test_mirror_that_recovers_gets_another_turn(two):
     assert download(urls) == CONTENT
     assert first.sent() == len(CONTENT)
     assert [wanted for _, wanted, _ in first.requests] == [
-        None, "bytes=100000-", "bytes=200000-", "bytes=300000-",
-    ]  # fmt: skip
+        None,
+        "bytes=100000-",
+        "bytes=200000-",
+        "bytes=300000-",
+    ]
 
 
 def test_mirror_that_ignores_range_sends_all_again(two):

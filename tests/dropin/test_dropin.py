@@ -27,9 +27,11 @@ def train(chapter, tmp_path, *device_counts):
     file = tmp_path / "parameters.npz"
     run = subprocess.run(
         [sys.executable, "-c", PROGRAM, chapter, str(file), *map(str, device_counts)],
-        capture_output=True, text=True, cwd=HERE,
+        capture_output=True,
+        text=True,
+        cwd=HERE,
         env=os.environ | {"D2LMGPU_DEVICES": "cpu:2", "D2LMGPU_PROFILE": "test"},
-    )  # fmt: skip
+    )
     parameters = list(np.load(file).values()) if file.exists() else None
     return parameters, run.stdout + run.stderr
 

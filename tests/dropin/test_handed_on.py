@@ -148,8 +148,10 @@ print([float(y[0].sum()) for _, y in batches])
 
 @pytest.mark.parametrize(
     "framework, imports, array",
-    [("torch", "import torch", "torch.tensor"),
-     ("mxnet", "from mxnet import gluon, np", "np.array")],
-)  # fmt: skip
+    [
+        ("torch", "import torch", "torch.tensor"),
+        ("mxnet", "from mxnet import gluon, np", "np.array"),
+    ],
+)
 def test_load_array_is_answered_with_what_works(framework, imports, array):
     assert in_own_process(OF_OWN_ARRAYS.format(**locals())) == "[3.0, 3.0]\n"

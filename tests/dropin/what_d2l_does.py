@@ -16,12 +16,23 @@ FRAMEWORKS = ["torch", "mxnet"]
 DEEDS = {
     "trains or evaluates on one device": {"backward"},
     "fetches or loads data of its own": {
-        "requests.get", "datasets", "vision", "DataLoader", "Dataset", "ArrayDataset",
-        "TensorDataset", "open", "read_csv", "genfromtxt", "imread", "read_image", "ZipFile",
+        "requests.get",
+        "datasets",
+        "vision",
+        "DataLoader",
+        "Dataset",
+        "ArrayDataset",
+        "TensorDataset",
+        "open",
+        "read_csv",
+        "genfromtxt",
+        "imread",
+        "read_image",
+        "ZipFile",
     },
     "picks devices itself": {"torch.device", "torch.cuda", "npx.cpu", "npx.gpu", "npx.num_gpus"},
     "is all of d2l": {"sys.modules"},
-}  # fmt: skip
+}
 TRAINS = next(iter(DEEDS))
 ITERATORS = {"data_iter", "train_iter", "test_iter"}  # arguments of a loop over data
 # Not followed: d2l's name for itself, and values that are brought to the host to be drawn.
@@ -64,9 +75,10 @@ def own_deeds(node) -> set:
     """What the code of one definition does itself."""
     names = used(node)
     done = {
-        deed for deed, ends in DEEDS.items()
+        deed
+        for deed, ends in DEEDS.items()
         if any(f".{name}".endswith(f".{end}") for name in names for end in ends)
-    }  # fmt: skip
+    }
     arguments = {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
     return done | {TRAINS} if arguments & ITERATORS else done
 

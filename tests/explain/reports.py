@@ -2,12 +2,32 @@
 
 from d2lmgpu.watch.explain.summary import Summary
 
-FACTS = {"rows": 640, "elements": 6400, "backwards_told": 10, "exchanging": 10, "calls": [],
-         "exchanged": 0,
-         "operations": 100, "doubles": 0.0, "casts": 0.0, "others": [], "python_threads": 0.0,
-         "framework": "torch", "threads": 1, "cores": [0, 1], "ddp": True, "data_parallel": None,
-         "gradient_bytes": 10**6, "loaders": [], "distributed": True,
-         "measured": 10, "spans": [], "faults": 0, "set": {}, "environ": {}}  # fmt: skip
+FACTS = {
+    "rows": 640,
+    "elements": 6400,
+    "backwards_told": 10,
+    "exchanging": 10,
+    "calls": [],
+    "exchanged": 0,
+    "operations": 100,
+    "doubles": 0.0,
+    "casts": 0.0,
+    "others": [],
+    "python_threads": 0.0,
+    "framework": "torch",
+    "threads": 1,
+    "cores": [0, 1],
+    "ddp": True,
+    "data_parallel": None,
+    "gradient_bytes": 10**6,
+    "loaders": [],
+    "distributed": True,
+    "measured": 10,
+    "spans": [],
+    "faults": 0,
+    "set": {},
+    "environ": {},
+}
 
 
 def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
@@ -19,8 +39,12 @@ def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
     parts["backward"] = [(backward + waits + queued) / 1e3, backward / 1e3, queued / 1e3]
     length = sum(wall for wall, *_ in parts.values())
     steps = [(i * length, (i + 1) * length, parts) for i in range(10)]
-    lines = [["forward", "train.py:5", 9], ["backward", "train.py:6", 9],
-             ["loading", "train.py:4", 9], ["other", "train.py:8", 9]]  # fmt: skip
+    lines = [
+        ["forward", "train.py:5", 9],
+        ["backward", "train.py:6", 9],
+        ["loading", "train.py:4", 9],
+        ["other", "train.py:8", 9],
+    ]
     own = {"prints": [number * 100 + i for i in range(10)]}
     return FACTS | own | {"rank": number, "steps_told": steps, "lines": lines} | more
 
@@ -41,6 +65,7 @@ CASES = {
     "slow-dtype": [rank(i, doubles=0.9) for i in (0, 1)],
     "python": [rank(i, python_threads=0.2) for i in (0, 1)],
     "host-bound": [rank(i, operations=2000) for i in (0, 1)],
-    "sync": [rank(i, other=9, calls=[["barrier", "train.py:9", 100, 0, 0.09, 0.09]])
-             for i in (0, 1)],
-}  # fmt: skip
+    "sync": [
+        rank(i, other=9, calls=[["barrier", "train.py:9", 100, 0, 0.09, 0.09]]) for i in (0, 1)
+    ],
+}

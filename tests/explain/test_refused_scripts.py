@@ -123,7 +123,10 @@ for i in range(20):
 
 
 def test_own_processes_are_watched_and_told(folder):
-    explanation = answer.explain_script(written(folder, """
+    explanation = answer.explain_script(
+        written(
+            folder,
+            """
         import os, torch
         from torch import distributed as dist, multiprocessing as mp
 
@@ -141,14 +144,19 @@ def test_own_processes_are_watched_and_told(folder):
 
         if __name__ == "__main__":
             mp.spawn(main, args=(2,), nprocs=2)
-    """))  # fmt: skip
+    """,
+        )
+    )
     assert explanation.run.k == 2 and explanation.single is None and explanation.notes
     assert untouched(folder) and not children()
 
 
 def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatch):
     monkeypatch.chdir(folder)
-    script = written(folder, TRAINS + textwrap.dedent("""
+    script = written(
+        folder,
+        TRAINS
+        + textwrap.dedent("""
         import os
         torch.save(net.state_dict(), "model.pt")
         net.load_state_dict(torch.load("model.pt"))
@@ -159,7 +167,8 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
         os.replace("logs/run/log.txt", "logs/kept.txt")
         assert open("logs/kept.txt").read() == "ab" and os.listdir("logs/run") == []
         os.remove("model.pt")
-    """))  # fmt: skip
+    """),
+    )
     explanation = answer.explain_script(script)
     assert (
         explanation.as_dict()["cause"] == "data-parallel" and explanation.run.rows == 8
@@ -169,13 +178,17 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
 
 def test_threads_and_cores_are_those_of_the_thread_that_trains(folder):
     """Also where the clock ends the run, in a thread that the script has not pinned."""
-    script = written(folder, """
+    script = written(
+        folder,
+        """
         import os
         import torch
         core = min(os.sched_getaffinity(0))
         os.sched_setaffinity(0, {core})
         torch.set_num_threads(3)
-    """ + textwrap.indent(TRAINS.replace("range(30)", "range(10**9)"), 8 * " "))  # fmt: skip
+    """
+        + textwrap.indent(TRAINS.replace("range(30)", "range(10**9)"), 8 * " "),
+    )
     limits = Limits(steps=10**9, seconds=0.5, least=15)
     (report,) = run(script, [], 1, answer.OBSERVER, limits=limits).reports
     assert report["end"] == "seconds" and report["steps"] >= 15
@@ -196,6 +209,8 @@ def test_what_the_script_sets_of_its_process_has_a_line(folder):
         + textwrap.indent(TRAINS, 8 * " "),
     )
     (report,) = run(script, [], 1, answer.OBSERVER, limits=Limits(steps=9)).reports
-    assert report["set"].items() >= {"OMP_NUM_THREADS": "train.py:4", "cores": "train.py:5",
-                                     "threads": "train.py:7"}.items()  # fmt: skip
+    assert (
+        report["set"].items()
+        >= {"OMP_NUM_THREADS": "train.py:4", "cores": "train.py:5", "threads": "train.py:7"}.items()
+    )
     assert report["environ"] == {"OMP_NUM_THREADS": "2"}

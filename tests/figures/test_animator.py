@@ -130,10 +130,14 @@ def scalars():
     import torch
 
     return {
-        "float": 0.5, "numpy": np.float32(0.5), "0-d array": np.array(0.5),
-        "0-d tensor": torch.tensor(0.5), "gradient": torch.tensor(0.5).requires_grad_(),
-        "half": torch.tensor(0.5, dtype=torch.bfloat16), "0-d of integers": torch.tensor(1) / 2,
-    }  # fmt: skip
+        "float": 0.5,
+        "numpy": np.float32(0.5),
+        "0-d array": np.array(0.5),
+        "0-d tensor": torch.tensor(0.5),
+        "gradient": torch.tensor(0.5).requires_grad_(),
+        "half": torch.tensor(0.5, dtype=torch.bfloat16),
+        "0-d of integers": torch.tensor(1) / 2,
+    }
 
 
 @pytest.mark.parametrize("kind", scalars())
@@ -172,9 +176,17 @@ NAN, INF = float("nan"), float("inf")
 
 @pytest.mark.parametrize(
     "values, marks",
-    [([2.0, NAN], 1), ([2.0, 1.0, INF, -INF], 1), ([NAN, 1.0, 2.0], 1), ([NAN, NAN], 1),
-     ([INF], 1), ([1.0, NAN, 2.0, NAN], 1), ([1e30, 1e300, INF], 1), ([2.0, 1.0], 0)],
-)  # fmt: skip
+    [
+        ([2.0, NAN], 1),
+        ([2.0, 1.0, INF, -INF], 1),
+        ([NAN, 1.0, 2.0], 1),
+        ([NAN, NAN], 1),
+        ([INF], 1),
+        ([1.0, NAN, 2.0, NAN], 1),
+        ([1e30, 1e300, INF], 1),
+        ([2.0, 1.0], 0),
+    ],
+)
 @pytest.mark.filterwarnings("error")
 def test_what_is_not_finite_is_a_gap_that_is_marked(notebook, values, marks):
     curve = Animator("epoch", legend=["train loss"], xlim=[1, 5])

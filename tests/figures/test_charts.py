@@ -104,11 +104,14 @@ def whole(kind):
     return held(chart, 0, kind)
 
 
-@pytest.mark.parametrize(("draw", "batch", "layers"), [
-    (diagrams.split_data, [1 / 2, 1 / 2], [1, 1]),
-    (diagrams.split_layers, [1, 0], [1 / 2, 1 / 2]),
-    (diagrams.split_model, [1, 1], [1 / 2, 1 / 2]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("draw", "batch", "layers"),
+    [
+        (diagrams.split_data, [1 / 2, 1 / 2], [1, 1]),
+        (diagrams.split_layers, [1, 0], [1 / 2, 1 / 2]),
+        (diagrams.split_model, [1, 1], [1 / 2, 1 / 2]),
+    ],
+)
 def test_what_each_device_holds(draw, batch, layers):
     for device in range(2):
         assert held(draw(2), device, "batch") == pytest.approx(batch[device] * whole("batch"))
@@ -237,7 +240,7 @@ DIVERGING = {
     "bars": lambda y: charts.bars({"a": 1.0, "b": y}, {"b": 2.0}, "P", "loss"),
     "bands": lambda y: charts.bands({"x": [[1, 2, 3], [1, y, 2]]}, "P", "epoch", "loss"),
     "costs": lambda y: charts.costs({"x": {1: 1.0, 2: y}}, "P", "n", "s", {"x": {1: 2.0, 3: y}}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("value", [NAN, INF, -INF])

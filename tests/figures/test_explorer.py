@@ -103,12 +103,27 @@ def test_values_that_are_equal_and_read_differently_keep_their_own_answers():
     assert answers(Explorer(lambda k: repr(k), {"k": [1, 1.0]})) == ["1", "1.0"]
 
 
-@pytest.mark.parametrize("given", [
-    {"answer": None}, {"answer": "x"}, {"controls": None}, {"controls": {}}, {"controls": ["k"]},
-    {"controls": {"k": 3}}, {"controls": {"k": "abc"}}, {"controls": {"k": {1: "x"}}},
-    {"controls": {1: ["x"]}}, {"start": ["k"]}, {"start": {"k": ["1"]}}, {"absent": 3},
-    {"sliders": ["n"]}, {"sliders": "k"}, {"sliders": [["k"]]}, {"sliders": None},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"answer": None},
+        {"answer": "x"},
+        {"controls": None},
+        {"controls": {}},
+        {"controls": ["k"]},
+        {"controls": {"k": 3}},
+        {"controls": {"k": "abc"}},
+        {"controls": {"k": {1: "x"}}},
+        {"controls": {1: ["x"]}},
+        {"start": ["k"]},
+        {"start": {"k": ["1"]}},
+        {"absent": 3},
+        {"sliders": ["n"]},
+        {"sliders": "k"},
+        {"sliders": [["k"]]},
+        {"sliders": None},
+    ],
+)
 def test_wrong_types_are_refused(given):
     with pytest.raises(ExploreError):
         Explorer(**{"answer": lambda k: "x", "controls": {"k": [1, 2]}} | given)
@@ -126,7 +141,10 @@ def test_a_choice_may_be_without_an_answer_but_not_the_first():
 def test_in_a_notebook_script_and_style_come_with_it_and_in_the_book_once_for_the_site(monkeypatch):
     explorer = Explorer(lambda k: "x", {"k": [1]})
     assert [part.name for part in soup(explorer).find_all(recursive=False)] == [
-        "style", "div", "script", "script"
-    ]  # fmt: skip
+        "style",
+        "div",
+        "script",
+        "script",
+    ]
     monkeypatch.setenv("D2LMGPU_BOOK", "1")
     assert explorer._repr_html_() == explorer.html

@@ -71,8 +71,10 @@ def test_rows_lie_one_below_the_other_and_nothing_lies_outside(shown):
         _, _, width, height = map(float, svg.get("viewbox").split())
         below = 0
         for group in (group for group in svg.iter("g") if group.get("data-row")):
-            boxes = [{name: float(box.get(name)) for name in ("x", "y", "width", "height")}
-                     for box in group.iter("rect")]  # fmt: skip
+            boxes = [
+                {name: float(box.get(name)) for name in ("x", "y", "width", "height")}
+                for box in group.iter("rect")
+            ]
             title = float(next(group.iter("text")).get("y"))
             assert title - 11 >= below
             below = max([title, *(box["y"] + box["height"] for box in boxes)])
@@ -148,8 +150,11 @@ def test_processes_are_framed_by_their_host_in_the_order_of_their_ranks():
     (panel,) = picture.panels
     assert panel.hosts == ("n1", "n2")
     assert [[cell.text for cell in row.cells] for row in panel.rows] == [
-        ["0", "1", "2", "3"], ["0", "1", "0", "1"], ["4"] * 4, ["0", "1", "0", "1"],
-    ]  # fmt: skip
+        ["0", "1", "2", "3"],
+        ["0", "1", "0", "1"],
+        ["4"] * 4,
+        ["0", "1", "0", "1"],
+    ]
     assert panel.rows[1].words == "The local ranks: on n1 0, 1; on n2 0, 1."
 
 
@@ -176,8 +181,9 @@ def test_its_backward_pass_sends_the_other_way(monkeypatch):
     for name in ("Scatter", "ReduceAddCoalesced"):
         function = SimpleNamespace(apply=lambda *given, name=name: undone.append(name) or (None,))
         monkeypatch.setattr(_functions, name, function)
-    gathered = SimpleNamespace(input_gpus=(0, 1), input_sizes=(2, 2), dim=0,
-                               unsqueezed_scalar=False)  # fmt: skip
+    gathered = SimpleNamespace(
+        input_gpus=(0, 1), input_sizes=(2, 2), dim=0, unsqueezed_scalar=False
+    )
     _functions.Gather.backward(gathered, torch.ones(4, 2))
     copied = SimpleNamespace(input_device=0, num_inputs=1)
     _functions.Broadcast.backward(copied, torch.ones(2), torch.ones(2))
@@ -203,38 +209,74 @@ def test_the_bytes_are_those_of_the_formula_and_of_the_ring(k):
     assert not any(row.sends for row in ddp.rows)
 
 
-@pytest.mark.parametrize("wrong", [
-    None, [], [[]], [HANDED_OUT[0]], HANDED_OUT * 3, [HANDED_OUT[0], HANDED_OUT[1][:1]],
-    [[[1, 2]], [[3, 4]]], [[[("a", True)]], [[(1, True)]]],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        [[]],
+        [HANDED_OUT[0]],
+        HANDED_OUT * 3,
+        [HANDED_OUT[0], HANDED_OUT[1][:1]],
+        [[[1, 2]], [[3, 4]]],
+        [[[("a", True)]], [[(1, True)]]],
+    ],
+)
 def test_what_no_sampler_hands_out_is_refused(wrong):
     with pytest.raises(FigureError):
         sampler_places(wrong)
 
 
-@pytest.mark.parametrize("wrong", [
-    None, {}, {"a": []}, {"a": [["forward"]]}, {"a": [[8, "forward"]] * 2},
-    {"a": [["forward", 8], ["forward"]]}, {"a": [["back"]] * 2}, {"a": [["forward", -1]] * 2},
-    {"a": [["forward"]] * 2, "b": [["forward"] * 2] * 2},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        {},
+        {"a": []},
+        {"a": [["forward"]]},
+        {"a": [[8, "forward"]] * 2},
+        {"a": [["forward", 8], ["forward"]]},
+        {"a": [["back"]] * 2},
+        {"a": [["forward", -1]] * 2},
+        {"a": [["forward"]] * 2, "b": [["forward"] * 2] * 2},
+    ],
+)
 def test_logs_of_ranks_that_do_not_send_alike_are_refused(wrong):
     with pytest.raises(FigureError):
         micro_batches(wrong)
 
 
-@pytest.mark.parametrize("wrong", [
-    None, [], TWO_HOSTS[:1], TWO_HOSTS[:7], TWO_HOSTS * 2, [(0, 0, 0, 2), (0, 1, 1, 2)],
-    [("a", 0, 0, 2), ("a", "1", 1, 2)], [("a", 0, 0), ("a", 1, 1)],
-    [("a", 0, 0, 4), ("b", 1, 0, 4), ("a", 2, 1, 4), ("b", 3, 1, 4)],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        TWO_HOSTS[:1],
+        TWO_HOSTS[:7],
+        TWO_HOSTS * 2,
+        [(0, 0, 0, 2), (0, 1, 1, 2)],
+        [("a", 0, 0, 2), ("a", "1", 1, 2)],
+        [("a", 0, 0), ("a", 1, 1)],
+        [("a", 0, 0, 4), ("b", 1, 0, 4), ("a", 2, 1, 4), ("b", 3, 1, 4)],
+    ],
+)
 def test_what_is_told_to_no_processes_is_refused(wrong):
     with pytest.raises(FigureError):
         processes(wrong)
 
 
-@pytest.mark.parametrize("wrong", [
-    (0, 1, 1), (1.5, 1, 1), (1, None, 1), (1, 1, "1"), (1, 1, 1, 1), (1, 1, 1, 5), (1, 1, 1, True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        (0, 1, 1),
+        (1.5, 1, 1),
+        (1, None, 1),
+        (1, 1, "1"),
+        (1, 1, 1, 1),
+        (1, 1, 1, 5),
+        (1, 1, 1, True),
+    ],
+)
 def test_what_is_no_step_of_dataparallel_is_refused(wrong):
     with pytest.raises(FigureError):
         data_parallel_beside_ddp(*wrong)

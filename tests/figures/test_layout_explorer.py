@@ -176,9 +176,15 @@ def test_it_starts_where_no_layout_of_one_or_two_sides_alone_would_do():
     assert math.isclose(best.layout.devices, 64)
 
 
-@pytest.mark.parametrize("wrong", [
-    {"network": "GPT-9"}, {"gpus": 64}, {"colour": "red"}, {"batch": None},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"network": "GPT-9"},
+        {"gpus": 64},
+        {"colour": "red"},
+        {"batch": None},
+    ],
+)
 def test_a_start_that_is_not_offered_is_refused(wrong):
     with pytest.raises(FigureError):
         explorers.layouts(**wrong)

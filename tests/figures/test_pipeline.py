@@ -80,10 +80,15 @@ def test_interleaved_lists_are_those_of_pytorch(p, m):
     for rank in range(p):
         ahead = theirs._get_warmup_ops(rank, 2, several, p, m)
         actions = theirs._get_1f1b_rank_ops(
-            2, p, ahead, 2 * m - ahead, ahead, rank,
+            2,
+            p,
+            ahead,
+            2 * m - ahead,
+            ahead,
+            rank,
             lambda step, rank=rank: step // several % 2 * p + rank,
             lambda step, rank=rank, ahead=ahead: (1 - (step - ahead) // several % 2) * p + rank,
-        )  # fmt: skip
+        )
         assert interleaved(rank, p, m) == [
             (a.computation_type.value, a.microbatch_index, a.stage_index) for a in actions if a
         ]
@@ -97,8 +102,13 @@ def test_a_backward_pass_in_two_parts_waits_for_its_input_only():
     modelled = timetable(orders)
     starts = [[(kind, i, start) for kind, i, _, start, _ in of] for of in modelled.spans]
     assert starts[0] == [
-        ("F", 0, 0), ("F", 1, 1), ("I", 0, 3), ("I", 1, 5), ("W", 0, 6), ("W", 1, 7),
-    ]  # fmt: skip
+        ("F", 0, 0),
+        ("F", 1, 1),
+        ("I", 0, 3),
+        ("I", 1, 5),
+        ("W", 0, 6),
+        ("W", 1, 7),
+    ]
     assert starts[1][-1] == ("W", 1, 6) and modelled.total == 8 and modelled.idle == 1 / 4
     assert modelled.kept == [2, 2], "kept until the gradient of the weights is there"
 

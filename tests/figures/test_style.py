@@ -8,9 +8,11 @@ from d2lmgpu.figures.checks import FigureError
 from d2lmgpu.figures.style import COLORS, GRAY, TINT, number
 
 PAGES = {  # ground and ink
-    "the book, light": ("#ffffff", "#222832"), "the book, dark": ("#121212", "#ced6dd"),
-    "JupyterLab, light": ("#ffffff", "#212121"), "JupyterLab, dark": ("#111111", "#ffffff"),
-}  # fmt: skip
+    "the book, light": ("#ffffff", "#222832"),
+    "the book, dark": ("#121212", "#ced6dd"),
+    "JupyterLab, light": ("#ffffff", "#212121"),
+    "JupyterLab, dark": ("#111111", "#ffffff"),
+}
 EVERY_PAGE = pytest.mark.parametrize("page", PAGES)
 
 
@@ -34,10 +36,22 @@ def test_every_colour_stands_out_and_ink_is_read_on_its_tint(page, color):
     assert contrast(ink, tinted) >= 4.5
 
 
-@pytest.mark.parametrize("value, text", [
-    (0, "0"), (0.12345, "0.123"), (9.999, "10"), (99.94, "99.9"), (99.96, "100"), (100.4, "100"),
-    (999.4, "999"), (999.6, "1,000"), (-999.6, "-1,000"), (1234567.8, "1,234,568"), (1e-5, "1e-05"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (0, "0"),
+        (0.12345, "0.123"),
+        (9.999, "10"),
+        (99.94, "99.9"),
+        (99.96, "100"),
+        (100.4, "100"),
+        (999.4, "999"),
+        (999.6, "1,000"),
+        (-999.6, "-1,000"),
+        (1234567.8, "1,234,568"),
+        (1e-5, "1e-05"),
+    ],
+)
 def test_three_digits_or_all_of_those_before_the_point(value, text):
     assert number(value) == text
 

@@ -11,12 +11,19 @@ from d2lmgpu.figures import sends, svg
 from d2lmgpu.figures.checks import FigureError
 
 ODD = st.one_of(
-    st.none(), st.text(max_size=3), st.integers(-3, 3000), st.floats(), st.booleans(),
+    st.none(),
+    st.text(max_size=3),
+    st.integers(-3, 3000),
+    st.floats(),
+    st.booleans(),
     st.lists(st.integers(0, 3), max_size=3),
-    st.dictionaries(st.one_of(st.integers(-1, 2000), st.text(max_size=1), st.floats()),
-                    st.one_of(st.floats(), st.integers(-2, 5), st.none()), max_size=3),
+    st.dictionaries(
+        st.one_of(st.integers(-1, 2000), st.text(max_size=1), st.floats()),
+        st.one_of(st.floats(), st.integers(-2, 5), st.none()),
+        max_size=3,
+    ),
     st.lists(st.tuples(st.floats(), st.floats()), max_size=2),
-)  # fmt: skip
+)
 GOOD = {
     svg.scaling: ({1: 1, 2: 1.5}, {1: 1, 2: 2}, {2: (1, 2)}, 2, "P"),
     svg.paying: ({8: 0.5, 16: 2}, 8, 11, "P"),
@@ -39,14 +46,28 @@ def test_a_wrong_argument_is_refused_or_drawn(draw, data):
     assert picture.startswith("<svg") and "nan" not in picture and "inf" not in picture
 
 
-@pytest.mark.parametrize("draw, place, wrong", [
-    (svg.scaling, 0, {2: 0.0}), (svg.scaling, 1, {2048: 1.0}), (svg.scaling, 1, None),
-    (svg.scaling, 2, {2: 1.0}), (svg.paying, 0, {8: 1}), (svg.paying, 1, 9), (svg.paying, 2, 17),
-    (sends.overlapping, 2, []), (sends.overlapping, 2, [(1.0,)]), (sends.overlapping, 0, -1.0),
-    (svg.shares, 1, 0.6), (svg.shares, 0, {2.0: 1}),
-    (svg.picture, 4, 3), (svg.picture, 4, {"a": [(1, 2)]}),
-    (svg.picture, 4, {"a": [(1, 2, 3, 4, 5)]}), (svg.picture, 0, 0), (svg.picture, 3, [1]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "draw, place, wrong",
+    [
+        (svg.scaling, 0, {2: 0.0}),
+        (svg.scaling, 1, {2048: 1.0}),
+        (svg.scaling, 1, None),
+        (svg.scaling, 2, {2: 1.0}),
+        (svg.paying, 0, {8: 1}),
+        (svg.paying, 1, 9),
+        (svg.paying, 2, 17),
+        (sends.overlapping, 2, []),
+        (sends.overlapping, 2, [(1.0,)]),
+        (sends.overlapping, 0, -1.0),
+        (svg.shares, 1, 0.6),
+        (svg.shares, 0, {2.0: 1}),
+        (svg.picture, 4, 3),
+        (svg.picture, 4, {"a": [(1, 2)]}),
+        (svg.picture, 4, {"a": [(1, 2, 3, 4, 5)]}),
+        (svg.picture, 0, 0),
+        (svg.picture, 3, [1]),
+    ],
+)
 def test_what_cannot_be_drawn_is_refused(draw, place, wrong):
     arguments = list(GOOD[draw])
     arguments[place] = wrong
@@ -77,8 +98,11 @@ def test_a_curve_tells_each_of_its_values_where_it_is_drawn():
 def test_each_span_of_a_step_tells_its_times():
     chart = read(sends.overlapping(0.001, 0.002, [(0.001, 0.0025), (0.0025, 0.004)], "P"))
     assert [where for points in chart.values() for *_, where, _ in points] == [
-        "GPU, 0 to 1 ms", "GPU, 1 to 3 ms", "network, 1 to 2.5 ms", "network, 2.5 to 4 ms"
-    ]  # fmt: skip
+        "GPU, 0 to 1 ms",
+        "GPU, 1 to 3 ms",
+        "network, 1 to 2.5 ms",
+        "network, 2.5 to 4 ms",
+    ]
     (forward,), (backward,), both = chart.values()
     assert forward[1] == backward[0] == both[0][0], "drawn where it begins"
     assert forward[2] == backward[2] < both[0][2]

@@ -34,9 +34,11 @@ class Host:
         self.python = folder / "env" / "bin" / "python"
         self.fill(packages)
         self.environ = {name: os.environ[name] for name in KEPT if name in os.environ} | {
-            "HOME": str(folder), "D2LMGPU_PROFILE": "test", "PIP_NO_CACHE_DIR": "1",
+            "HOME": str(folder),
+            "D2LMGPU_PROFILE": "test",
+            "PIP_NO_CACHE_DIR": "1",
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
-        }  # fmt: skip
+        }
 
     def fill(self, packages):
         """Make the environment."""

@@ -57,8 +57,11 @@ def pages(course, tmp_path_factory):
     settings["execute"] = {"execute_notebooks": "off"}
     # Links to pages that are not in this course.
     settings["sphinx"]["config"]["suppress_warnings"] = [
-        "myst.xref_missing", "ref.term", "ref.doc", "ref.ref",
-    ]  # fmt: skip
+        "myst.xref_missing",
+        "ref.term",
+        "ref.doc",
+        "ref.ref",
+    ]
     (book / "_config.yml").write_text(yaml.safe_dump(settings))
     command = [Path(sys.executable).with_name("jupyter-book"), "build", "-W", "-n", "-q", book]
     built = subprocess.run(command, capture_output=True, text=True)

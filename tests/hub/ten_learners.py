@@ -87,9 +87,12 @@ class Learner:
     def run(self, source, number):
         """Run one cell; an AssertionError with what it said unless it succeeds."""
         header = {
-            "msg_id": f"cell-{number}", "msg_type": "execute_request", "session": self.name,
-            "username": self.name, "version": "5.3",
-        }  # fmt: skip
+            "msg_id": f"cell-{number}",
+            "msg_type": "execute_request",
+            "session": self.name,
+            "username": self.name,
+            "version": "5.3",
+        }
         content = {"code": source, "silent": False, "store_history": True, "stop_on_error": True}
         message = {"header": header, "parent_header": {}, "metadata": {}, "content": content}
         self.kernel.send(json.dumps(message | {"channel": "shell"}))

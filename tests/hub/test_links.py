@@ -57,19 +57,36 @@ def follow(hub, ada, query):
 ATTACKS = {
     "another repository": lambda more, evil: {"repo": evil, "branch": "main"},
     "another one, where a kernel runs it": lambda more, evil: {
-        "repo": evil, "branch": "main", "targetpath": STARTUP, "urlpath": "lab"},
+        "repo": evil,
+        "branch": "main",
+        "targetpath": STARTUP,
+        "urlpath": "lab",
+    },
     "where a kernel runs it": lambda more, evil: {
-        "repo": more, "branch": "main", "targetpath": STARTUP},
+        "repo": more,
+        "branch": "main",
+        "targetpath": STARTUP,
+    },
     "in the old spelling": lambda more, evil: {
-        "repo": more, "branch": "main", "targetPath": STARTUP},
+        "repo": more,
+        "branch": "main",
+        "targetPath": STARTUP,
+    },
     "outside of the home": lambda more, evil: {
-        "repo": more, "branch": "main", "targetpath": "../../../outside"},
+        "repo": more,
+        "branch": "main",
+        "targetpath": "../../../outside",
+    },
     "by its whole path": lambda more, evil: {
-        "repo": more, "branch": "main", "targetpath": "/tmp/d2lmgpu-outside"},
+        "repo": more,
+        "branch": "main",
+        "targetpath": "/tmp/d2lmgpu-outside",
+    },
     "the first of two": lambda more, evil: f"repo={evil}&repo={more}&branch=main",
     "the last of two": lambda more, evil: f"repo={more}&repo={evil}&branch=main",
-    "the last of two folders": lambda more, evil:
-        f"repo={more}&branch=main&targetpath=more&targetpath={STARTUP}",
+    "the last of two folders": lambda more, evil: (
+        f"repo={more}&branch=main&targetpath=more&targetpath={STARTUP}"
+    ),
     "another branch": lambda more, evil: {"repo": more, "branch": "other"},
     "no branch": lambda more, evil: {"repo": more},
     "an empty branch": lambda more, evil: {"repo": more, "branch": ""},
@@ -80,11 +97,12 @@ ATTACKS = {
     ".git": lambda more, evil: {"repo": more + "/.git", "branch": "main"},
     "a way round": lambda more, evil: {"repo": more + "/../evil", "branch": "main"},
     "capitals": lambda more, evil: {"repo": more.replace("file", "FILE"), "branch": "main"},
-    "a host": lambda more, evil: {
-        "repo": more.replace("//", "//localhost"), "branch": "main"},
+    "a host": lambda more, evil: {"repo": more.replace("//", "//localhost"), "branch": "main"},
     "credentials": lambda more, evil: {
-        "repo": more.replace("//", "//ada:secret@localhost"), "branch": "main"},
-    "without a scheme": lambda more, evil: {"repo": more[len("file://"):], "branch": "main"},
+        "repo": more.replace("//", "//ada:secret@localhost"),
+        "branch": "main",
+    },
+    "without a scheme": lambda more, evil: {"repo": more[len("file://") :], "branch": "main"},
     "a program": lambda more, evil: {"repo": "ext::sh -c 'touch RAN'", "branch": "main"},
     "an option": lambda more, evil: {"repo": "--upload-pack=touch RAN", "branch": "main"},
     "the list's own spelling": lambda more, evil: {"repo": more + "#main", "branch": ""},
@@ -92,7 +110,7 @@ ATTACKS = {
     "moved away": lambda more, evil: {"repo": more, "branch": "main", "backup": "true"},
     "all of its history": lambda more, evil: {"repo": more, "branch": "main", "depth": "0"},
     "a page of its own": lambda more, evil: {"repo": more, "branch": "main", "subPath": "00.py"},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("attack", ATTACKS)
@@ -135,9 +153,11 @@ def test_where_a_link_leads_stays_on_the_hub(hub, ada, context, place):
 def in_browser(hub, ada, context):
     """A page of Chromium with the cookies of Ada's browser."""
     context.add_cookies(
-        [{"name": c.name, "value": c.value, "domain": "127.0.0.1", "path": c.path}
-         for c in ada.cookies]
-    )  # fmt: skip
+        [
+            {"name": c.name, "value": c.value, "domain": "127.0.0.1", "path": c.path}
+            for c in ada.cookies
+        ]
+    )
     return context.new_page()
 
 

@@ -19,8 +19,11 @@ def test_two_learners_never_share_a_gpu_and_overasking_is_409(empty_hub):
         for got in pool.map(lambda user: hub.start_server(user, 2), ["ada", "grace"]):
             assert len(got) == 2
     assert sorted(gpus_seen(hub, "ada") + gpus_seen(hub, "grace")) == [
-        "GPU-a", "GPU-b", "GPU-c", "GPU-d",
-    ]  # fmt: skip
+        "GPU-a",
+        "GPU-b",
+        "GPU-c",
+        "GPU-d",
+    ]
     assert hub.process_of("ada").environ()["D2LMGPU_DEVICES"] == "gpu"
     answer = hub.ask("lin", {"gpus": 1})
     assert answer.status_code == 409

@@ -45,10 +45,12 @@ def address_of(slurm):
 
 def settings_for(slurm):
     return {
-        "HUB_SPAWNER": "slurm", "HUB_CONNECT_ADDRESS": address_of(slurm),
-        "HUB_GPUS_PER_LEARNER": "2", state.VARIABLE: str(slurm.folder),
+        "HUB_SPAWNER": "slurm",
+        "HUB_CONNECT_ADDRESS": address_of(slurm),
+        "HUB_GPUS_PER_LEARNER": "2",
+        state.VARIABLE: str(slurm.folder),
         "SLURM_CONF": str(slurm.folder / "slurm.conf"),
-    }  # fmt: skip
+    }
 
 
 @pytest.fixture(scope="module")
@@ -93,9 +95,17 @@ def test_from_the_rocket_by_a_job_to_its_end(slurm, slurm_hub, pages, context):
 @IN_BOX
 @pytest.mark.parametrize(
     "options",
-    [{"gpus": 3}, {"gpus": "2; id"}, {"partition": "nope"}, {"minutes": 0}, {"minutes": "1\nid"},
-     {"prologue": "id"}, {"cmd": "id"}, {"partition": "gpu\n#SBATCH --wrap=id"}],
-)  # fmt: skip
+    [
+        {"gpus": 3},
+        {"gpus": "2; id"},
+        {"partition": "nope"},
+        {"minutes": 0},
+        {"minutes": "1\nid"},
+        {"prologue": "id"},
+        {"cmd": "id"},
+        {"partition": "gpu\n#SBATCH --wrap=id"},
+    ],
+)
 def test_what_is_no_choice_of_the_form_makes_no_job(slurm, slurm_hub, options):
     answer = slurm_hub.ask("mallory", options)
     assert answer.status_code in (400, 500), answer.text
@@ -128,8 +138,14 @@ def for_accounts(slurm):
 @pytest.mark.needs("root", "useradd")
 def test_a_job_runs_under_the_learner_s_own_account(for_accounts, tmp_path_factory, python):
     slurm = for_accounts
-    settings = {"HUB_AUTH": "null", "HUB_USERS": MEI, "HUB_ACCOUNTS": "own", "HUB_GROUP": GROUP,
-                "HUB_CREATE_ACCOUNTS": "1", "HUB_PYTHON": python}  # fmt: skip
+    settings = {
+        "HUB_AUTH": "null",
+        "HUB_USERS": MEI,
+        "HUB_ACCOUNTS": "own",
+        "HUB_GROUP": GROUP,
+        "HUB_CREATE_ACCOUNTS": "1",
+        "HUB_PYTHON": python,
+    }
     with learners_group(MEI):
         with RunningHub(
             tmp_path_factory.mktemp("hub"), without_lab=True, **settings, **settings_for(slurm)

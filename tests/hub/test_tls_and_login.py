@@ -50,11 +50,21 @@ def test_cookies_travel_by_tls_alone_and_no_script_reads_them(hub, ada):
 
 
 PLACES = [
-    "//evil.example", "///evil.example", "/\\evil.example", "\\\\evil.example/",
-    "\t//evil.example", "https://evil.example/", "https:evil.example", "javascript:alert(1)",
-    "http://127.0.0.1@evil.example/hub/", "/%09/evil.example", "/hub//evil.example",
-    "/hub/../..//evil.example", "//127.0.0.1.evil.example/hub/home", "data:text/html,x",
-]  # fmt: skip
+    "//evil.example",
+    "///evil.example",
+    "/\\evil.example",
+    "\\\\evil.example/",
+    "\t//evil.example",
+    "https://evil.example/",
+    "https:evil.example",
+    "javascript:alert(1)",
+    "http://127.0.0.1@evil.example/hub/",
+    "/%09/evil.example",
+    "/hub//evil.example",
+    "/hub/../..//evil.example",
+    "//127.0.0.1.evil.example/hub/home",
+    "data:text/html,x",
+]
 
 
 @pytest.mark.parametrize("place", PLACES)
@@ -115,11 +125,20 @@ def test_a_learners_token_is_good_for_the_learners_own_server_alone(
 @pytest.mark.parametrize(
     "options",
     [
-        {"cmd": ["id"]}, {"gpus": 0, "env": {"LD_PRELOAD": "/tmp/x.so"}}, {"port": 1}, {"args": []},
-        {"gpus": 0, "mem_limit": 0}, {"notebook_dir": "/"}, {"gpus": [1]}, {"gpus": 1e9},
-        {"gpus": None}, {"gpus": {"$gt": 0}}, "gpus", 7,
+        {"cmd": ["id"]},
+        {"gpus": 0, "env": {"LD_PRELOAD": "/tmp/x.so"}},
+        {"port": 1},
+        {"args": []},
+        {"gpus": 0, "mem_limit": 0},
+        {"notebook_dir": "/"},
+        {"gpus": [1]},
+        {"gpus": 1e9},
+        {"gpus": None},
+        {"gpus": {"$gt": 0}},
+        "gpus",
+        7,
     ],
-)  # fmt: skip
+)
 def test_start_options_by_rest_are_gpus_and_nothing_else(hub, options):
     hub.add("mei")
     headers = {"Authorization": f"token {hub.user_token('mei')}"}

@@ -154,15 +154,18 @@ NO_NUMBERS = {
     "returns None": ("def train(num_gpus, batch_size, lr): pass", "returned None"),
     "returns a float": ("def train(num_gpus, batch_size, lr): return 0.5", "of type float"),
     "returns a tuple": (
-        "def train(num_gpus, batch_size, lr): return 20, [0.5], [0.25]", "of type tuple",
+        "def train(num_gpus, batch_size, lr): return 20, [0.5], [0.25]",
+        "of type tuple",
     ),
     "returns an array": (
-        "def train(num_gpus, batch_size, lr): return np.ones(3)", "of type ndarray",
+        "def train(num_gpus, batch_size, lr): return np.ones(3)",
+        "of type ndarray",
     ),
     "returns another dict": (
-        "def train(num_gpus, batch_size, lr): return {'loss': 1.0}", "loss is not shown",
+        "def train(num_gpus, batch_size, lr): return {'loss': 1.0}",
+        "loss is not shown",
     ),
-}  # fmt: skip
+}
 
 # Each fails in the run: (code, words of the message).
 FAIL = {
@@ -174,7 +177,8 @@ FAIL = {
         "generator and has not trained",
     ),
     "returns a map": (
-        "def train(num_gpus, batch_size, lr): return map(print, [1])", "map and has not trained",
+        "def train(num_gpus, batch_size, lr): return map(print, [1])",
+        "map and has not trained",
     ),
     "a decorated async function": (
         """
@@ -184,17 +188,19 @@ def train(*args, **kwargs): return trains(*args, **kwargs)
 """,
         "coroutine and has not trained",
     ),
-}  # fmt: skip
+}
 
 # No lab can be made of these: (code, words).
 REFUSED = {
     "a generator": ("train = waits_inside", "generator"),
     "a partial of a generator": ("train = functools.partial(waits_inside, lr=1)", "generator"),
     "an async function": (
-        "async def train(num_gpus, batch_size, lr): return trained()", "async",
+        "async def train(num_gpus, batch_size, lr): return trained()",
+        "async",
     ),
     "an async generator": (
-        "async def train(num_gpus, batch_size, lr): yield trained()", "async",
+        "async def train(num_gpus, batch_size, lr): yield trained()",
+        "async",
     ),
     "an object with a generator": (
         """
@@ -208,4 +214,4 @@ train = Train()
     "positional only": ("def train(num_gpus, batch_size, lr, /): pass", "cannot be called"),
     "a built-in without a signature": ("train = max", "does not say what it takes"),
     "no function": ("train = 3", "train is 3"),
-}  # fmt: skip
+}

@@ -53,9 +53,13 @@ def test_a_simulated_run_says_how_it_is_simulated(lab, monkeypatch):
     environ = {}
     called = []
     code = cell(lab).replace("import os", "")
-    exec(code, {
-        "os": SimpleNamespace(environ=environ), "trains_a_little": lambda **g: called.append(g),
-    })  # fmt: skip
+    exec(
+        code,
+        {
+            "os": SimpleNamespace(environ=environ),
+            "trains_a_little": lambda **g: called.append(g),
+        },
+    )
     assert environ == {"D2LMGPU_DEVICES": "cpu:4"} and called[0]["num_gpus"] == 4
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:8")
     assert "os.environ" not in cell(lab), "the reader has chosen"

@@ -103,8 +103,10 @@ def test_nothing_outlives_the_notebook(mark, how):
     environment = os.environ | {MARK: mark, "TMPDIR": mark, "PYTHONPATH": path}
     notebook = subprocess.Popen(
         [sys.executable, "-c", NOTEBOOK],
-        env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
+        env=environment,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
     assert notebook.stdout.readline() == b"running\n"
     started = lab_processes(mark)
     assert len(started) >= 3, "the notebook, a supervisor and a worker"

@@ -19,11 +19,17 @@ def little_data(monkeypatch):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
 
 
-@pytest.mark.parametrize("chapter, modules", sample(1, [
-    ("scratch/pytorch", ("torch",)),
-    ("scratch/mxnet", ("mxnet",)),
-    ("concise/pytorch", ("torch", "launch")),
-]))  # fmt: skip
+@pytest.mark.parametrize(
+    "chapter, modules",
+    sample(
+        1,
+        [
+            ("scratch/pytorch", ("torch",)),
+            ("scratch/mxnet", ("mxnet",)),
+            ("concise/pytorch", ("torch", "launch")),
+        ],
+    ),
+)
 def test_a_chapter_trains_in_the_lab(recorder, chapter, modules):
     train = ChapterTrain(CHAPTERS / f"{chapter}.ipynb")
     assert train.modules == modules and len(train.version()) == 8

@@ -34,14 +34,20 @@ def test_the_function_is_the_one_that_has_its_name_now():
     assert latest(first) is first
 
 
-@pytest.mark.parametrize("edit, changes", [
-    ("", False),
-    ("unused = 3", False),
-    ("rate = 3", True),
-    ("def helper(x):\n    return x - rate", True),
-    ("def train(num_gpus, batch_size, lr, num_epochs=2):\n    return [helper(x) for x in "
-     "range(batch_size)]", True),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "edit, changes",
+    [
+        ("", False),
+        ("unused = 3", False),
+        ("rate = 3", True),
+        ("def helper(x):\n    return x - rate", True),
+        (
+            "def train(num_gpus, batch_size, lr, num_epochs=2):\n    return [helper(x) for x in "
+            "range(batch_size)]",
+            True,
+        ),
+    ],
+)
 def test_the_version_changes_with_the_code_that_runs(edit, changes):
     before, after = notebook(CELL), notebook(CELL + edit)
     assert (version(before.train) != version(after.train)) is changes
@@ -148,11 +154,14 @@ def test_what_cannot_be_sent_is_named():
         make_job(trains.finishes, {"data": lock})
 
 
-@pytest.mark.parametrize("fn, words", [
-    (3, "train is 3: give a function"),
-    (lambda num_gpus, lr: None, "batch_size"),
-    (lambda num_gpus, batch_size, lr, net: None, "'net'.*fixed="),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "fn, words",
+    [
+        (3, "train is 3: give a function"),
+        (lambda num_gpus, lr: None, "batch_size"),
+        (lambda num_gpus, batch_size, lr, net: None, "'net'.*fixed="),
+    ],
+)
 def test_another_signature_is_an_error_that_says_what_is_needed(fn, words):
     with pytest.raises(JobError, match=words):
         check_call(fn)

@@ -64,13 +64,24 @@ def test_curves_have_their_names_even_without_a_legend():
     assert list(live.curves) == ["loss", "acc", "test acc", "curve 2"]
 
 
-@pytest.mark.parametrize("kind, measured, words_of_note", [
-    ("cpu", 2, "2 CPU cores, each of them a device. Runs on 1 to 2 devices are measured; on 3 to 16"
-               " they are simulated"),
-    ("gpu", 1, "1 GPU, each of them a device. Runs on 1 device is measured; on 2 to 16"),
-    ("mixed", 3, "GPUs and CPU cores, each of them a device. Runs on 1 to 3 devices are measured"),
-    ("gpu", 16, "Runs on 1 to 16 devices are measured."),
-    ("cpu", None, "Looking for devices"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "kind, measured, words_of_note",
+    [
+        (
+            "cpu",
+            2,
+            "2 CPU cores, each of them a device. Runs on 1 to 2 devices are measured; on 3 to 16"
+            " they are simulated",
+        ),
+        ("gpu", 1, "1 GPU, each of them a device. Runs on 1 device is measured; on 2 to 16"),
+        (
+            "mixed",
+            3,
+            "GPUs and CPU cores, each of them a device. Runs on 1 to 3 devices are measured",
+        ),
+        ("gpu", 16, "Runs on 1 to 16 devices are measured."),
+        ("cpu", None, "Looking for devices"),
+    ],
+)
 def test_the_note_says_what_is_measured_here(kind, measured, words_of_note):
     assert words_of_note in words.devices_note(kind, measured, 16)

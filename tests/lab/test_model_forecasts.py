@@ -43,9 +43,13 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
     assert lab.forecast().step.seconds == 0.002
     assert forecasts == [("lenet", "torch", 2, 64)]
     assert numbers.state(lab)["forecast"] == {
-        "step_seconds": 0.002, "samples_per_second": 32_000, "communication_share": 0.25,
-        "best_num_gpus": 1, "error": list(RECORDED_ERRORS), "fit_error": 0.1,
-    }  # fmt: skip
+        "step_seconds": 0.002,
+        "samples_per_second": 32_000,
+        "communication_share": 0.25,
+        "best_num_gpus": 1,
+        "error": list(RECORDED_ERRORS),
+        "fit_error": 0.1,
+    }
     lab.run()
     idle(lab)
     assert lab.live.modelled == {SPEED: 32_000}

@@ -13,14 +13,17 @@ from d2lmgpu.lab.functions import JobError
 from d2lmgpu.lab.model import LabModel
 
 
-@pytest.mark.parametrize("settings, words", [
-    ({"num_gpus": 17}, "num_gpus=17.*1 to 16"),
-    ({"num_gpus": 0}, "num_gpus=0"),
-    ({"batch_size": 1}, "batch_size=1 is below num_gpus=2"),
-    ({"lr": float("nan")}, "lr=nan"),
-    ({"lr": 0.0}, "lr=0"),
-    ({"num_epochs": 0}, "num_epochs=0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "settings, words",
+    [
+        ({"num_gpus": 17}, "num_gpus=17.*1 to 16"),
+        ({"num_gpus": 0}, "num_gpus=0"),
+        ({"batch_size": 1}, "batch_size=1 is below num_gpus=2"),
+        ({"lr": float("nan")}, "lr=nan"),
+        ({"lr": 0.0}, "lr=0"),
+        ({"num_epochs": 0}, "num_epochs=0"),
+    ],
+)
 def test_wrong_settings_are_told_and_nothing_runs(lab, settings, words):
     for name, value in settings.items():
         setattr(lab, name, value)
@@ -59,24 +62,27 @@ def test_the_function_that_was_given_runs_and_not_one_of_the_same_name():
         LabModel({"before": older, "after": trains_a_little})
 
 
-@pytest.mark.parametrize("given, words", [
-    ({"trains": {}}, "at least one function"),
-    ({"batchsize": 512}, "'batchsize': give one of num_gpus, batch_size, lr, num_epochs"),
-    ({"fixed": {"num_epochs": 9}}, "'num_epochs': give it as a setting: the lab has a field"),
-    ({"time_limit": -1}, "time_limit is -1: give a number of seconds above 0"),
-    ({"time_limit": "5"}, "time_limit is '5'"),
-    ({"time_limit": float("inf")}, "time_limit is inf"),
-    ({"trains": trains_a_little}, "a dict from names"),
-    ({"trains": [trains_a_little]}, "a dict from names"),
-    ({"trains": {1: trains_a_little}}, "The name of a function is 1: give a string"),
-    ({"fixed": ["accuracy"]}, "fixed is .*: give a dict"),
-    ({"fixed": {1: 2}}, "A name in fixed is 1: give a string"),
-    ({"num_gpus": "2"}, "num_gpus is '2': give a whole number"),
-    ({"num_gpus": 2.0}, "num_gpus is 2.0: give a whole number"),
-    ({"batch_size": None}, "batch_size is None: give a whole number"),
-    ({"lr": "fast"}, "lr is 'fast': give a number"),
-    ({"num_epochs": True}, "num_epochs is True: give a whole number"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given, words",
+    [
+        ({"trains": {}}, "at least one function"),
+        ({"batchsize": 512}, "'batchsize': give one of num_gpus, batch_size, lr, num_epochs"),
+        ({"fixed": {"num_epochs": 9}}, "'num_epochs': give it as a setting: the lab has a field"),
+        ({"time_limit": -1}, "time_limit is -1: give a number of seconds above 0"),
+        ({"time_limit": "5"}, "time_limit is '5'"),
+        ({"time_limit": float("inf")}, "time_limit is inf"),
+        ({"trains": trains_a_little}, "a dict from names"),
+        ({"trains": [trains_a_little]}, "a dict from names"),
+        ({"trains": {1: trains_a_little}}, "The name of a function is 1: give a string"),
+        ({"fixed": ["accuracy"]}, "fixed is .*: give a dict"),
+        ({"fixed": {1: 2}}, "A name in fixed is 1: give a string"),
+        ({"num_gpus": "2"}, "num_gpus is '2': give a whole number"),
+        ({"num_gpus": 2.0}, "num_gpus is 2.0: give a whole number"),
+        ({"batch_size": None}, "batch_size is None: give a whole number"),
+        ({"lr": "fast"}, "lr is 'fast': give a number"),
+        ({"num_epochs": True}, "num_epochs is True: give a whole number"),
+    ],
+)
 def test_a_lab_that_cannot_be_is_refused(given, words):
     with pytest.raises(JobError, match=words):
         LabModel(**{"trains": {"Python": trains_a_little}} | given)

@@ -32,9 +32,13 @@ def sent(model):
 def test_before_the_first_run_there_is_something_to_choose_and_nothing_to_see(lab):
     got = sent(lab)
     assert got["settings"] == {
-        "train": "Python", "num_gpus": 2, "batch_size": 64, "lr": 0.2, "scale_lr": False,
+        "train": "Python",
+        "num_gpus": 2,
+        "batch_size": 64,
+        "lr": 0.2,
+        "scale_lr": False,
         "num_epochs": None,
-    }  # fmt: skip
+    }
     assert got["about"]["trains"] == ["Python"] and got["about"]["takes_epochs"]
     assert (got["about"]["most"], got["about"]["devices"]) == (16, None)
     assert (got["state"]["status"], got["state"]["forecast"]) == ("idle", None)
@@ -145,8 +149,9 @@ def test_whatever_shape_a_train_has_it_can_be_sent(shape):
     assert run["status"] == ("failed" if shape in FAIL else "finished")
     if shape in TRAIN:
         assert run["curves"] == {
-            "test accuracy": [[1, 0.25, 20, 0.5]], "samples/s": [[1, 0.25, 20, 80]],
-        }  # fmt: skip
+            "test accuracy": [[1, 0.25, 20, 0.5]],
+            "samples/s": [[1, 0.25, 20, 80]],
+        }
 
 
 NUMBER = st.one_of(st.floats(), st.integers(), st.just(10**400))
@@ -154,16 +159,25 @@ WORD = st.text(st.characters(), max_size=5)  # half a surrogate pair, too
 POINT = st.tuples(st.integers(0, 3), NUMBER, NUMBER)
 EVENT = st.one_of(
     st.fixed_dictionaries(
-        {"event": st.just("batch"), "epoch": st.integers(1, 5), "done": st.integers(0, 50),
-         "of": st.integers(1, 50), "time": st.floats(0, 1e6)}
+        {
+            "event": st.just("batch"),
+            "epoch": st.integers(1, 5),
+            "done": st.integers(0, 50),
+            "of": st.integers(1, 50),
+            "time": st.floats(0, 1e6),
+        }
     ),
     st.fixed_dictionaries({"event": st.just("loss"), "x": NUMBER, "loss": NUMBER}),
     st.fixed_dictionaries(
-        {"event": st.just("point"), "points": st.lists(POINT, max_size=4),
-         "legend": st.lists(WORD, max_size=3), "time": st.floats(0, 1e6)},
+        {
+            "event": st.just("point"),
+            "points": st.lists(POINT, max_size=4),
+            "legend": st.lists(WORD, max_size=3),
+            "time": st.floats(0, 1e6),
+        },
         optional={"xlabel": WORD, "ylabel": WORD, "xlim": st.tuples(NUMBER, NUMBER)},
     ),
-)  # fmt: skip
+)
 
 
 @given(st.lists(EVENT, max_size=10), st.sampled_from([None, 1.5, nan, inf]))
@@ -202,9 +216,23 @@ def test_thinning_keeps_the_ends_and_is_even(n):
 def test_an_axis_that_is_not_of_epochs_has_the_epoch_of_its_time():
     live = Live()
     live.take({"event": "started", "sharing": "one device", "time": 10.0})
-    live.take({"event": "point", "points": [(0, 3, 2.0)], "legend": ["loss"], "xlabel": "step",
-               "time": 11.0})  # fmt: skip
+    live.take(
+        {
+            "event": "point",
+            "points": [(0, 3, 2.0)],
+            "legend": ["loss"],
+            "xlabel": "step",
+            "time": 11.0,
+        }
+    )
     live.take({"event": "batch", "epoch": 2, "done": 50, "of": 100, "time": 12.0})
-    live.take({"event": "point", "points": [(0, 9, 1.0)], "legend": ["loss"], "xlabel": "step",
-               "time": 12.5})  # fmt: skip
+    live.take(
+        {
+            "event": "point",
+            "points": [(0, 9, 1.0)],
+            "legend": ["loss"],
+            "xlabel": "step",
+            "time": 12.5,
+        }
+    )
     assert curves(live) == {"loss": [[None, 1, None, 2], [1.5, 2.5, 150, 1]]}

@@ -194,9 +194,12 @@ def kills_itself_after_such_words(num_gpus, batch_size, lr):
 
 @pytest.mark.parametrize(
     "train, status",
-    [(writes_without_an_end, "finished"), (kills_itself_after_such_words, "failed"),
-     (writes_events_without_an_end, "failed")],
-)  # fmt: skip
+    [
+        (writes_without_an_end, "finished"),
+        (kills_itself_after_such_words, "failed"),
+        (writes_events_without_an_end, "failed"),
+    ],
+)
 def test_words_in_the_pipe_of_events_without_an_end_hide_nothing(recorder, train, status):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     outcome = recorder.run(train)

@@ -10,14 +10,24 @@ from d2lmgpu.records import store
 
 WITH_RUNS = [path for path in sorted(store.FOLDER.glob("*.json")) if store.read(path).get("runs")]
 ABOUT = {
-    "schema": 2, "versions": {}, "commit": "0123456789abcdef", "date": "now",
+    "schema": 2,
+    "versions": {},
+    "commit": "0123456789abcdef",
+    "date": "now",
     "command": "python -m d2lmgpu record chapters/scratch/pytorch.ipynb",
     "machine": {"cpu": "A CPU", "cores": 2, "memory_gib": 8, "gpus": [], "system": "Linux"},
-}  # fmt: skip
+}
 RUN = {
-    "num_gpus": 1, "batch_size": 64, "lr": 0.1, "num_samples": 600, "sharing": "one device",
-    "accuracies": [0.5, 0.75], "seconds": [2.0, 3.0], "kind": "measured", "round": 0,
-}  # fmt: skip
+    "num_gpus": 1,
+    "batch_size": 64,
+    "lr": 0.1,
+    "num_samples": 600,
+    "sharing": "one device",
+    "accuracies": [0.5, 0.75],
+    "seconds": [2.0, 3.0],
+    "kind": "measured",
+    "round": 0,
+}
 
 
 def sent(record):
@@ -60,14 +70,17 @@ def test_a_run_has_its_forecast_and_its_curves():
     assert sent(record)["name"] == "2 CPU cores (A CPU): LeNet in PyTorch"
 
 
-@pytest.mark.parametrize("lacking, curves", [
-    ({"accuracies": []}, {"samples/s"}),
-    ({"seconds": []}, {"test accuracy"}),
-    ({"num_samples": None}, {"test accuracy"}),
-    ({"seconds": [0.0, 0.0]}, {"test accuracy"}),
-    ({"accuracies": [], "seconds": []}, set()),
-    ({"accuracies": [0.5], "seconds": [1.0, 2.0, 3.0]}, {"test accuracy", "samples/s"}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lacking, curves",
+    [
+        ({"accuracies": []}, {"samples/s"}),
+        ({"seconds": []}, {"test accuracy"}),
+        ({"num_samples": None}, {"test accuracy"}),
+        ({"seconds": [0.0, 0.0]}, {"test accuracy"}),
+        ({"accuracies": [], "seconds": []}, set()),
+        ({"accuracies": [0.5], "seconds": [1.0, 2.0, 3.0]}, {"test accuracy", "samples/s"}),
+    ],
+)
 def test_what_a_record_lacks_is_no_curve(lacking, curves):
     (run,) = sent(ABOUT | {"runs": [RUN | lacking]})["runs"]
     assert set(run["curves"]) == curves

@@ -9,13 +9,24 @@ from d2lmgpu.lab.page import page
 from d2lmgpu.records import store
 
 ABOUT = {
-    "schema": 2, "versions": {}, "commit": "0123456789abcdef", "date": "now", "command": "make it",
+    "schema": 2,
+    "versions": {},
+    "commit": "0123456789abcdef",
+    "date": "now",
+    "command": "make it",
     "machine": {"cpu": "A CPU", "cores": 2, "memory_gib": 8, "gpus": [], "system": "Linux"},
-}  # fmt: skip
+}
 RUN = {
-    "num_gpus": 1, "batch_size": 64, "lr": 0.1, "num_samples": 600, "sharing": "one device",
-    "accuracies": [0.5, 0.75], "seconds": [2.0, 2.0], "kind": "measured", "round": 0,
-}  # fmt: skip
+    "num_gpus": 1,
+    "batch_size": 64,
+    "lr": 0.1,
+    "num_samples": 600,
+    "sharing": "one device",
+    "accuracies": [0.5, 0.75],
+    "seconds": [2.0, 2.0],
+    "kind": "measured",
+    "round": 0,
+}
 
 
 def shown(folder, *runs, **others):
@@ -71,11 +82,18 @@ def test_interleaved_runs_of_one_batch_show_theirs(tmp_path):
     assert [run["row"] for run in record["runs"]] == [1, 2, 3], "of repeats the first is drawn"
 
 
-@pytest.mark.parametrize("lacking", [
-    {"accuracies": []}, {"seconds": []}, {"accuracies": [], "seconds": []}, {"num_samples": None},
-    {"num_samples": None, "accuracies": [], "seconds": [], "sharing": None},
-    {"accuracies": [0.5], "seconds": [1.0, 2.0, 3.0]}, {"seconds": [0.0, 0.0]},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "lacking",
+    [
+        {"accuracies": []},
+        {"seconds": []},
+        {"accuracies": [], "seconds": []},
+        {"num_samples": None},
+        {"num_samples": None, "accuracies": [], "seconds": [], "sharing": None},
+        {"accuracies": [0.5], "seconds": [1.0, 2.0, 3.0]},
+        {"seconds": [0.0, 0.0]},
+    ],
+)
 def test_a_record_without_some_numbers_is_a_page_all_the_same(tmp_path, lacking):
     (record,) = records(shown(tmp_path, RUN, RUN | lacking | {"lr": 0.5}))
     assert [run["settings"]["lr"] for run in record["runs"]] == [0.1, 0.5]
@@ -89,11 +107,23 @@ def test_the_chooser_has_machine_and_training_in_words(tmp_path):
     assert record["machine"] == "2 CPU cores (A CPU)" and record["training"] == "x, quick profile"
 
 
-@pytest.mark.parametrize("wrong", [
-    {"seconds": [float("inf")]}, {"seconds": [-1.0]}, {"accuracies": [float("nan")]},
-    {"seconds": None}, {"accuracies": ["0.5"]}, {"num_samples": "many"}, {"num_gpus": "2"},
-    {"num_gpus": None}, {"batch_size": [256]}, {"lr": "0.1"}, {"sharing": 3}, {"round": "1"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"seconds": [float("inf")]},
+        {"seconds": [-1.0]},
+        {"accuracies": [float("nan")]},
+        {"seconds": None},
+        {"accuracies": ["0.5"]},
+        {"num_samples": "many"},
+        {"num_gpus": "2"},
+        {"num_gpus": None},
+        {"batch_size": [256]},
+        {"lr": "0.1"},
+        {"sharing": 3},
+        {"round": "1"},
+    ],
+)
 def test_a_record_whose_numbers_are_none_is_refused_by_name(tmp_path, wrong):
     with pytest.raises(store.RecordError, match=r"x\.json(: run 2| is no record.*no number)"):
         shown(tmp_path, RUN, RUN | wrong)

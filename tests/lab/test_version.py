@@ -56,24 +56,27 @@ partial = functools.partial(train, momentum=5)
 """
 
 
-@pytest.mark.parametrize("before, after", [
-    ("Config(0.3)", "Config(0.4)"),
-    ("accuracy: float = 0.2", "accuracy: float = 0.25"),
-    ("mode=None", "mode=0"),
-    ("mode=None", "mode=False"),
-    ('b"plain"', 'b"other"'),
-    ("Slots(7)", "Slots(8)"),
-    ("[1.0, 2.0]", "[1.0, 3.0]"),
-    ("[1.0, 2.0]", "[1, 2]"),
-    ("{1, 2}", "{1, 3}"),
-    ("@scaled(4)", "@scaled(5)"),
-    ("@scaled(4)", ""),
-    ("return factor *", "return factor +"),
-    ("n * 2", "n * 3"),
-    ("x + 1", "x + 2"),
-    ("SMALL = 1", "SMALL = 2"),
-    ("momentum=None", "momentum=0"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "before, after",
+    [
+        ("Config(0.3)", "Config(0.4)"),
+        ("accuracy: float = 0.2", "accuracy: float = 0.25"),
+        ("mode=None", "mode=0"),
+        ("mode=None", "mode=False"),
+        ('b"plain"', 'b"other"'),
+        ("Slots(7)", "Slots(8)"),
+        ("[1.0, 2.0]", "[1.0, 3.0]"),
+        ("[1.0, 2.0]", "[1, 2]"),
+        ("{1, 2}", "{1, 3}"),
+        ("@scaled(4)", "@scaled(5)"),
+        ("@scaled(4)", ""),
+        ("return factor *", "return factor +"),
+        ("n * 2", "n * 3"),
+        ("x + 1", "x + 2"),
+        ("SMALL = 1", "SMALL = 2"),
+        ("momentum=None", "momentum=0"),
+    ],
+)
 def test_two_that_differ_are_two(before, after):
     assert before in NOTEBOOK
     edited = notebook(NOTEBOOK.replace(before, after))

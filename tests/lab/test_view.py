@@ -148,10 +148,19 @@ def test_another_signature_is_refused_at_once():
         TrainingLab(lambda batch_size: None)
 
 
-@pytest.mark.parametrize("given", [
-    {"train": None}, {"train": [trains.finishes]}, {"records": 3}, {"records": None},
-    {"fixed": "accuracy"}, {"time_limit": None}, {"num_gpus": [2]}, {"train": {}},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"train": None},
+        {"train": [trains.finishes]},
+        {"records": 3},
+        {"records": None},
+        {"fixed": "accuracy"},
+        {"time_limit": None},
+        {"num_gpus": [2]},
+        {"train": {}},
+    ],
+)
 def test_arguments_of_a_wrong_type_are_refused_at_once(given):
     with pytest.raises(JobError):
         TrainingLab(**{"train": trains.finishes} | given)
@@ -195,7 +204,15 @@ def trial(num_gpus, speed):
     """A finished run of 'Training', as a table takes it."""
     sharing = "one device" if num_gpus == 1 else "in parallel"
     return compare.Trial(
-        train="Training", version="a", started="2026-01-01T00:00:00", num_gpus=num_gpus,
-        batch_size=256, lr=0.1, num_epochs=None, status="finished", message="", sharing=sharing,
+        train="Training",
+        version="a",
+        started="2026-01-01T00:00:00",
+        num_gpus=num_gpus,
+        batch_size=256,
+        lr=0.1,
+        num_epochs=None,
+        status="finished",
+        message="",
+        sharing=sharing,
         **compare.numbers(1000, [0.5], [1000 / speed]),
-    )  # fmt: skip
+    )

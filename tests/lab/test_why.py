@@ -20,9 +20,19 @@ def ended(
     if seconds is None:
         seconds = STEPS * sum(filter(None, where.values()))
     trial = compare.Trial(
-        "train", version, num_gpus, batch_size, 0.1, None, sharing, "finished", started="",
-        message="", unsteady=unsteady, **compare.numbers(STEPS * batch_size, [0.5], [seconds]),
-    )  # fmt: skip
+        "train",
+        version,
+        num_gpus,
+        batch_size,
+        0.1,
+        None,
+        sharing,
+        "finished",
+        started="",
+        message="",
+        unsteady=unsteady,
+        **compare.numbers(STEPS * batch_size, [0.5], [seconds]),
+    )
     return SimpleNamespace(trial=trial, live=SimpleNamespace(where=where))
 
 
@@ -75,24 +85,29 @@ def test_what_was_not_told_apart_is_one_part():
 
 def test_processes_that_wait_while_they_exchange():
     apart = {"exchanging": None, "waiting": None}
-    first, second = (where | apart | {"exchanging and waiting": seconds}
-                for where, seconds in ((ONE, 0.0), (TWO, 0.008)))  # fmt: skip
+    first, second = (
+        where | apart | {"exchanging and waiting": seconds}
+        for where, seconds in ((ONE, 0.0), (TWO, 0.008))
+    )
     sentence = sentence_of(ended(first), ended(second, 2))
     assert "computing fell from 95 ms to 50 ms, exchanging and waiting took 8.0 ms" in sentence
 
 
-@pytest.mark.parametrize("runs", [
-    [],
-    [ended(ONE)],  # its own baseline
-    [ended(ONE), ended(ONE)],
-    [ended(TWO, 2)],  # without a baseline
-    [ended(ONE), ended(TWO, 2, sharing="simulated")],
-    [ended(ONE), ended(None, 2, seconds=0.6)],
-    [ended(None, seconds=1.0), ended(TWO, 2)],
-    [ended(ONE), ended(TWO, 2, version="b")],
-    [ended(ONE), ended(TWO, 2, batch_size=100)],  # neither batch is kept
-    [ended(ONE), ended(ONE | {"computing": 0.01}, 2)],  # more than twice as fast: not explained
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [],
+        [ended(ONE)],  # its own baseline
+        [ended(ONE), ended(ONE)],
+        [ended(TWO, 2)],  # without a baseline
+        [ended(ONE), ended(TWO, 2, sharing="simulated")],
+        [ended(ONE), ended(None, 2, seconds=0.6)],
+        [ended(None, seconds=1.0), ended(TWO, 2)],
+        [ended(ONE), ended(TWO, 2, version="b")],
+        [ended(ONE), ended(TWO, 2, batch_size=100)],  # neither batch is kept
+        [ended(ONE), ended(ONE | {"computing": 0.01}, 2)],  # more than twice as fast: not explained
+    ],
+)
 def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
     assert sentence_of(*runs) == ""
 

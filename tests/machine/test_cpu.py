@@ -43,11 +43,17 @@ def v1(group, quota, period=100_000):
 OWN1 = "5:cpuset:/elsewhere\n4:cpuacct,cpu:/user/me\n1:name=systemd:/x\n0::/"
 
 
-@pytest.mark.parametrize(("quota", "cores"), [
-    (-1, CORES), (100_000, 1), (200_000, 2), (10**9, CORES),
-    (199_999, 1),  # two devices would wait for each other's quota: less than two cores
-    (50_000, 1),  # a machine has one core at least
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("quota", "cores"),
+    [
+        (-1, CORES),
+        (100_000, 1),
+        (200_000, 2),
+        (10**9, CORES),
+        (199_999, 1),  # two devices would wait for each other's quota: less than two cores
+        (50_000, 1),  # a machine has one core at least
+    ],
+)
 def test_version_1(machine, quota, cores):
     assert machine([CPUSET1, CPU1.format(root="/")], OWN1, v1("user/me", quota)) == cores
 
@@ -56,9 +62,15 @@ def test_the_period_counts(machine):
     assert machine([CPU1.format(root="/")], OWN1, v1("user/me", 150_000, 50_000)) == 3
 
 
-@pytest.mark.parametrize(("limit", "cores"), [
-    ("max 100000", CORES), ("100000 100000", 1), ("300000 100000", 3), ("75000 50000", 1),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("limit", "cores"),
+    [
+        ("max 100000", CORES),
+        ("100000 100000", 1),
+        ("300000 100000", 3),
+        ("75000 50000", 1),
+    ],
+)
 def test_version_2(machine, limit, cores):
     files = {"sys/fs/cgroup/hub/user-1/cpu.max": limit}
     assert machine([CPU2.format(root="/")], "0::/hub/user-1", files) == cores
@@ -74,19 +86,24 @@ def test_a_quota_of_a_group_above_counts_and_the_least_wins(machine):
 
 
 def test_a_quota_of_another_group_does_not_count(machine):
-    files = {"sys/fs/cgroup/hub/user-1/cpu.max": "max 100000",
-             "sys/fs/cgroup/hub/user-2/cpu.max": "100000 100000",
-             "sys/fs/cgroup/hub/user-1/child/cpu.max": "100000 100000"}  # fmt: skip
+    files = {
+        "sys/fs/cgroup/hub/user-1/cpu.max": "max 100000",
+        "sys/fs/cgroup/hub/user-2/cpu.max": "100000 100000",
+        "sys/fs/cgroup/hub/user-1/child/cpu.max": "100000 100000",
+    }
     assert machine([CPU2.format(root="/")], "0::/hub/user-1", files) == CORES
 
 
-@pytest.mark.parametrize(("root", "group"), [
-    ("/docker/abc", "/docker/abc"),  # the container's group is mounted, and named from outside
-    ("/", "/"),  # its own namespace
-    ("/docker/abc", "/"),  # mounted from outside, named from inside
-    ("/", "/docker/abc"),  # mounted from inside, named from outside
-    ("/../..", "/"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("root", "group"),
+    [
+        ("/docker/abc", "/docker/abc"),  # the container's group is mounted, and named from outside
+        ("/", "/"),  # its own namespace
+        ("/docker/abc", "/"),  # mounted from outside, named from inside
+        ("/", "/docker/abc"),  # mounted from inside, named from outside
+        ("/../..", "/"),
+    ],
+)
 def test_seen_from_inside_a_container(machine, root, group):
     groups = f"4:cpu,cpuacct:{group}\n0::{group}"
     assert machine([CPU1.format(root=root)], groups, v1("", 200_000)) == 2

@@ -157,10 +157,13 @@ def test_cores_are_those_that_this_process_may_use(monkeypatch):
         ("gpu:1,cpu:2", 1, [("gpu", 0), ("cpu", 0), ("cpu", 1)]),
         ("cpu:1,gpu:2", 2, [("cpu", 0), ("gpu", 0), ("gpu", 1)]),
         ("gpu,cpu", 2, [("gpu", 0), ("gpu", 1), ("cpu", 0), ("cpu", 1)]),
-        ("gpu:1,cpu:1,gpu:2,cpu:1", 2,
-         [("gpu", 0), ("cpu", 0), ("gpu", 1), ("gpu", 0), ("cpu", 1)]),
+        (
+            "gpu:1,cpu:1,gpu:2,cpu:1",
+            2,
+            [("gpu", 0), ("cpu", 0), ("gpu", 1), ("gpu", 0), ("cpu", 1)],
+        ),
     ],
-)  # fmt: skip
+)
 def test_replicas_take_the_gpus_in_turn_and_lists_go_on(monkeypatch, choice, gpus, expected):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     assert devices.places(gpus) == expected
@@ -171,12 +174,25 @@ def test_replicas_take_the_gpus_in_turn_and_lists_go_on(monkeypatch, choice, gpu
     assert devices.available(gpus) == (min(kinds) if len(kinds) == 1 else "mixed", len(expected))
 
 
-@pytest.mark.parametrize("choice, part", [
-    ("gpu:0", "gpu:0"), ("gpu:-1", "gpu:-1"), ("gpu:x", "gpu:x"), ("gpu:", "gpu:"),
-    ("gpu:1,", ""), (",", ""), ("gpu:1,,cpu:1", ""), ("gpu:1, cpu:1", " cpu:1"),
-    ("gpu:1;cpu:1", "gpu:1;cpu:1"), ("auto,cpu:1", "auto"), ("gpu:1,cpu:0", "cpu:0"),
-    ("gpu:1,tpu:1", "tpu:1"), ("gpu:1000", "gpu:1000"), ("gpu:²", "gpu:²"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "choice, part",
+    [
+        ("gpu:0", "gpu:0"),
+        ("gpu:-1", "gpu:-1"),
+        ("gpu:x", "gpu:x"),
+        ("gpu:", "gpu:"),
+        ("gpu:1,", ""),
+        (",", ""),
+        ("gpu:1,,cpu:1", ""),
+        ("gpu:1, cpu:1", " cpu:1"),
+        ("gpu:1;cpu:1", "gpu:1;cpu:1"),
+        ("auto,cpu:1", "auto"),
+        ("gpu:1,cpu:0", "cpu:0"),
+        ("gpu:1,tpu:1", "tpu:1"),
+        ("gpu:1000", "gpu:1000"),
+        ("gpu:²", "gpu:²"),
+    ],
+)
 def test_a_part_that_names_no_devices_is_named(monkeypatch, choice, part):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     for gpus in (0, 2):
@@ -202,10 +218,16 @@ def test_more_devices_than_a_framework_has_numbers_for_are_refused(monkeypatch):
     assert devices.places(0)[-1] == ("cpu", 127)
 
 
-@pytest.mark.parametrize("choice, gpus, measured, own", [
-    ("gpu:4", 2, 2, (1, 2)), ("gpu:2", 4, 2, (1, 2)), ("gpu:1,cpu:3", 1, 3, (1,)),
-    ("cpu:3", 1, 2, ()), ("gpu:2,cpu:1", 1, 1, (1,)),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "choice, gpus, measured, own",
+    [
+        ("gpu:4", 2, 2, (1, 2)),
+        ("gpu:2", 4, 2, (1, 2)),
+        ("gpu:1,cpu:3", 1, 3, (1,)),
+        ("cpu:3", 1, 2, ()),
+        ("gpu:2,cpu:1", 1, 1, (1,)),
+    ],
+)
 def test_what_is_measured_and_where_nccl_will_do(monkeypatch, choice, gpus, measured, own):
     monkeypatch.setenv("D2LMGPU_DEVICES", choice)
     assert devices.num_measured(gpus) == measured

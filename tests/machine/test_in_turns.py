@@ -47,20 +47,31 @@ def test_what_is_no_clock_is_refused(clock):
         in_turns({"a": int}, 1, clock)
 
 
-@pytest.mark.parametrize("seconds, base, words", [
-    ([1, 1, 1], [2, 2, 2], "2.00 times as fast (2.00 to 2.00)"),
-    ([1, 10, 1], [1.5, 18, 2], "1.80 times as fast (1.50 to 2.00)"),
-    ([4], [2], "0.50 times as fast (0.50 to 0.50)"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "seconds, base, words",
+    [
+        ([1, 1, 1], [2, 2, 2], "2.00 times as fast (2.00 to 2.00)"),
+        ([1, 10, 1], [1.5, 18, 2], "1.80 times as fast (1.50 to 2.00)"),
+        ([4], [2], "0.50 times as fast (0.50 to 0.50)"),
+    ],
+)
 def test_a_ratio_is_taken_in_each_round(seconds, base, words):
     """A slow round hits both, so its ratio is that of the others."""
     assert times_as_fast(seconds, base) == words
 
 
-@pytest.mark.parametrize("functions, rounds", [
-    ({}, 5), (None, 5), ([print], 5), ({"a": 1}, 5), ({"a": int}, 0), ({"a": int}, 1.5),
-    ({"a": int}, "2"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "functions, rounds",
+    [
+        ({}, 5),
+        (None, 5),
+        ([print], 5),
+        ({"a": 1}, 5),
+        ({"a": int}, 0),
+        ({"a": int}, 1.5),
+        ({"a": int}, "2"),
+    ],
+)
 def test_what_cannot_take_turns_is_refused(functions, rounds):
     with pytest.raises(TurnsError):
         in_turns(functions, rounds)

@@ -18,8 +18,19 @@ def old(asked, total, free, allocated, reserved, allowed=None):
     )
 
 
-def new(asked, total, free, allocated, unallocated, processes=(), own=None, allowed=None,
-        pools=None, capacity="capacity", gpu="CUDA"):  # fmt: skip
+def new(
+    asked,
+    total,
+    free,
+    allocated,
+    unallocated,
+    processes=(),
+    own=None,
+    allowed=None,
+    pools=None,
+    capacity="capacity",
+    gpu="CUDA",
+):
     """Since pytorch/pytorch#99699, which wrote "capacty"; the same for AMD's GPUs."""
     listed = [f"Process {1000 + i} has {size} memory in use. " for i, size in enumerate(processes)]
     if own:
@@ -40,8 +51,15 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
         "fragmentation",
     ),
     "kerrj/lerf#73": (
-        new("3.00 GiB", "23.65 GiB", "1.66 GiB", "12.09 GiB", "4.84 GiB", own="20.81 GiB",
-            **AT_FIRST),
+        new(
+            "3.00 GiB",
+            "23.65 GiB",
+            "1.66 GiB",
+            "12.09 GiB",
+            "4.84 GiB",
+            own="20.81 GiB",
+            **AT_FIRST,
+        ),
         "fragmentation",
     ),
     "Stripformer-ECCV-2022-#21": (
@@ -59,8 +77,15 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
         "full",
     ),
     "kaito#976": (
-        new("546.00 MiB", "15.77 GiB", "514.19 MiB", "13.73 GiB", "736.86 MiB", ["15.25 GiB"],
-            pools="46.00 MiB"),
+        new(
+            "546.00 MiB",
+            "15.77 GiB",
+            "514.19 MiB",
+            "13.73 GiB",
+            "736.86 MiB",
+            ["15.25 GiB"],
+            pools="46.00 MiB",
+        ),
         "full",
     ),
     "vllm#7721": (
@@ -78,27 +103,50 @@ REPORTED = {  # issue -> (its figures in the words of its version, the verdict)
         "other processes",
     ),
     "infinity#483": (
-        new("3.88 GiB", "44.42 GiB", "920.81 MiB", "5.44 GiB", "6.72 MiB",
-            ["5.95 GiB", "37.55 GiB"]),
+        new(
+            "3.88 GiB", "44.42 GiB", "920.81 MiB", "5.44 GiB", "6.72 MiB", ["5.95 GiB", "37.55 GiB"]
+        ),
         "other processes",
     ),
     "RLinf#255": (
-        new("86.00 MiB", "23.64 GiB", "264.00 MiB", "7.63 GiB", "40.11 MiB",
-            ["419.48 MiB", "14.85 GiB"], own="8.04 GiB"),
+        new(
+            "86.00 MiB",
+            "23.64 GiB",
+            "264.00 MiB",
+            "7.63 GiB",
+            "40.11 MiB",
+            ["419.48 MiB", "14.85 GiB"],
+            own="8.04 GiB",
+        ),
         "other processes",
     ),
     "TheRock#2118": (
-        new("2.00 MiB", "255.98 GiB", "244.65 GiB", "1017.01 MiB", "54.99 MiB", allowed="1.05 GiB",
-            pools="17.00 MiB", gpu="HIP"),
+        new(
+            "2.00 MiB",
+            "255.98 GiB",
+            "244.65 GiB",
+            "1017.01 MiB",
+            "54.99 MiB",
+            allowed="1.05 GiB",
+            pools="17.00 MiB",
+            gpu="HIP",
+        ),
         "a limit",
     ),
     # with a limit, by its reporter, that the message did not print
     "pytorch#111363": (
-        new("64.00 MiB", "79.15 GiB", "38.09 GiB", "39.10 GiB", "427.46 MiB", own="41.06 GiB",
-            **AT_FIRST),
+        new(
+            "64.00 MiB",
+            "79.15 GiB",
+            "38.09 GiB",
+            "39.10 GiB",
+            "427.46 MiB",
+            own="41.06 GiB",
+            **AT_FIRST,
+        ),
         "cannot be told",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("issue", REPORTED)
@@ -139,8 +187,13 @@ def test_what_is_printed_is_read(words, asked, total, free, allocated, other, al
     limit = {"allowed": printed(allowed)} if limited else {}
     held = allocated + other if words is old else other
     refusal = read(words(*map(printed, (asked, total, free, allocated, held)), **limit))
-    pairs = [(refusal.asked, asked), (refusal.total, total), (refusal.free, free),
-             (refusal.allocated, allocated), (refusal.unallocated, other)]  # fmt: skip
+    pairs = [
+        (refusal.asked, asked),
+        (refusal.total, total),
+        (refusal.free, free),
+        (refusal.allocated, allocated),
+        (refusal.unallocated, other),
+    ]
     pairs += [(refusal.allowed, allowed)] if limited else []
     for read_size, right in pairs:
         assert abs(read_size - right) <= 0.005 * GIB * (4 if words is old else 1)

@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 
 from d2lmgpu.memory.snapshot import held_at_peak, line_of
 
-TORCH = {"filename": "/env/lib/python3.11/site-packages/torch/nn/modules/linear.py", "line": 134,
-         "name": "forward"}  # fmt: skip
+TORCH = {
+    "filename": "/env/lib/python3.11/site-packages/torch/nn/modules/linear.py",
+    "line": 134,
+    "name": "forward",
+}
 CPP = {"filename": "??", "line": 0, "name": "torch::autograd::Engine::thread_main"}
 
 
@@ -57,14 +60,29 @@ class StandIn:
     def snapshot(self, kept):
         """With the last ``kept`` events alone."""
         blocks = [
-            {"address": address, "size": 512, "requested_size": size, "frames": frames(line),
-             "state": ("active_allocated", "active_awaiting_free")[address % 2]}
+            {
+                "address": address,
+                "size": 512,
+                "requested_size": size,
+                "frames": frames(line),
+                "state": ("active_allocated", "active_awaiting_free")[address % 2],
+            }
             for address, (line, size) in self.blocks.items()
-        ]  # fmt: skip
-        free = {"address": 2000, "size": 512, "requested_size": 7, "frames": [],
-                "state": "inactive"}  # fmt: skip
-        other = {"address": 0, "size": 512, "requested_size": 10**9, "frames": frames(1),
-                 "state": "active_allocated"}  # fmt: skip
+        ]
+        free = {
+            "address": 2000,
+            "size": 512,
+            "requested_size": 7,
+            "frames": [],
+            "state": "inactive",
+        }
+        other = {
+            "address": 0,
+            "size": 512,
+            "requested_size": 10**9,
+            "frames": frames(1),
+            "state": "active_allocated",
+        }
         segments = [{"device": 0, "blocks": [*blocks, free]}, {"device": 1, "blocks": [other]}]
         events = self.events[len(self.events) - kept :]
         return {"segments": segments, "device_traces": [events, []]}

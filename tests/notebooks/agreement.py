@@ -17,17 +17,38 @@ PAIRS = [
 ONLY_IN = {
     # Gluon's Trainer and what it does not report: stores, and devices without data.
     "chapters/concise/mxnet.ipynb": {
-        "Momentum and Adam: what is sent", "all_images", "all_of", "five_updates", "gradients",
-        "in_a_loop", "in_threads", "replicas",
-        "resnet_macs", "started", "train_batch", "two_outputs", "weights_after_two_steps",
+        "Momentum and Adam: what is sent",
+        "all_images",
+        "all_of",
+        "five_updates",
+        "gradients",
+        "in_a_loop",
+        "in_threads",
+        "replicas",
+        "resnet_macs",
+        "started",
+        "train_batch",
+        "two_outputs",
+        "weights_after_two_steps",
     },
     # DataParallel's and DistributedDataParallel's ways: a function for each worker process.
     "chapters/concise/pytorch.ipynb": {
-        "add_up", "different_starts", "evaluate", "fails_on_rank_1", "init_weights",
-        "on_two_devices", "one_after_the_other", "order", "parameter_vector", "relu",
-        "train_data_parallel", "train_shard", "turns_of_a_rank", "worker",
+        "add_up",
+        "different_starts",
+        "evaluate",
+        "fails_on_rank_1",
+        "init_weights",
+        "on_two_devices",
+        "one_after_the_other",
+        "order",
+        "parameter_vector",
+        "relu",
+        "train_data_parallel",
+        "train_shard",
+        "turns_of_a_rank",
+        "worker",
     },
-}  # fmt: skip
+}
 
 
 def titles(notebook):

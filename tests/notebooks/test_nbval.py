@@ -206,7 +206,9 @@ def test_the_cells_of_a_chapter_stay_together_however_many_workers_there_are(tmp
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-c", "/dev/null"]
     done = subprocess.run(
         [*command, "--rootdir", tmp_path, "--nbval", *how, chapters],
-        capture_output=True, text=True,
-        env=os.environ | {"PYTEST_ADDOPTS": ""}, cwd=tmp_path,
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        env=os.environ | {"PYTEST_ADDOPTS": ""},
+        cwd=tmp_path,
+    )
     assert "18 passed" in done.stdout, done.stdout

@@ -44,11 +44,13 @@ def course(tmp_path):
 READS = {
     "a file": ("open('../../records/one.json')", {"records/one.json"}),
     "a file that is not there": (
-        "try: open('no.json')\nexcept OSError: 0", {"chapters/part/no.json"}
+        "try: open('no.json')\nexcept OSError: 0",
+        {"chapters/part/no.json"},
     ),
     "a folder": ("import os; os.listdir('../../records')", {"records"}),
     "a folder, by a pattern": (
-        "from pathlib import Path; list(Path('../../records').glob('*.json'))", {"records"}
+        "from pathlib import Path; list(Path('../../records').glob('*.json'))",
+        {"records"},
     ),
     "a module": ("import d2lmgpu.told", {"d2lmgpu/__init__.py", "d2lmgpu/told.py"}),
     "in a process that it starts": (
@@ -67,7 +69,7 @@ READS = {
     ),
     "nothing that it writes": ("open('new', 'w').write('1')", set()),
     "nothing elsewhere": ("open('/etc/hostname')", set()),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("again", ["compiled", "compiled before"])
@@ -109,8 +111,10 @@ def test_scripts_beside_it_count_with_what_they_import(course):
     chapter = course / "chapters" / "part" / "one.ipynb"
     code = "subprocess.run(['torchrun', 'script.py'])"
     assert dependencies(chapter, [code], {"records/one.json"}, course) == {
-        "chapters/part/script.py", "chapters/part/beside.py", "records/one.json"
-    }  # fmt: skip
+        "chapters/part/script.py",
+        "chapters/part/beside.py",
+        "records/one.json",
+    }
 
 
 @pytest.mark.parametrize("name", ["records/one.json", "records", "records/none.json"])

@@ -74,8 +74,11 @@ def test_the_errors_of_all_predictions_are_a_table(folder):
     rows = {row["name"]: row for row in predictions().rows}
     errors = {name: (row["error"], row["percent"]) for name, row in rows.items()}
     assert errors == {
-        "a/high": (1, 50), "a/low": (-3, -75), "b/zero": (1, None), "b/open": (None, None),
-    }  # fmt: skip
+        "a/high": (1, 50),
+        "a/low": (-3, -75),
+        "b/zero": (1, None),
+        "b/open": (None, None),
+    }
     assert {row["source"] for row in rows.values()} == {"modelled", None}
     assert rows["a/high"]["question"] == "How many times as fast?"
     ask("a/high").happened(3)
@@ -228,15 +231,22 @@ def test_a_name_stays_in_the_folder_and_comes_back(folder, name):
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: ask(""), lambda: ask("a" * 201), lambda: ask(1),
+        lambda: ask(""),
+        lambda: ask("a" * 201),
+        lambda: ask(1),
         lambda: Prediction("a", None, low=0, high=1),
         lambda: Prediction("a", "?", unit=1, low=0, high=1),
-        lambda: ask(low="0"), lambda: ask(high=None), lambda: ask(low=2, high=1),
-        lambda: ask(low=0).lock(-1), lambda: ask().lock(True), lambda: ask().lock(float("nan")),
+        lambda: ask(low="0"),
+        lambda: ask(high=None),
+        lambda: ask(low=2, high=1),
+        lambda: ask(low=0).lock(-1),
+        lambda: ask().lock(True),
+        lambda: ask().lock(float("nan")),
         lambda: ask().lock(1e9),
-        lambda: ask().happened("fast"), lambda: ask().happened(1, "guessed"),
+        lambda: ask().happened("fast"),
+        lambda: ask().happened(1, "guessed"),
     ],
-)  # fmt: skip
+)
 def test_wrong_arguments_are_refused_in_our_words(wrong):
     with pytest.raises(PredictionError, match="give"):
         wrong()

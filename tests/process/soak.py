@@ -17,8 +17,15 @@ import pytest
 from processes import below
 
 INTERRUPTIONS, KILLS, SECONDS = 25, 15, 120
-VICTIMS = [("caller",), ("guard",), ("supervisor",), ("worker",),
-           ("caller", "guard"), ("caller", "supervisor"), ("caller", "worker")]  # fmt: skip
+VICTIMS = [
+    ("caller",),
+    ("guard",),
+    ("supervisor",),
+    ("worker",),
+    ("caller", "guard"),
+    ("caller", "supervisor"),
+    ("caller", "worker"),
+]
 
 WORK = """
 import sys
@@ -79,9 +86,12 @@ class Caller:
         self.program = program
         code = textwrap.dedent(WORK + program)
         self.process = subprocess.Popen(
-            [sys.executable, "-c", code], text=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
+            [sys.executable, "-c", code],
+            text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
 
     def tell(self, line="\n"):
         self.process.stdin.write(line)

@@ -169,8 +169,15 @@ def another_model(file):
     checkpoints.save(file.parent, 30, network(width=5))
 
 
-BAD = {flipped: "damaged", truncated: "damaged", emptied: "damaged", newer: "newer",
-       foreign: "mxnet", not_ours: "not written by", another_model: "(5, 4)"}  # fmt: skip
+BAD = {
+    flipped: "damaged",
+    truncated: "damaged",
+    emptied: "damaged",
+    newer: "newer",
+    foreign: "mxnet",
+    not_ours: "not written by",
+    another_model: "(5, 4)",
+}
 
 
 @pytest.mark.parametrize("harm", BAD)

@@ -159,8 +159,12 @@ def test_a_long_text_is_cut(text):
 
 @pytest.mark.parametrize(
     "error",
-    [BrokenPipeError(32, "Broken pipe"), ConnectionResetError(104, "Connection reset by peer"),
-     RuntimeError("a worker of mine"), OSError("closed by peer")],
-)  # fmt: skip
+    [
+        BrokenPipeError(32, "Broken pipe"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        RuntimeError("a worker of mine"),
+        OSError("closed by peer"),
+    ],
+)
 def test_an_error_of_the_reader_s_own_is_no_lost_peer(error):
     assert error_report(error, __file__)["waited"] is None

@@ -67,21 +67,26 @@ def outcome(traces, call):
     (traces.folder / "program.py").write_text(code)
     subprocess.run(
         [sys.executable, traces.folder / "program.py"],
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True,
-    )  # fmt: skip
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        check=True,
+    )
     return json.loads(file.read_text())
 
 
-@pytest.mark.parametrize("call", [
-    "in_launch(1, 1, b'\\n', True)",
-    "in_lab(0, 2, b'\\n', False)",
-    *soaked(
-        "in_launch(1, 2, b' ', False)",
-        "in_launch(0, 1, b' ', True)",
-        "in_launch(0, 2, b'\\n', False)",
-        "in_lab(0, 1, b' ', True)",
-    ),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "call",
+    [
+        "in_launch(1, 1, b'\\n', True)",
+        "in_lab(0, 2, b'\\n', False)",
+        *soaked(
+            "in_launch(1, 2, b' ', False)",
+            "in_launch(0, 1, b' ', True)",
+            "in_launch(0, 2, b'\\n', False)",
+            "in_lab(0, 1, b' ', True)",
+        ),
+    ],
+)
 def test_a_flood_takes_no_memory_of_the_caller_and_hides_no_reason(traces, call):
     report = outcome(traces, call)
     assert report["grown"] <= 50

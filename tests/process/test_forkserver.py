@@ -114,8 +114,12 @@ def test_in_other_circumstances_there_is_another_one(traces, monkeypatch, tmp_pa
 
         files = resource.getrlimit(resource.RLIMIT_NOFILE)
         return (
-            os.environ.get("OMP_DISPLAY_ENV"), sys.path, umask, os.sched_getaffinity(0), files,
-        )  # fmt: skip
+            os.environ.get("OMP_DISPLAY_ENV"),
+            sys.path,
+            umask,
+            os.sched_getaffinity(0),
+            files,
+        )
 
     (before,) = roots()
     undo = change(monkeypatch, tmp_path)
@@ -227,8 +231,10 @@ def test_a_fork_of_the_caller_has_its_own(traces):
     """
     caller = subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(program)],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     first, theirs, again = map(int, caller.stdout.readline().split())
     assert first == again != theirs
     assert until(lambda: [p.pid for p in traces.processes("fork server")] == [first])

@@ -63,10 +63,12 @@ def test_each_device_computes_waits_and_exchanges(clock):
     begin = first[0][2]
     assert [(device, what, start - begin, end - begin) for device, what, start, end in first] == [
         (None, "loading", 0, 1),
-        (0, "computing", 1, 4), (0, "waiting", 4, 9),
-        (1, "waiting", 1, 4), (1, "computing", 4, 9),
+        (0, "computing", 1, 4),
+        (0, "waiting", 4, 9),
+        (1, "waiting", 1, 4),
+        (1, "computing", 4, 9),
         (None, "exchanging", 9.5, 11.5),
-    ]  # fmt: skip
+    ]
     nothing = {"number": 0, "samples": 0, "seconds": {}, "total": 0.0, "lanes": [], "memory": None}
     assert lanes.totals() == nothing
 

@@ -63,9 +63,12 @@ def fewer_steps():
 
 
 HANGS = [
-    barrier_on_one, other_shape, message_that_nobody_sends, fewer_steps,
+    barrier_on_one,
+    other_shape,
+    message_that_nobody_sends,
+    fewer_steps,
     each_waits_until_its_message_is_taken,
-]  # fmt: skip
+]
 KEPT = [barrier_on_one, each_waits_until_its_message_is_taken]
 
 

@@ -15,10 +15,12 @@ ANSWERS = {
     "a lambda": ("f = lambda: 7", 7),
     "a partial": ("from functools import partial\nf = partial(pow, 2, exp=5)", 32),
     "a bound method": (
-        "class A:\n    x = 3\n    def method(self): return self.x\nf = A().method", 3,
+        "class A:\n    x = 3\n    def method(self): return self.x\nf = A().method",
+        3,
     ),
     "a class method": (
-        "class A:\n    x = 4\n    @classmethod\n    def make(cls): return cls.x\nf = A.make", 4,
+        "class A:\n    x = 4\n    @classmethod\n    def make(cls): return cls.x\nf = A.make",
+        4,
     ),
     "an object that can be called": (
         "class A:\n    def __init__(self): self.x = 5\n"
@@ -31,10 +33,12 @@ ANSWERS = {
         8,
     ),
     "a decorator that hides its function": (
-        "def twice(g): return lambda: 2 * g()\n@twice\ndef f(): return 3", 6,
+        "def twice(g): return lambda: 2 * g()\n@twice\ndef f(): return 3",
+        6,
     ),
     "torch's own decorator": (
-        "import torch\n@torch.no_grad()\ndef f(): return torch.is_grad_enabled()", False,
+        "import torch\n@torch.no_grad()\ndef f(): return torch.is_grad_enabled()",
+        False,
     ),
     "a closure": ("def make(n):\n    def f(): return n + 1\n    return f\nf = make(8)", 9),
     "a recursive function": ("def f(n=5): return n * f(n - 1) if n else 1", 120),
@@ -56,12 +60,14 @@ ANSWERS = {
     ),
     "a closed standard output": ("import sys\ndef f():\n    sys.stdout.close()\n    return 2", 2),
     "another working folder": (
-        "import os\ndef f():\n    os.chdir('/')\n    return os.getcwd()", "/",
+        "import os\ndef f():\n    os.chdir('/')\n    return os.getcwd()",
+        "/",
     ),
     "an instance of a class in the notebook": (
-        "class A:\n    def __eq__(self, other): return other == 6\ndef f(): return A()", 6,
+        "class A:\n    def __eq__(self, other): return other == 6\ndef f(): return A()",
+        6,
     ),
-}  # fmt: skip
+}
 
 # name: (the cell, words of the error)
 REFUSED = {
@@ -79,7 +85,7 @@ REFUSED = {
         ["Odd"],
     ),
     "a missing argument": ("def f(x): return x", ["TypeError", "x"]),
-}  # fmt: skip
+}
 
 
 def defined(cell):

@@ -430,9 +430,14 @@ os.fork = limited
     traces.assert_none()
 
 
-@pytest.mark.parametrize("error", [BlockingIOError(11, "Resource temporarily unavailable"),
-                                   OSError(12, "Cannot allocate memory"),
-                                   FileNotFoundError(2, "No such file")])  # fmt: skip
+@pytest.mark.parametrize(
+    "error",
+    [
+        BlockingIOError(11, "Resource temporarily unavailable"),
+        OSError(12, "Cannot allocate memory"),
+        FileNotFoundError(2, "No such file"),
+    ],
+)
 def test_a_supervisor_that_cannot_be_started_is_an_error_of_ours(traces, monkeypatch, error):
     def refuse(*args, **kwargs):
         raise error
@@ -511,8 +516,10 @@ def test_a_worker_that_used_up_its_cpu_time(traces):
         while True:
             pass
 
-    assert failure(worker, 1) == "Worker 0 of 1 was killed by SIGXCPU: its CPU time was used up " \
-                                 "(ulimit -t)"  # fmt: skip
+    assert (
+        failure(worker, 1) == "Worker 0 of 1 was killed by SIGXCPU: its CPU time was used up "
+        "(ulimit -t)"
+    )
     traces.assert_none()
 
 

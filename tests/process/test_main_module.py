@@ -175,9 +175,7 @@ def kernel(tmp_path_factory):
 # what a worker does -> the lines of its function, and what is asked in the kernel of their result
 SAME = {
     "all_gather_object": (
-        "out = [None] * 2\n"
-        "dist.all_gather_object(out, Stats(dist.get_rank()))\n"
-        "return out",
+        "out = [None] * 2\ndist.all_gather_object(out, Stats(dist.get_rank()))\nreturn out",
         "out == [Stats(0), Stats(1)] and type(out[1]) is Stats",
     ),
     "all_gather_object of another": (
@@ -223,7 +221,8 @@ SAME = {
         "out == (832040, 128, [1], [3], 6) and cached() == []",
     ),
     "singledispatch": (
-        "return show(1), show(Stats(1)), show('x')", "out == ('int in object', 'stats', 'object')",
+        "return show(1), show(Stats(1)), show('x')",
+        "out == ('int in object', 'stats', 'object')",
     ),
     "decorators with types": (
         "return square(3), Id(4), square.__wrapped__(3)",
@@ -277,13 +276,10 @@ SAME = {
         "out == (['first'], True)",
     ),
     "an own global": (
-        "global scale\n"
-        "scale = 4\n"
-        "import __main__\n"
-        "return stats(1), __main__.scale",
+        "global scale\nscale = 4\nimport __main__\nreturn stats(1), __main__.scale",
         "out == (Stats(4), 4) and scale == 3",
     ),
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,9 @@ def test_a_script_is_watched(tmp_path, folder, command):
     (tmp_path / "train.py").write_text(SCRIPT)
     done = subprocess.run(
         [sys.executable, "-P", "-m", "d2lmgpu", command, "--json", "--", tmp_path / "train.py"],
-        cwd=folder, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=folder,
+        capture_output=True,
+        text=True,
+    )
     assert json.loads(done.stdout), done.stderr
     assert "supervisor" not in done.stdout

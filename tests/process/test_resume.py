@@ -56,8 +56,10 @@ def elastic(folder, *options):
     script = Path(__file__).parents[2] / "chapters/clusters/train_elastic.py"
     return subprocess.run(
         [sys.executable, script, "--num-train=242", f"--checkpoints={folder}", *options],
-        env=os.environ | alone, text=True, capture_output=True,
-    )  # fmt: skip
+        env=os.environ | alone,
+        text=True,
+        capture_output=True,
+    )
 
 
 @pytest.mark.soak

@@ -33,9 +33,17 @@ def where():
     return dist.get_backend(), gpu_stand_in.was_set_to, total.tolist()
 
 
-@pytest.mark.parametrize("choice, seen, number, set_to", sample(1, [
-    ("cpu:1,gpu:2", 1, 3, [None, 0, 0]), ("gpu:3", 2, 3, [0, 1, 0]), ("cpu:2", 1, 2, [None] * 2),
-]))  # fmt: skip
+@pytest.mark.parametrize(
+    "choice, seen, number, set_to",
+    sample(
+        1,
+        [
+            ("cpu:1,gpu:2", 1, 3, [None, 0, 0]),
+            ("gpu:3", 2, 3, [0, 1, 0]),
+            ("cpu:2", 1, 2, [None] * 2),
+        ],
+    ),
+)
 def test_ranks_that_share_a_gpu_meet_over_gloo(gpus, traces, choice, seen, number, set_to):
     gpus(seen, choice)
     results = launch(where, num_processes=number)

@@ -7,11 +7,29 @@ from d2lmgpu.launch import Slurm
 
 @pytest.mark.parametrize(
     "wrong",
-    [{}, {"nodes": 0}, {"nodes": True}, {"nodes": 1.5}, {"nodes": "2"}, {"gpus": -1},
-     {"gpus": "2"}, {"time": 0}, {"time": 1.5}, {"time": "soon"}, {"time": "1:"}, {"time": True},
-     {"partition": ""}, {"partition": "a b"}, {"partition": "-x"}, {"partition": 3}, {"job": 0},
-     {"job": "7"}, {"job": 7, "nodes": 2}, {"job": 7, "gpus": 1}],
-)  # fmt: skip
+    [
+        {},
+        {"nodes": 0},
+        {"nodes": True},
+        {"nodes": 1.5},
+        {"nodes": "2"},
+        {"gpus": -1},
+        {"gpus": "2"},
+        {"time": 0},
+        {"time": 1.5},
+        {"time": "soon"},
+        {"time": "1:"},
+        {"time": True},
+        {"partition": ""},
+        {"partition": "a b"},
+        {"partition": "-x"},
+        {"partition": 3},
+        {"job": 0},
+        {"job": "7"},
+        {"job": 7, "nodes": 2},
+        {"job": 7, "gpus": 1},
+    ],
+)
 def test_what_cannot_be_is_refused_by_its_name(wrong):
     name = "job" if "job" in wrong else next(iter(wrong), "nodes")
     with pytest.raises(ValueError, match=f"^{name} is .*give "):

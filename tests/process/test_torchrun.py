@@ -27,11 +27,21 @@ from d2lmgpu.torch import lenet
 
 FOLDER = Path(__file__).parents[2] / "chapters" / "concise"
 BATCH, LR, CLIP, EPOCHS, TEST = 12, 0.05, 0.2, 2, 31
-SETTINGS = ["--data", f"--batch-size={BATCH}", f"--lr={LR}", f"--clip={CLIP}", f"--epochs={EPOCHS}",
-            f"--num-test={TEST}", "--device=cpu", "--seed=3"]  # fmt: skip
+SETTINGS = [
+    "--data",
+    f"--batch-size={BATCH}",
+    f"--lr={LR}",
+    f"--clip={CLIP}",
+    f"--epochs={EPOCHS}",
+    f"--num-test={TEST}",
+    "--device=cpu",
+    "--seed=3",
+]
 ENVIRON = os.environ | {
-    "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(FOLDER),
-}  # fmt: skip
+    "OMP_NUM_THREADS": "1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "PYTHONPATH": str(FOLDER),
+}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,8 +56,14 @@ def data(tmp_path_factory):
 def torchrun(script, *options, processes, restarts=0, python=sys.executable, path=FOLDER):
     """The finished process; its output is what rank 0 printed, line by line."""
     environ = ENVIRON | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "PYTHONPATH": str(path)}
-    command = [python, "-m", "torch.distributed.run", "--standalone",
-               f"--nproc-per-node={processes}", f"--max-restarts={restarts}"]  # fmt: skip
+    command = [
+        python,
+        "-m",
+        "torch.distributed.run",
+        "--standalone",
+        f"--nproc-per-node={processes}",
+        f"--max-restarts={restarts}",
+    ]
     command += map(str, [script, *SETTINGS, *options])
     return subprocess.run(command, env=environ, text=True, capture_output=True, timeout=300)
 
@@ -102,16 +118,25 @@ def for_lenet(params):
 
 @pytest.mark.parametrize(
     "name, processes, num_train",
-    sample(2, [("train_ddp.py", 3, 59), ("train_ddp_overnight.py", 2, 49), ("train_ddp.py", 1, 49),
-               ("train_ddp.py", 2, 49), ("train_ddp_overnight.py", 3, 59)]),
-)  # fmt: skip
+    sample(
+        2,
+        [
+            ("train_ddp.py", 3, 59),
+            ("train_ddp_overnight.py", 2, 49),
+            ("train_ddp.py", 1, 49),
+            ("train_ddp.py", 2, 49),
+            ("train_ddp_overnight.py", 3, 59),
+        ],
+    ),
+)
 def test_any_number_of_processes_is_one_process(name, processes, num_train, tmp_path):
     """What is left out is what one process leaves out: with 59 = 4·12 + 11 images, those 11.
 
     Three ranks filled up to 20 images each would have a fifth batch, with a copy in it.
     """
-    done = torchrun(FOLDER / name, f"--num-train={num_train}", f"--checkpoints={tmp_path}",
-                    processes=processes)  # fmt: skip
+    done = torchrun(
+        FOLDER / name, f"--num-train={num_train}", f"--checkpoints={tmp_path}", processes=processes
+    )
     assert done.returncode == 0, done.stderr
     expected, lines = one_process(num_train)
     ours = vector(weights(tmp_path))
@@ -150,11 +175,11 @@ WRITES = """
 DEATHS = {
     ("train_ddp", "rank 1 in an update of epoch 2"): UPDATE,
     ("train_ddp_overnight", "rank 1 in an update of epoch 2"): UPDATE,
-    ("train_ddp", "rank 0 while it writes the first checkpoint"):
-        WRITES + "whole, os.replace = os.replace, half",
-    ("train_ddp_overnight", "rank 0 while it writes the first checkpoint"):
-        WRITES + "whole, os.fsync = os.fsync, half",
-}  # fmt: skip
+    ("train_ddp", "rank 0 while it writes the first checkpoint"): WRITES
+    + "whole, os.replace = os.replace, half",
+    ("train_ddp_overnight", "rank 0 while it writes the first checkpoint"): WRITES
+    + "whole, os.fsync = os.fsync, half",
+}
 CRASH = """
     import os, signal
     from pathlib import Path
@@ -246,8 +271,10 @@ def test_the_command_for_the_night_survives_a_killed_process(data, tmp_path):
     assert "exitcode: -9" in log, log
     shown = [line.split(":")[1] for line in log.splitlines() if line.startswith("[")]
     assert [line for line in shown if line.startswith(("epoch", "goes"))] == [
-        "epoch 1", "goes on after epoch 1 of 2", "epoch 2",
-    ], log  # fmt: skip
+        "epoch 1",
+        "goes on after epoch 1 of 2",
+        "epoch 2",
+    ], log
     lives = [log.parts[-3:] for log in (tmp_path / "logs").rglob("stdout.log")]
     assert sorted(lives) == [
         (f"attempt_{life}", f"{rank}", "stdout.log") for life in range(2) for rank in range(2)
@@ -268,9 +295,16 @@ def overnight(monkeypatch):
 
 @pytest.mark.parametrize(
     "option",
-    ["--lr=0.1", "--batch-size=6", "--seed=4", "--num-train=50", "--clip=1", "--dropout=0.1",
-     "--augment"],
-)  # fmt: skip
+    [
+        "--lr=0.1",
+        "--batch-size=6",
+        "--seed=4",
+        "--num-train=50",
+        "--clip=1",
+        "--dropout=0.1",
+        "--augment",
+    ],
+)
 def test_a_checkpoint_goes_on_with_its_own_settings_only(option, overnight, tmp_path, monkeypatch):
     parse, begun = overnight.night_parser().parse_args, [*SETTINGS, "--num-train=49"]
     begun.append(f"--checkpoints={tmp_path}")
@@ -339,11 +373,14 @@ def test_what_is_damaged_is_not_used(damage, overnight, tmp_path, capsys):
         overnight.newest(tmp_path)
 
 
-@pytest.mark.parametrize("options, message", [
-    (["--data=nowhere"], "nowhere/train-images-idx3-ubyte.gz is not there."),
-    (["--num-train=61"], "61 images of train were asked for, there are 60."),
-    (["--num-test=32"], "32 images of t10k were asked for, there are 31."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--data=nowhere"], "nowhere/train-images-idx3-ubyte.gz is not there."),
+        (["--num-train=61"], "61 images of train were asked for, there are 60."),
+        (["--num-test=32"], "32 images of t10k were asked for, there are 31."),
+    ],
+)
 def test_data_that_is_not_there_is_an_error(options, message, overnight, monkeypatch):
     words = ["train_ddp_overnight.py", *SETTINGS, "--num-train=60", *options]
     monkeypatch.setattr(sys, "argv", words)
@@ -367,22 +404,35 @@ def elsewhere(tmp_path_factory):
     python = folder / "bin" / "python"
     for name, code in (("torch", 0), ("d2lmgpu", 1)):
         imported = subprocess.run(
-            [python, "-c", f"import {name}"], env=ENVIRON | {"PYTHONPATH": str(libraries)},
-            cwd=folder, capture_output=True, text=True,
-        )  # fmt: skip
+            [python, "-c", f"import {name}"],
+            env=ENVIRON | {"PYTHONPATH": str(libraries)},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+        )
         assert imported.returncode == code, imported.stderr
     return {"python": python, "path": libraries}
 
 
-@pytest.mark.parametrize("names, saved", [
-    (["train_ddp.py"], "checkpoint.pt"),
-    (["train_ddp_overnight.py", "train_ddp.py"], "epoch-00001.pt"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "names, saved",
+    [
+        (["train_ddp.py"], "checkpoint.pt"),
+        (["train_ddp_overnight.py", "train_ddp.py"], "epoch-00001.pt"),
+    ],
+)
 def test_the_scripts_stand_alone(names, saved, elsewhere, tmp_path):
     for name in names:
         shutil.copy(FOLDER / name, tmp_path)
-    done = torchrun(tmp_path / names[0], "--num-train=12", "--epochs=1", "--checkpoints", tmp_path,
-                    processes=2, **elsewhere)  # fmt: skip
+    done = torchrun(
+        tmp_path / names[0],
+        "--num-train=12",
+        "--epochs=1",
+        "--checkpoints",
+        tmp_path,
+        processes=2,
+        **elsewhere,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("epoch 1: ") and (tmp_path / saved).exists()
 

@@ -21,9 +21,11 @@ from torch.nn import functional as F
 FOLDER = Path(__file__).parents[2] / "chapters" / "memory"
 SETTINGS = ["--width=16", "--tokens=12", "--batch-size=8", "--steps=6", "--save-every=2"]
 ENVIRON = os.environ | {
-    "OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo", "PYTHONPATH": str(FOLDER),
+    "OMP_NUM_THREADS": "1",
+    "GLOO_SOCKET_IFNAME": "lo",
+    "PYTHONPATH": str(FOLDER),
     "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")

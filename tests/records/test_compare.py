@@ -15,9 +15,16 @@ from d2lmgpu.records import compare
 def run(num_gpus=1, speed=100.0, sharing=None, status="finished", **others):
     sharing = sharing or ("one device" if num_gpus == 1 else "in parallel")
     settings = {
-        "train": "PyTorch", "version": "a", "batch_size": 256, "lr": 0.1, "num_epochs": None,
-        "seconds_per_epoch": 2.0, "accuracy": 0.7, "started": "now", "message": "Finished.",
-    } | others  # fmt: skip
+        "train": "PyTorch",
+        "version": "a",
+        "batch_size": 256,
+        "lr": 0.1,
+        "num_epochs": None,
+        "seconds_per_epoch": 2.0,
+        "accuracy": 0.7,
+        "started": "now",
+        "message": "Finished.",
+    } | others
     return compare.Trial(
         num_gpus=num_gpus, sharing=sharing, status=status, samples_per_second=speed, **settings
     )
@@ -48,9 +55,12 @@ def test_the_reader_picks_the_baseline():
 
 def test_simulated_stopped_and_failed_runs_have_no_speedup_and_are_no_baseline():
     runs = [
-        run(1, 100.0, "simulated"), run(8, 900.0, "simulated"), run(2, None, status="stopped"),
-        run(2, None, status="failed"), run(2, 150.0),
-    ]  # fmt: skip
+        run(1, 100.0, "simulated"),
+        run(8, 900.0, "simulated"),
+        run(2, None, status="stopped"),
+        run(2, None, status="failed"),
+        run(2, 150.0),
+    ]
     for baseline, speedup in ((None, None), (5, 1), (1, None), (2, None), (3, None), (99, None)):
         rows = compare.rows(runs, baseline)
         assert [row.speedup for row in rows] == [None, None, None, None, speedup]
@@ -117,9 +127,13 @@ def recorded(num_gpus, speeds, **others):
 
 
 def test_a_speedup_is_over_the_same_batch_where_there_is_one():
-    table = compare.rows([
-        run(1, 100.0, batch_size=128), run(1, 160.0, batch_size=512), run(2, 300.0, batch_size=512)
-    ])  # fmt: skip
+    table = compare.rows(
+        [
+            run(1, 100.0, batch_size=128),
+            run(1, 160.0, batch_size=512),
+            run(2, 300.0, batch_size=512),
+        ]
+    )
     assert [(row.over, row.scaling) for row in table] == [(1, None), (2, None), (2, "strong")]
     assert table[2].speedup == 300 / 160
 
@@ -128,14 +142,21 @@ def test_the_same_batch_on_each_device_is_weak_scaling_and_called_so():
     table = compare.rows([run(1, 100.0, batch_size=64), run(4, 360.0, batch_size=256)])
     assert (table[1].over, table[1].scaling, table[1].speedup) == (1, "weak", 3.6)
     assert "weak" in table_texts(table)[1][1]["Over"]
-    assert list(csv.DictReader(io.StringIO(compare.to_csv([t.trial for t in table]))))[1][
-        "scaling"] == "weak"  # fmt: skip
+    assert (
+        list(csv.DictReader(io.StringIO(compare.to_csv([t.trial for t in table]))))[1]["scaling"]
+        == "weak"
+    )
 
 
-@pytest.mark.parametrize("other, word", [
-    ({"train": "MXNet"}, "training"), ({"version": "b"}, "code"), ({"num_epochs": 9}, "epochs"),
-    ({"batch_size": 100}, "batch"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other, word",
+    [
+        ({"train": "MXNet"}, "training"),
+        ({"version": "b"}, "code"),
+        ({"num_epochs": 9}, "epochs"),
+        ({"batch_size": 100}, "batch"),
+    ],
+)
 def test_what_is_not_comparable_gives_no_speedup_and_says_why(other, word):
     runs = [run(1, 100.0), run(2, 150.0, **other)]
     chosen = compare.rows(runs, baseline=1)

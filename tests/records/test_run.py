@@ -35,12 +35,15 @@ def test_the_numbers_of_the_epochs_are_a_sequence(wrong):
         Run(1, 256, 0.1, 6000, "one device", [0.5], wrong)
 
 
-@pytest.mark.parametrize("run", [
-    Run(1, 256, 0.1, 6000, "one device"),
-    Run(1, 256, 0.1, 6000, "one device", [], [2.0]),
-    Run(2, 256, 0.1, 6000, "simulated", [0.5], []),
-    Run(1, 256, 0.1, None, None, [0.5], [2.0]),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "run",
+    [
+        Run(1, 256, 0.1, 6000, "one device"),
+        Run(1, 256, 0.1, 6000, "one device", [], [2.0]),
+        Run(2, 256, 0.1, 6000, "simulated", [0.5], []),
+        Run(1, 256, 0.1, None, None, [0.5], [2.0]),
+    ],
+)
 def test_a_run_without_some_numbers_can_be_displayed(run):
     assert run.accuracy == (0.5 if run.accuracies else None)
     assert run.samples_per_second == (3000 if run.seconds and run.num_samples else None)
@@ -57,18 +60,35 @@ def test_numbers_that_a_run_did_not_give_are_none():
 
 def trial(**values):
     about = {
-        "train": "t", "version": "a", "num_gpus": 1, "batch_size": 64, "lr": 0.1,
-        "num_epochs": None, "sharing": "one device", "status": "finished", "started": "",
-        "message": "", "samples_per_second": 100.0, "seconds_per_epoch": 1.0, "accuracy": 0.5,
-    }  # fmt: skip
+        "train": "t",
+        "version": "a",
+        "num_gpus": 1,
+        "batch_size": 64,
+        "lr": 0.1,
+        "num_epochs": None,
+        "sharing": "one device",
+        "status": "finished",
+        "started": "",
+        "message": "",
+        "samples_per_second": 100.0,
+        "seconds_per_epoch": 1.0,
+        "accuracy": 0.5,
+    }
     return Trial(**about | values)
 
 
-@pytest.mark.parametrize("name, wrong", [
-    *((name, wrong) for name in ("samples_per_second", "seconds_per_epoch") for wrong in NONE[:-1]),
-    ("samples_per_second", 0.0),
-    ("accuracy", float("nan")),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name, wrong",
+    [
+        *(
+            (name, wrong)
+            for name in ("samples_per_second", "seconds_per_epoch")
+            for wrong in NONE[:-1]
+        ),
+        ("samples_per_second", 0.0),
+        ("accuracy", float("nan")),
+    ],
+)
 def test_no_such_number_gets_into_the_table(name, wrong):
     with pytest.raises(RunError, match=name):
         trial(**{name: wrong})

@@ -59,9 +59,12 @@ def commit_of(package, working_folder):
     """The commit that the package in a folder says, asked from another one."""
     asked = subprocess.run(
         [sys.executable, "-c", "from d2lmgpu.records import store; print(store.commit())"],
-        cwd=working_folder, env=os.environ | {"PYTHONPATH": str(package)},
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        cwd=working_folder,
+        env=os.environ | {"PYTHONPATH": str(package)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     return asked.stdout.strip()
 
 
@@ -102,13 +105,21 @@ def test_machines_are_named_by_gpus_or_cores():
 
 
 RIGHT = {
-    "schema": 2, "machine": {"cpu": "A", "cores": 2, "gpus": []}, "versions": {}, "commit": "c",
-    "command": "python", "date": "today",
-}  # fmt: skip
+    "schema": 2,
+    "machine": {"cpu": "A", "cores": 2, "gpus": []},
+    "versions": {},
+    "commit": "c",
+    "command": "python",
+    "date": "today",
+}
 OUTCOME = {
-    "title": "t", "seconds": 1, "at": 0.5, "said": "", "rows": [["a", "s", 1.5, None]],
+    "title": "t",
+    "seconds": 1,
+    "at": 0.5,
+    "said": "",
+    "rows": [["a", "s", 1.5, None]],
     "lanes": {"n1": [["trains", 0, 1]]},
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(
@@ -145,10 +156,21 @@ def test_a_record_of_another_shape_is_refused_by_name_and_place(tmp_path, wrong,
         store.read(path)
 
 
-@pytest.mark.parametrize("content", [
-    "", "[]", "{}", "null", '"text"', '{"schema": 3}', '{"schema": 1}', "[" * 10**5,
-    json.dumps(RIGHT | {"runs": [{"lr": float("nan")}]}), json.dumps(RIGHT)[:-3],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "{}",
+        "null",
+        '"text"',
+        '{"schema": 3}',
+        '{"schema": 1}',
+        "[" * 10**5,
+        json.dumps(RIGHT | {"runs": [{"lr": float("nan")}]}),
+        json.dumps(RIGHT)[:-3],
+    ],
+)
 def test_what_is_no_record_is_refused(tmp_path, content):
     path = tmp_path / "x.json"
     path.write_text(content)

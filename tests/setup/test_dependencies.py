@@ -17,13 +17,20 @@ BROUGHT_ALONG = "# What those bring along."
 
 # Required by name, not imported: where each of them is used.
 USED_IN = {
-    "hatchling": "pyproject.toml", "ipykernel": "hub/kernel.py", "jupyter-book": "tools/book.py",
+    "hatchling": "pyproject.toml",
+    "ipykernel": "hub/kernel.py",
+    "jupyter-book": "tools/book.py",
     "jupyter-resource-usage": "tests/hub/running_hub.py",
-    "jupyterhub-idle-culler": "hub/jupyterhub_config.py", "jupytext": "CONTRIBUTING.md",
-    "nbstripout": "tools/chapter.py", "nbval": "Makefile", "pytest-xdist": "Makefile",
-    "ruff": "Makefile", "sphinx-book-theme": "_config.yml", "sphinxcontrib-bibtex": "_config.yml",
+    "jupyterhub-idle-culler": "hub/jupyterhub_config.py",
+    "jupytext": "CONTRIBUTING.md",
+    "nbstripout": "tools/chapter.py",
+    "nbval": "Makefile",
+    "pytest-xdist": "Makefile",
+    "ruff": "Makefile",
+    "sphinx-book-theme": "_config.yml",
+    "sphinxcontrib-bibtex": "_config.yml",
     "voila": "Makefile",
-}  # fmt: skip
+}
 FOR_GPUS = ("nvidia-", "cuda-", "triton")  # what a torch that was not built for CPUs brings
 BY_STRING = {"d2l"}  # the backends import it as a string, when a name of it is asked for
 

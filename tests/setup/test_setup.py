@@ -10,8 +10,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TOOLS = ["awk", "bash", "cat", "chmod", "cp", "df", "dirname", "du", "env", "flock", "mkdir", "mv",
-         "rm", "sleep", "touch", "uname"]  # fmt: skip
+TOOLS = [
+    "awk",
+    "bash",
+    "cat",
+    "chmod",
+    "cp",
+    "df",
+    "dirname",
+    "du",
+    "env",
+    "flock",
+    "mkdir",
+    "mv",
+    "rm",
+    "sleep",
+    "touch",
+    "uname",
+]
 
 PYTHON = """#!/bin/bash
 echo "python $*" >>"$LOG"
@@ -43,8 +59,13 @@ printf '#!/bin/bash\\n' >.cache/chromium/chromium
 chmod +x .cache/chromium/chromium
 """
 ANSWER = "#!/bin/bash\necho '{}'\n"
-CLUSTER = {"sshd": "openssh-server", "slurmctld": "slurmctld", "slurmd": "slurmd",
-           "sinfo": "slurm-client", "munged": "munge"}  # fmt: skip
+CLUSTER = {
+    "sshd": "openssh-server",
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "sinfo": "slurm-client",
+    "munged": "munge",
+}
 APT = '#!/bin/bash\necho "apt-get $*" >>"$LOG"\n'
 APT_AND_POLICY = """#!/bin/bash
 policy=$(<"$POLICY_RC_D")
@@ -87,9 +108,13 @@ class Machine:
 
     def begin(self, **settings):
         """The set-up, in a process group of its own, as a shell starts what is typed."""
-        environment = {"PATH": str(self.bin), "HOME": str(self.home), "LOG": str(self.log),
-                       "POLICY_RC_D": str(self.log.with_name("policy")),
-                       "SYSTEM_PYTHON": str(self.bin / "system-python")}  # fmt: skip
+        environment = {
+            "PATH": str(self.bin),
+            "HOME": str(self.home),
+            "LOG": str(self.log),
+            "POLICY_RC_D": str(self.log.with_name("policy")),
+            "SYSTEM_PYTHON": str(self.bin / "system-python"),
+        }
         return subprocess.Popen(
             [self.checkout / "tools" / "setup.sh"],
             env=environment | settings,

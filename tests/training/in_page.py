@@ -13,8 +13,15 @@ SECONDS = 120  # a hang is a failure: nothing here takes as long
 sys.path.append(str(ROOT / "tools"))
 import page_images  # noqa: E402  a tool, not a module of the package
 
-USUAL = {"network": "mlp", "devices": 1, "batchSize": 256, "lr": 0.1, "epochs": 1,
-         "algorithm": "tree", "seed": 0}  # fmt: skip
+USUAL = {
+    "network": "mlp",
+    "devices": 1,
+    "batchSize": 256,
+    "lr": 0.1,
+    "epochs": 1,
+    "algorithm": "tree",
+    "seed": 0,
+}
 
 
 def train(page, until=None, **settings):

@@ -61,8 +61,11 @@ def test_the_seed_and_nothing_else_draws_the_run(page):
 def test_the_bytes_that_were_sent_are_those_of_the_formula(page, algorithm):
     bytes_of_a_sum = 4 * (SIZES["mlp"] + 2)
     for devices in DEVICES:
-        rounds = {"tree": devices.bit_length() - 1, "one": 2 * (devices - 1) / devices,
-                  "ring": 2 * (devices - 1) / devices}  # fmt: skip
+        rounds = {
+            "tree": devices.bit_length() - 1,
+            "one": 2 * (devices - 1) / devices,
+            "ring": 2 * (devices - 1) / devices,
+        }
         run = train(page, devices=devices, algorithm=algorithm, batchSize=1024)
         (epoch,) = run["epochs"]
         assert epoch["bytes"] == 6 * devices * rounds[algorithm] * bytes_of_a_sum

@@ -218,8 +218,14 @@ def test_a_sharded_network_takes_what_its_steps_take(script):
             fully_shard(layer)
         return fully_shard(net)
 
-    expected = fits(net, lambda n: [torch.rand(n, 512)], lambda net, X: net(X).sum(),
-                    torch.optim.Adam, 8, devices=4)  # fmt: skip
+    expected = fits(
+        net,
+        lambda n: [torch.rand(n, 512)],
+        lambda net, X: net(X).sum(),
+        torch.optim.Adam,
+        8,
+        devices=4,
+    )
     assert answer.fit.peak == pytest.approx(expected.peak, rel=0.05)
 
 

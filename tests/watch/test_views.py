@@ -219,8 +219,10 @@ def test_a_project_in_shared_memory_is_as_it_was(place, account, shared_memory):
     assert done_in(shared_memory, place, account) == (VIEW, dict.fromkeys(IN_PLACES))
 
 
-@pytest.mark.parametrize("call, number", [("unshare", errno.EPERM), ("mount", errno.ENODEV),
-                                          ("mount_setattr", errno.ENOSYS)])  # fmt: skip
+@pytest.mark.parametrize(
+    "call, number",
+    [("unshare", errno.EPERM), ("mount", errno.ENODEV), ("mount_setattr", errno.ENOSYS)],
+)
 def test_without_a_view_nothing_runs_in_shared_memory(place, account, shared_memory, call, number):
     assert done_in(shared_memory, place, account, {call: number}) == (NONE, {})
 

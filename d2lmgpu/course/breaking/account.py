@@ -170,8 +170,12 @@ class Account:
         noticed, met = max(gone, default=harm.at), max(life.appears for life in new)
         before = [number for life in old for at, number in life.updates if at < begin[0]]
         reached, first = max(before) + 1, begin[1]
-        costs = {"notice": noticed - harm.at, "meet": met - noticed, "start": begin[0] - met,
-                 "updates": reached - first}  # fmt: skip
+        costs = {
+            "notice": noticed - harm.at,
+            "meet": met - noticed,
+            "start": begin[0] - met,
+            "updates": reached - first,
+        }
         caught = [at for life in new for at, number in life.updates if number >= reached - 1]
         if caught or reached == first:
             costs["redo"] = min(caught) - begin[0] if reached > first else 0.0
@@ -192,13 +196,20 @@ class Account:
         during = before + [at for at in times if at > harm.at]
         return {
             "pause": max(b - a for a, b in pairwise(during)),
-            "update": median(b - a for a, b in pairwise(after[:7])), "updates": 0,
-        } | self._images(harm, after[0], 0, 0)  # fmt: skip
+            "update": median(b - a for a, b in pairwise(after[:7])),
+            "updates": 0,
+        } | self._images(harm, after[0], 0, 0)
 
     def _images(self, harm, again, first, reached):
         """Images computed again; and lost and counted twice in the epoch, once it has ended."""
-        lines = [line for steps in self.epochs.values() for step, lines in steps.items()
-                 if first <= step < reached for line in lines if line["at"] >= again]  # fmt: skip
+        lines = [
+            line
+            for steps in self.epochs.values()
+            for step, lines in steps.items()
+            if first <= step < reached
+            for line in lines
+            if line["at"] >= again
+        ]
         images = {"images": sum(len(line["images"]) for line in lines)}
         epoch = max(
             e

@@ -21,15 +21,38 @@ from d2lmgpu.course.breaking.account import AFTER, BEFORE, Account, Harm
 from d2lmgpu.course.breaking.training import LIMIT, Training
 from d2lmgpu.process.cluster import box, inside, state
 
-COMMAND = ["unshare", "--kill-child", "--pid", "--mount", "--net", "--uts", "--fork",
-           "--mount-proc", sys.executable, "-m", "d2lmgpu.course.breaking.keeper"]  # fmt: skip
+COMMAND = [
+    "unshare",
+    "--kill-child",
+    "--pid",
+    "--mount",
+    "--net",
+    "--uts",
+    "--fork",
+    "--mount-proc",
+    sys.executable,
+    "-m",
+    "d2lmgpu.course.breaking.keeper",
+]
 PLACE = Path("/dev/shm")  # a disk in memory, and here one of its own
 NUM_TRAIN, EPOCHS, DISK = 3000, 400, "6m"
-OPTIONS = [f"--num-train={NUM_TRAIN}", f"--batch-size={forecast.BATCH}", f"--epochs={EPOCHS}",
-           f"--save-every={forecast.SAVE_EVERY}"]  # fmt: skip
-DO = {"worker": harms.kill_worker, "host": harms.kill_host, "launcher": harms.kill_launcher,
-      "cut": harms.cut, "heal": harms.heal, "slow": harms.slow, "quicken": harms.quicken,
-      "fill": harms.fill_disk, "free": harms.free_disk}  # fmt: skip
+OPTIONS = [
+    f"--num-train={NUM_TRAIN}",
+    f"--batch-size={forecast.BATCH}",
+    f"--epochs={EPOCHS}",
+    f"--save-every={forecast.SAVE_EVERY}",
+]
+DO = {
+    "worker": harms.kill_worker,
+    "host": harms.kill_host,
+    "launcher": harms.kill_launcher,
+    "cut": harms.cut,
+    "heal": harms.heal,
+    "slow": harms.slow,
+    "quicken": harms.quicken,
+    "fill": harms.fill_disk,
+    "free": harms.free_disk,
+}
 LABELS = forecast.HARMS | forecast.MENDS
 TICK = 0.1  # seconds between two looks at the hosts
 SAY = 3  # looks between two pictures
@@ -89,8 +112,11 @@ class Keeper:
         until = now if lasts is None else min(now, harm.at + lasts + AFTER)
         late = harm.ended is not None and now > harm.ended + LIMIT
         over = {"lost", "updates"} <= known.keys() and until < now
-        rows = [[*forecast.ROWS[name], harm.predicted[name], known.get(name)]
-                for name in forecast.ROWS if name in harm.predicted]  # fmt: skip
+        rows = [
+            [*forecast.ROWS[name], harm.predicted[name], known.get(name)]
+            for name in forecast.ROWS
+            if name in harm.predicted
+        ]
         begin, done = max(0, harm.at - BEFORE), over or late or bool(self.trouble)
         picture = self.account.picture(begin, until)
         return picture | {"done": done, "rows": rows, "at": harm.at - begin}
@@ -112,9 +138,14 @@ class Keeper:
             forecast.MENDED[harm] if harm in self.broken else harm for harm in forecast.HARMS
         ]
         costs = [(name, self.forecast(name) or {}) for name in offered]
-        return [{"name": name, "label": LABELS[name],
-                 "seconds": cost.get("together", cost.get("pause"))}
-                for name, cost in costs]  # fmt: skip
+        return [
+            {
+                "name": name,
+                "label": LABELS[name],
+                "seconds": cost.get("together", cost.get("pause")),
+            }
+            for name, cost in costs
+        ]
 
     def press(self, name):
         """Do the harm, with what was predicted before."""
@@ -162,8 +193,11 @@ def main(num_hosts):
         if number % SAY == 0 or keeper.trouble:
             account = keeper.account
             begin = max(0, account.now - SHOWN)
-            say(message=keeper.message(), buttons=keeper.buttons(),
-                now=account.picture(begin, account.now))  # fmt: skip
+            say(
+                message=keeper.message(),
+                buttons=keeper.buttons(),
+                now=account.picture(begin, account.now),
+            )
             if keeper.outcomes != last_outcomes:
                 last_outcomes = copy.deepcopy(keeper.outcomes)
                 say(outcomes=last_outcomes)

@@ -58,11 +58,14 @@ class Page:
         head = "<tr><td></td><th>predicted</th><th>recorded</th></tr>"
         tables = "".join(
             f"<table><caption>{escape(outcome['title'])}</caption>{head}"
-            + "".join(f"<tr><th>{escape(label)}</th><td>{quantity(predicted, unit)}</td>"
-                      f"<td>{quantity(measured, unit)}</td></tr>"
-                      for label, unit, predicted, measured in outcome["rows"]) + "</table>"
+            + "".join(
+                f"<tr><th>{escape(label)}</th><td>{quantity(predicted, unit)}</td>"
+                f"<td>{quantity(measured, unit)}</td></tr>"
+                for label, unit, predicted, measured in outcome["rows"]
+            )
+            + "</table>"
             for outcome in shown["outcomes"]
-        )  # fmt: skip
+        )
         return (
             f"{inlined(*STYLES)}"
             f'<div class="breaking-recorded" data-scripts="{files}">'

@@ -30,8 +30,17 @@ class Training:
     def __init__(self, hosts, folder, *options):
         self.hosts, self.folder = hosts, Path(folder)
         self.checkpoints, self.log = self.folder / "checkpoints", self.folder / "log"
-        command = [sys.executable, PAGE / "elastic.py", " ".join(hosts.names), *self.script,
-                   "--checkpoints", self.checkpoints, "--timeline", self.log, *options]  # fmt: skip
+        command = [
+            sys.executable,
+            PAGE / "elastic.py",
+            " ".join(hosts.names),
+            *self.script,
+            "--checkpoints",
+            self.checkpoints,
+            "--timeline",
+            self.log,
+            *options,
+        ]
         self._command = [*map(str, command)]
         self._lines, self._read, self._lock = [], {}, threading.Lock()
         self._there = {}
@@ -41,9 +50,13 @@ class Training:
         self._words = open(self.folder / "words", "w+", encoding="utf-8")  # noqa: SIM115, as long as it runs
         self.started = time.time()
         self.process = subprocess.Popen(
-            self._command, cwd=self.folder, start_new_session=True, stdin=subprocess.DEVNULL,
-            stdout=self._words, stderr=subprocess.STDOUT,
-        )  # fmt: skip
+            self._command,
+            cwd=self.folder,
+            start_new_session=True,
+            stdin=subprocess.DEVNULL,
+            stdout=self._words,
+            stderr=subprocess.STDOUT,
+        )
 
     def words(self):
         """What the launcher and the ranks have printed."""
@@ -75,16 +88,25 @@ class Training:
     def look(self):
         """Add to the lines which workers have appeared and gone, and which hosts have."""
         hosts = self.hosts
-        there = {("host", host): host for host in hosts.names
-                 if hosts.alive(host) and host not in hosts.cut}  # fmt: skip
+        there = {
+            ("host", host): host
+            for host in hosts.names
+            if hosts.alive(host) and host not in hosts.cut
+        }
         for host in self.hosts.names:
             there |= {(host, pid): host for pid in self.workers(host).values()}
         now = time.time()
         with self._lock:
             for what, new, old in (("appears", there, self._there), ("goes", self._there, there)):
                 for who in new.keys() - old.keys():
-                    self._lines.append({"time": now, "what": what, "host": new[who],
-                                        "pid": None if who[0] == "host" else who[1]})  # fmt: skip
+                    self._lines.append(
+                        {
+                            "time": now,
+                            "what": what,
+                            "host": new[who],
+                            "pid": None if who[0] == "host" else who[1],
+                        }
+                    )
         self._there = there
 
     def until(self, condition):
@@ -121,8 +143,11 @@ class Training:
         ours = self.of_training(host)
         torchrun = {pid for pid, words in ours.items() if "torch.distributed.run" in words}
         others = {pid: self.hosts.status(pid) for pid in ours.keys() - torchrun}
-        return {pid: int(status["NSpid"].split()[-1]) for pid, status in others.items()
-                if status and int(status["PPid"]) in torchrun}  # fmt: skip
+        return {
+            pid: int(status["NSpid"].split()[-1])
+            for pid, status in others.items()
+            if status and int(status["PPid"]) in torchrun
+        }
 
     def host_of(self, rank):
         """The host on which the rank of the newest life is; the last rank if there are fewer."""

@@ -60,10 +60,14 @@ class BreakItLab(Widget):
         BreakItLab.present = self
         path = os.pathsep.join(filter(None, [str(PACKAGE.parent), os.environ.get("PYTHONPATH")]))
         self.process = subprocess.Popen(
-            [*keeper.COMMAND, str(self.num_hosts)], text=True, start_new_session=True,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [*keeper.COMMAND, str(self.num_hosts)],
+            text=True,
+            start_new_session=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
-        )  # fmt: skip
+        )
         self.outcomes, self.now, self.runs, self.pressed = [], {}, True, 0
         threading.Thread(target=self._hear, args=(self.process,), daemon=True).start()
 

@@ -22,9 +22,15 @@ from d2lmgpu.process.cluster.state import ClusterError, check_rate
 
 HOST = Path(__file__).with_name("host.sh")
 UNSHARE = [*state.UNSHARE, "--net"]
-PROGRAMS = {"ip": "iproute2", "tc": "iproute2", "unshare": "util-linux", "nsenter": "util-linux",
-            "ssh": "openssh-client", "ssh-keygen": "openssh-client",
-            "sshd": "openssh-server"}  # fmt: skip
+PROGRAMS = {
+    "ip": "iproute2",
+    "tc": "iproute2",
+    "unshare": "util-linux",
+    "nsenter": "util-linux",
+    "ssh": "openssh-client",
+    "ssh-keygen": "openssh-client",
+    "sshd": "openssh-server",
+}
 SECONDS = 10  # for a host to answer, or to go
 
 SSHD = """ListenAddress {address}
@@ -182,9 +188,11 @@ def _write_files(folder, addresses, own_address, with_slurm):
 def _start(folder, name):
     return subprocess.Popen(
         [*UNSHARE, "sh", HOST, folder, name],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         start_new_session=True,
-    )  # fmt: skip
+    )
 
 
 def _answers(address):

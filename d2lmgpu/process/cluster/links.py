@@ -61,12 +61,17 @@ def connect(bridge, network, hosts):
 
     ``hosts`` maps names to ``address`` and ``pid``, a process in the host's network.
     """
-    lines = [f"link add {bridge} type bridge", f"link set {bridge} up",
-             f"address add {network[-2]}/{network.prefixlen} dev {bridge}"]  # fmt: skip
+    lines = [
+        f"link add {bridge} type bridge",
+        f"link set {bridge} up",
+        f"address add {network[-2]}/{network.prefixlen} dev {bridge}",
+    ]
     for name, host in hosts.items():
         link = bridge + name
-        lines += [f"link add {link} type veth peer name eth0 netns {host['pid']}",
-                  f"link set {link} master {bridge} up"]  # fmt: skip
+        lines += [
+            f"link add {link} type veth peer name eth0 netns {host['pid']}",
+            f"link set {link} master {bridge} up",
+        ]
     run("ip", "-batch", "-", text="\n".join(lines))
     for host in hosts.values():
         address = f"{host['address']}/{network.prefixlen}"

@@ -14,8 +14,12 @@ from d2lmgpu.process.cluster import state
 
 HEAD = Path(__file__).with_name("head.sh")
 CONF = Path(__file__).with_name("slurm.conf")
-PROGRAMS = {"slurmctld": "slurmctld", "slurmd": "slurmd", "sinfo": "slurm-client",
-            "munged": "munge"}  # fmt: skip
+PROGRAMS = {
+    "slurmctld": "slurmctld",
+    "slurmd": "slurmd",
+    "sinfo": "slurm-client",
+    "munged": "munge",
+}
 CORES, GPUS = 4, 2  # that a host is said to have
 
 
@@ -39,9 +43,12 @@ def write_files(folder, addresses, own_address):
 def start_head(folder):
     """The controller, once the bridge is there; the process that holds it."""
     return subprocess.Popen(
-        [*state.UNSHARE, "sh", HEAD, folder], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, start_new_session=True,
-    )  # fmt: skip
+        [*state.UNSHARE, "sh", HEAD, folder],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 def are_idle(folder, names):

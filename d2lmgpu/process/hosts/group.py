@@ -43,10 +43,14 @@ class Link:
         """Start the agent there by ``command``: ssh or srun."""
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed in kill; it has no name)
         self._process = subprocess.Popen(
-            command, bufsize=0, env=environ,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
+            command,
+            bufsize=0,
+            env=environ,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
             start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-        )  # fmt: skip
+        )
         for work in (self._write, self._read):
             threading.Thread(target=work, daemon=True, name=f"{work.__name__} {self.host}").start()
 
@@ -167,8 +171,11 @@ class Hosts:
         else:
             self._store, meeting = hold_store(link.host, link.hello["caller"])
         for link in self._links:
-            place = {"processes": self.processes[link.host], "store": meeting,
-                     "address": link.hello["address"]}  # fmt: skip
+            place = {
+                "processes": self.processes[link.host],
+                "store": meeting,
+                "address": link.hello["address"],
+            }
             link.send(frames.PLACE, json.dumps(place).encode())
             for piece in frames.pieces(job):
                 link.send(frames.JOB, piece)

@@ -18,8 +18,13 @@ ENDED = {
     "OUT_OF_MEMORY": "took more memory than it was given",
 }
 
-NEVER = {"PartitionNodeLimit", "PartitionTimeLimit", "PartitionConfig", "PartitionDown",
-         "BadConstraints"}  # fmt: skip
+NEVER = {
+    "PartitionNodeLimit",
+    "PartitionTimeLimit",
+    "PartitionConfig",
+    "PartitionDown",
+    "BadConstraints",
+}
 HAS = "%R: %D nodes with %G and %c cores, for at most %l"  # in the words of sinfo's --format
 
 
@@ -86,8 +91,14 @@ def place_of(number):
         if not (fields := number and look_up(number, "%r|%P|%S")):
             return None
         why, partition, start = fields.split("|")
-        waiting = ask("squeue", "--noheader", "--states=PENDING", f"--partition={partition}",
-                      "--sort=-p,i", "--format=%i")  # fmt: skip
+        waiting = ask(
+            "squeue",
+            "--noheader",
+            "--states=PENDING",
+            f"--partition={partition}",
+            "--sort=-p,i",
+            "--format=%i",
+        )
     except LaunchError:
         return None
     if why in NEVER:

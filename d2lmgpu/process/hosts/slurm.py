@@ -109,8 +109,12 @@ class Slurm:
                 raise
 
     def _salloc(self, num_processes):
-        options = [f"--nodes={self.nodes}", "--ntasks-per-node=1",
-                   f"--cpus-per-task={num_processes}", "--job-name=launch"]  # fmt: skip
+        options = [
+            f"--nodes={self.nodes}",
+            "--ntasks-per-node=1",
+            f"--cpus-per-task={num_processes}",
+            "--job-name=launch",
+        ]
         options += [f"--gres=gpu:{self.gpus}"] if self.gpus else []
         options += [f"--time={self.time}"] if self.time else []
         options += [f"--partition={self.partition}"] if self.partition else []
@@ -128,10 +132,13 @@ class Salloc:
         self._words = tempfile.TemporaryFile()
         command = [*jobs.command("salloc"), *self._options, "sh", "-c", HOLD]
         self._process = subprocess.Popen(
-            [*WITH_PARENT, str(os.getpid()), *command], env=jobs.environ(),
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
+            [*WITH_PARENT, str(os.getpid()), *command],
+            env=jobs.environ(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._words,
             start_new_session=True,  # a notebook's interrupt reaches the kernel alone
-        )  # fmt: skip
+        )
         return self
 
     def wait_for_nodes(self):
@@ -182,6 +189,13 @@ class Allocation:
 
     def commands(self, framework):
         """What starts an agent, by host: a step of the job, beside those that may be there."""
-        step = [*jobs.command("srun"), f"--jobid={self._number}", "--overlap", "--nodes=1",
-                "--ntasks=1", "--cpu-bind=none", "--unbuffered"]  # fmt: skip
+        step = [
+            *jobs.command("srun"),
+            f"--jobid={self._number}",
+            "--overlap",
+            "--nodes=1",
+            "--ntasks=1",
+            "--cpu-bind=none",
+            "--unbuffered",
+        ]
         return {h: [*step, f"--nodelist={h}", "sh", "-c", agent(framework)] for h in self.hosts}

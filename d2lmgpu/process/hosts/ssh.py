@@ -11,8 +11,20 @@ from d2lmgpu.process.settings import run_module
 
 CONNECT = 5  # seconds in which a host answers
 PACKAGE = Path(__file__).parents[3]
-SSH = ["ssh", "-T", "-S", "none", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT}",
-       "-o", "ServerAliveInterval=2", "-o", "ServerAliveCountMax=3"]  # fmt: skip
+SSH = [
+    "ssh",
+    "-T",
+    "-S",
+    "none",
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    f"ConnectTimeout={CONNECT}",
+    "-o",
+    "ServerAliveInterval=2",
+    "-o",
+    "ServerAliveCountMax=3",
+]
 
 
 class Ssh:

@@ -92,8 +92,9 @@ def exchanged(e, comparison):
     last = min(e.steps, 8)
     apart = [e.apart("used", t) > e.eps for t in range(last)]
     start = bool((e.apart("before", 0) > e.eps).any())
-    used = np.any([np.any([np.abs(p).max(initial=0) for p in e.parts(e.used(t)[0])])
-                   for t in range(last)])  # fmt: skip
+    used = np.any(
+        [np.any([np.abs(p).max(initial=0) for p in e.parts(e.used(t)[0])]) for t in range(last)]
+    )
     if not used:
         return None
     missing = np.any(apart, 0)

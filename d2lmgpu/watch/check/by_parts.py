@@ -42,8 +42,10 @@ class Held:
     def __init__(self, watched):
         self.ranks, self.files = watched.reports, watched.files
         self.names, self.double = self.ranks[0]["names"], all(r["double"] for r in self.ranks)
-        counts = [sum(f"kept-parts-{t}-{rank['rank']}" in self.files for t in range(99))
-                for rank in self.ranks]  # fmt: skip
+        counts = [
+            sum(f"kept-parts-{t}-{rank['rank']}" in self.files for t in range(99))
+            for rank in self.ranks
+        ]
         self.steps = min(*counts, *(len(rank["inputs"]) for rank in self.ranks))
         self._read = {}
 
@@ -119,10 +121,11 @@ def slice_of(part, whole, expected=0):
     part, whole = np.moveaxis(part, d, 0), np.moveaxis(whole, d, 0)
     most = len(whole) - len(part)
     fits = [
-        first for first in range(most + 1)
+        first
+        for first in range(most + 1)
         if np.array_equal(whole[first], part[0])
         and np.array_equal(whole[first : first + len(part)], part)
-    ]  # fmt: skip
+    ]
     if expected in fits:
         return d, expected
     return (d, fits[0]) if len(fits) == 1 else None

@@ -72,10 +72,12 @@ class Evidence:
     def own(self, t):
         """[rank]: the sum of what autograd made in update t, (ranks, entries)."""
         zeros = np.zeros_like(self.arrays[0][f"used-{t}"])
-        return np.stack([
-            sum((arrays[f"own-{t}-{b}"] for b in range(len(passes))), zeros)
-            for arrays, passes in zip(self.arrays, self.passes(t))
-        ])  # fmt: skip
+        return np.stack(
+            [
+                sum((arrays[f"own-{t}-{b}"] for b in range(len(passes))), zeros)
+                for arrays, passes in zip(self.arrays, self.passes(t))
+            ]
+        )
 
     def scale(self, t, rank, b):
         """What the loss of a pass was multiplied with: a plain number, or 1 where it is unknown."""
@@ -115,9 +117,12 @@ class Evidence:
         passes, every = self.passes(t), self.rows(t)
         number = sum(len(of_rank) for of_rank in passes)
         return [
-            [(passed["rows"] / every if every else 1 / number) / self.scale(t, r, b)
-             for b, passed in enumerate(of_rank)] for r, of_rank in enumerate(passes)
-        ]  # fmt: skip
+            [
+                (passed["rows"] / every if every else 1 / number) / self.scale(t, r, b)
+                for b, passed in enumerate(of_rank)
+            ]
+            for r, of_rank in enumerate(passes)
+        ]
 
     def right(self, t):
         """The gradient of one device with the rows of all."""
@@ -148,9 +153,12 @@ class Evidence:
         """For each parameter, how far the ranks are apart."""
         every = self.used(t) if name == "used" else self.every(name, t)
         ranks = [self.parts(vector) for vector in every]
-        return np.array([
-            max(distance(other[i], ranks[0][i]) for other in ranks) for i in range(len(self.sizes))
-        ])  # fmt: skip
+        return np.array(
+            [
+                max(distance(other[i], ranks[0][i]) for other in ranks)
+                for i in range(len(self.sizes))
+            ]
+        )
 
 
 def distance(a, b):

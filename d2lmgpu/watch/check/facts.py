@@ -144,10 +144,15 @@ class Facts:
             self.names.setdefault(id(p), name.removeprefix("module."))
         inputs = [*args, *kwargs.values()]
         tensors = [value for value in inputs if isinstance(value, self.torch.Tensor)]
-        if self.torch.is_grad_enabled() and module.training and any(
-            isinstance(part, (self.torch.nn.modules.batchnorm._BatchNorm,))
-            and not isinstance(part, self.torch.nn.SyncBatchNorm) for part in module.modules()
-        ):  # fmt: skip
+        if (
+            self.torch.is_grad_enabled()
+            and module.training
+            and any(
+                isinstance(part, (self.torch.nn.modules.batchnorm._BatchNorm,))
+                and not isinstance(part, self.torch.nn.SyncBatchNorm)
+                for part in module.modules()
+            )
+        ):
             self.notes["batch norm"] = True
         if self.torch.is_grad_enabled() and tensors:
             self.lines.setdefault("forward", self.watch.where())
@@ -189,11 +194,18 @@ class Facts:
             more = instance.total_size - len(data)
             own = hash(tuple(map(int, data.indices))) if isinstance(data, part) else None
             self.samplers[id(instance)] = {
-                "part": own, "rows": self._some_rows(data),
+                "part": own,
+                "rows": self._some_rows(data),
                 "cut": self.parts.get(id(data), {}).get("where"),
-                "where": self.watch.where(), "shuffle": instance.shuffle, "repeated": max(more, 0),
-                "epochs": [], "set": False, "trains": False, "evaluates": False, "kept": instance,
-            }  # fmt: skip
+                "where": self.watch.where(),
+                "shuffle": instance.shuffle,
+                "repeated": max(more, 0),
+                "epochs": [],
+                "set": False,
+                "trains": False,
+                "evaluates": False,
+                "kept": instance,
+            }
 
         @wraps(start)
         def started(instance):

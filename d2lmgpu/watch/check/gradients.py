@@ -14,9 +14,17 @@ SAMPLE, ENTRIES = 128, 20_000
 MOST_BYTES = 512 << 20  # of weights that are kept for a run with one process
 TAUGHT = 12  # updates whose weights are kept, if they are not too large
 LOSSES = (
-    "cross_entropy", "nll_loss", "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "kl_div", "poisson_nll_loss",
-)  # fmt: skip
+    "cross_entropy",
+    "nll_loss",
+    "mse_loss",
+    "l1_loss",
+    "smooth_l1_loss",
+    "huber_loss",
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "kl_div",
+    "poisson_nll_loss",
+)
 ONE_TARGET_A_ROW = ("cross_entropy", "nll_loss")
 
 
@@ -126,8 +134,12 @@ class Gradients:
                 whole = self._all(lambda p: p.grad)
                 result = real(*args, **kwargs)
                 changed = not np.array_equal(whole, self._all(lambda p: p.grad))
-                self.clipped = {"before": whole, "where": self.watch.where(), "changed": changed,
-                                "exchanges": self.facts.exchanges}  # fmt: skip
+                self.clipped = {
+                    "before": whole,
+                    "where": self.watch.where(),
+                    "changed": changed,
+                    "exchanges": self.facts.exchanges,
+                }
                 return result
 
             return clip
@@ -162,17 +174,19 @@ class Gradients:
         self._keep_weights(len(self.updates))
         clip, used = self.clipped, self._all(lambda p: p.grad)
         late = bool(clip and clip["exchanges"] == self.facts.exchanges)
-        self.updates.append({
-            "before": self._all(lambda p: p),
-            "used": used,
-            "unclipped": clip["before"] if clip and len(clip["before"]) == len(used) else used,
-            "own": [self._own(p["own"]) for p in self.passes],
-            "old": self._own(self.old or {}),
-            "state": _has_state(optimizer),
-            "lr": [float(group["lr"]) for group in optimizer.param_groups],
-            "passes": [{k: p[k] for k in ("rows", "scale", "batch")} for p in self.passes],
-            "clip": clip and {k: clip[k] for k in ("where", "changed")} | {"late": late},
-        })  # fmt: skip
+        self.updates.append(
+            {
+                "before": self._all(lambda p: p),
+                "used": used,
+                "unclipped": clip["before"] if clip and len(clip["before"]) == len(used) else used,
+                "own": [self._own(p["own"]) for p in self.passes],
+                "old": self._own(self.old or {}),
+                "state": _has_state(optimizer),
+                "lr": [float(group["lr"]) for group in optimizer.param_groups],
+                "passes": [{k: p[k] for k in ("rows", "scale", "batch")} for p in self.passes],
+                "clip": clip and {k: clip[k] for k in ("where", "changed")} | {"late": late},
+            }
+        )
         self.facts.step(self.watch.where())
         if self.passes:
             self.old = self.passes[-1]["own"]
@@ -194,10 +208,16 @@ class Gradients:
 
     def report(self):
         whole = [update for update in self.updates if "after" in update]
-        arrays = {f"{name}-{t}": update[name] for t, update in enumerate(whole)
-                  for name in ("before", "after", "used", "unclipped", "old")}  # fmt: skip
-        arrays |= {f"own-{t}-{b}": own for t, update in enumerate(whole)
-                   for b, own in enumerate(update["own"])}  # fmt: skip
+        arrays = {
+            f"{name}-{t}": update[name]
+            for t, update in enumerate(whole)
+            for name in ("before", "after", "used", "unclipped", "old")
+        }
+        arrays |= {
+            f"own-{t}-{b}": own
+            for t, update in enumerate(whole)
+            for b, own in enumerate(update["own"])
+        }
         data = io.BytesIO()
         np.savez(data, **arrays)
         if whole:  # else: perhaps the parent of the processes that train
@@ -206,10 +226,15 @@ class Gradients:
             {key: update[key] for key in ("lr", "passes", "clip", "state")} for update in whole
         ]
         double = all(p.dtype == self.torch.float64 for p in self.params)
-        return {"updates": plain, "double": double, "sizes": [self._size(p) for p in self.params],
-                "shapes": [[*p.shape] for p in self.params],
-                "names": [self.facts.names.get(id(p), f"parameter {i}")
-                          for i, p in enumerate(self.params)]}  # fmt: skip
+        return {
+            "updates": plain,
+            "double": double,
+            "sizes": [self._size(p) for p in self.params],
+            "shapes": [[*p.shape] for p in self.params],
+            "names": [
+                self.facts.names.get(id(p), f"parameter {i}") for i, p in enumerate(self.params)
+            ],
+        }
 
 
 def _has_state(optimizer):

@@ -76,10 +76,13 @@ class Learning:
         held = _params(entry["kept"])
         known = self.net.keys() | self.reached
         return {
-            "where": entry["where"], "updates": entry["updates"], "gradients": entry["gradients"],
-            "frozen": not any(p.requires_grad for p in held), "held": len(held),
+            "where": entry["where"],
+            "updates": entry["updates"],
+            "gradients": entry["gradients"],
+            "frozen": not any(p.requires_grad for p in held),
+            "held": len(held),
             "foreign": [p.dim() for p in held if id(p) not in known],
-        }  # fmt: skip
+        }
 
 
 def _params(optimizer):

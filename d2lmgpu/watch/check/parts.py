@@ -82,8 +82,13 @@ class Parts:
         double = all(p.dtype == self.torch.float64 for p in self.params)
         names = [self.facts.names.get(id(p), f"parameter {i}") for i, p in enumerate(self.params)]
         shapes = [[*self._local(p).shape] for p in self.params]
-        return {"updates": self.updates, "names": names, "shapes": shapes, "double": double,
-                "optimizers": self.watch.steps.optimizers}  # fmt: skip
+        return {
+            "updates": self.updates,
+            "names": names,
+            "shapes": shapes,
+            "double": double,
+            "optimizers": self.watch.steps.optimizers,
+        }
 
 
 def _is_term(grad):

@@ -28,10 +28,17 @@ APART = {  # what a speedup in rows a second means where the work is not shared
     "takes as long as with one device.",
     "data-parallel": "The speedup counts the rows of networks that are trained apart.",
 }
-PARTS = {"loading": "loading", "forward": "forward pass", "backward": "backward pass",
-         "update": "update", "exchange": "exchanging", "waiting": "waiting for another rank",
-         "evaluating": "evaluating", "lock": "waiting for Python's lock",
-         "other": "all else"}  # fmt: skip
+PARTS = {
+    "loading": "loading",
+    "forward": "forward pass",
+    "backward": "backward pass",
+    "update": "update",
+    "exchange": "exchanging",
+    "waiting": "waiting for another rank",
+    "evaluating": "evaluating",
+    "lock": "waiting for Python's lock",
+    "other": "all else",
+}
 
 
 @dataclass(frozen=True)
@@ -60,12 +67,17 @@ class Answer:
             "cause": cause.name if cause else "none",
             "share": round(cause.share, 3) if cause else 0.0,
             "where": cause.where if cause else None,
-            "speedup": {"predicted": self.predicted and round(self.predicted, 2),
-                        "measured": measured and round(measured, 2)},
-            "others": others, "notes": self.notes, "on_a_gpu": self.costs,
-            "devices": [self.single and self.single.k, self.run.k], "step": self._step(),
+            "speedup": {
+                "predicted": self.predicted and round(self.predicted, 2),
+                "measured": measured and round(measured, 2),
+            },
+            "others": others,
+            "notes": self.notes,
+            "on_a_gpu": self.costs,
+            "devices": [self.single and self.single.k, self.run.k],
+            "step": self._step(),
             "unsteady": self.unsteady,
-        }  # fmt: skip
+        }
 
     def annotations(self, script) -> list[str]:
         """For ``--github``: the causes as warnings at their lines."""
@@ -119,24 +131,34 @@ class Answer:
         """One screen."""
         measured, shares = self.run.speedup(self.single), self.run.shares()
         kind = "devices in one process" if self.run.in_threads else "processes"
-        lines = [f"{self.script}: {self.run.k} {kind}, {len(self.run.steps)} steps measured, "
-                 f"{1000 * self.run.seconds:.1f} ms a step"]  # fmt: skip
+        lines = [
+            f"{self.script}: {self.run.k} {kind}, {len(self.run.steps)} steps measured, "
+            f"{1000 * self.run.seconds:.1f} ms a step"
+        ]
         if measured:
             modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
             what = "not explained, see below" if self.too_good else f"{measured:.2f} measured"
             lines.append(f"Speedup from {self.single.k} to {self.run.k} devices: {what}{modelled}.")
         named = PARTS | ({"forward": "computing"} if self.run.in_threads else {})
-        lines.append("A step: " + ", ".join(
-            f"{words} {shares[part]:.0%}" for part, words in named.items()
-            if shares.get(part, 0) >= 0.01))  # fmt: skip
+        lines.append(
+            "A step: "
+            + ", ".join(
+                f"{words} {shares[part]:.0%}"
+                for part, words in named.items()
+                if shares.get(part, 0) >= 0.01
+            )
+        )
         lines.append("")
         if self.cause is None:
             lines.append("No cause found: none costs as much as 15 % of the step.")
         for number, cause in enumerate([self.cause, *self.others][:3] if self.cause else []):
             title = "The cause that costs most" if not number else "Then"
             at = f", at {code(cause.where, self.folder)}" if cause.where else ""
-            lines += [f"{title}: {cause.name}, {cause.share:.0%} of the step{at}",
-                      f"  {sentence(cause)}", f"  {mend(cause)}"]  # fmt: skip
+            lines += [
+                f"{title}: {cause.name}, {cause.share:.0%} of the step{at}",
+                f"  {sentence(cause)}",
+                f"  {mend(cause)}",
+            ]
         if self.costs:
             lines += ["", "On a GPU these would cost as well (counted here, not measured):"]
         for what, where, times in self.costs:
@@ -193,8 +215,10 @@ def explain_script(
     single = summary(first)
     if report["spawned"] or few == many:
         if report["spawned"]:
-            notes.append("The script starts its own processes, and how many is its own choice: "
-                         "there is no run with one device beside it.")  # fmt: skip
+            notes.append(
+                "The script starts its own processes, and how many is its own choice: "
+                "there is no run with one device beside it."
+            )
         run_, single = single, None
     else:  # a script may join a group only where there are several
         single, run_ = compared(lambda k: summary(trained(k)), few, many, single)
@@ -219,13 +243,17 @@ def compared(look, few, many, single=None):
 def answer(script, single, run_, notes=(), folder="") -> Answer:
     """The answer from one Summary or two; ``notes`` come first. WatchError without a Summary."""
     if run_ is None:
-        raise WatchError(f"{script}: fewer than 10 updates, too few to tell anything, were seen "
-                         f"before it or {LIMITS.wall:.0f} seconds were over.")  # fmt: skip
+        raise WatchError(
+            f"{script}: fewer than 10 updates, too few to tell anything, were seen "
+            f"before it or {LIMITS.wall:.0f} seconds were over."
+        )
     notes = list(notes)
     if run_.queued > BUSY:
         count = "with too few cores, times count" if run_.crowded else "times are without"
-        notes.append(f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
-                     f"{count} that.")  # fmt: skip
+        notes.append(
+            f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
+            f"{count} that."
+        )
     cause, others = verdict(run_, single)
     if cause and run_.k > 1 and cause.name in APART:
         notes.append(APART[cause.name])
@@ -239,12 +267,17 @@ def answer(script, single, run_, notes=(), folder="") -> Answer:
 def _too_good(single, run_):
     more = single.faults / single.rows - run_.faults * run_.k / run_.rows_like(single)
     cost = more * PAGE / (single.seconds / single.rows)
-    why = ("Why is not known: do not count on it." if cost < BUSY / 2 else
-           f"About {cost:.0%} of a step with {single.k} is the system that gives memory anew which "
-           "was just given back: with MALLOC_TRIM_THRESHOLD_=1000000000 and "
-           "MALLOC_MMAP_THRESHOLD_=1000000000 in the environment it is kept.")  # fmt: skip
-    return (f"A row took {run_.speedup(single):.2f} times as long with {single.k} device as with "
-            f"{run_.k}, which is more than they can give. {why}")  # fmt: skip
+    why = (
+        "Why is not known: do not count on it."
+        if cost < BUSY / 2
+        else f"About {cost:.0%} of a step with {single.k} is the system that gives memory anew "
+        "which was just given back: with MALLOC_TRIM_THRESHOLD_=1000000000 and "
+        "MALLOC_MMAP_THRESHOLD_=1000000000 in the environment it is kept."
+    )
+    return (
+        f"A row took {run_.speedup(single):.2f} times as long with {single.k} device as with "
+        f"{run_.k}, which is more than they can give. {why}"
+    )
 
 
 def code(where, folder):

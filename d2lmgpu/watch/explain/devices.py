@@ -141,17 +141,36 @@ class Devices(lanes.Steps):
         spent = sum(step[2]["exchange"][0] for step in self.ranks[0])
         size = self.bytes * len(self.ranks[0])
         calls = [["all_reduce", where, self.exchanges, size, spent, spent]]
-        zeros = dict.fromkeys(("elements", "exchanging", "operations", "doubles", "casts",
-                               "python_threads"), 0)  # fmt: skip
-        return {"devices": [self.set_up | zeros | {
-            "rank": number, "in_threads": True, "measured": len(rank), "ddp": False,
-            "steps_told": [step[:3] for step in rank], "faults": faults() - self.faults,
-            "rows": sum(step[3] for step in rank), "backwards_told": len(rank), "prints": [],
-            "lines": lines, "calls": calls if self.exchanges else [], "others": [], "loaders": [],
-            "distributed": True, "data_parallel": None, "gradient_bytes": self.bytes,
-            "exchanged": size if self.exchanges else 0,
-            "spans": list(self.spans_of(number)),
-        } for number, rank in enumerate(self.ranks)]}  # fmt: skip
+        zeros = dict.fromkeys(
+            ("elements", "exchanging", "operations", "doubles", "casts", "python_threads"), 0
+        )
+        return {
+            "devices": [
+                self.set_up
+                | zeros
+                | {
+                    "rank": number,
+                    "in_threads": True,
+                    "measured": len(rank),
+                    "ddp": False,
+                    "steps_told": [step[:3] for step in rank],
+                    "faults": faults() - self.faults,
+                    "rows": sum(step[3] for step in rank),
+                    "backwards_told": len(rank),
+                    "prints": [],
+                    "lines": lines,
+                    "calls": calls if self.exchanges else [],
+                    "others": [],
+                    "loaders": [],
+                    "distributed": True,
+                    "data_parallel": None,
+                    "gradient_bytes": self.bytes,
+                    "exchanged": size if self.exchanges else 0,
+                    "spans": list(self.spans_of(number)),
+                }
+                for number, rank in enumerate(self.ranks)
+            ]
+        }
 
     def spans_of(self, number):
         """(step, part, start, end) of one device, as ``parts.Parts`` keeps them."""

@@ -31,8 +31,10 @@ def modelled_speedup(single, run) -> float | None:
         issue_seconds=min(ISSUE * single.ranks[0]["operations"], all_of_it - loading),
     )
     machine, rows = _calibration(single.ranks[0]["framework"]).machine, run.rows_like(single)
-    seconds = {k: step(work, machine, k, max(k, round(n))).seconds
-               for k, n in ((1, single.rows), (run.k, rows))}  # fmt: skip
+    seconds = {
+        k: step(work, machine, k, max(k, round(n))).seconds
+        for k, n in ((1, single.rows), (run.k, rows))
+    }
     return (rows / seconds[run.k]) / (single.rows / seconds[1])
 
 

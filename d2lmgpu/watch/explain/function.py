@@ -61,9 +61,16 @@ def explain_function(fn, num_gpus, arguments, unprotected=False):
         job = {"call": pickled(fn, call_arguments, WatchError), "ranks": ranks, "joins": not counts}
         with tempfile.NamedTemporaryFile(suffix=".job") as file:
             Path(file.name).write_bytes(pickle.dumps(job | settings({})))
-            watched = run(function_script.__file__, [file.name], number if ranks else 1,
-                          OBSERVER if ranks else DEVICES, limits=LIMITS, own=source,
-                          framework=framework, unprotected=unprotected)  # fmt: skip
+            watched = run(
+                function_script.__file__,
+                [file.name],
+                number if ranks else 1,
+                OBSERVER if ranks else DEVICES,
+                limits=LIMITS,
+                own=source,
+                framework=framework,
+                unprotected=unprotected,
+            )
         notes[:] = [watched.note] if watched.note else []
         if watched.trouble:
             raise WatchError(watched.explanation.replace("The script", name))

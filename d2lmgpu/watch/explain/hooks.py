@@ -88,9 +88,11 @@ class Hooks:
 
     def _loading(self, torch):
         data = torch.utils.data
-        for cls in (data.dataloader._BaseDataLoaderIter,
-                    data.dataloader._SingleProcessDataLoaderIter,
-                    data.dataloader._MultiProcessingDataLoaderIter):  # fmt: skip
+        for cls in (
+            data.dataloader._BaseDataLoaderIter,
+            data.dataloader._SingleProcessDataLoaderIter,
+            data.dataloader._MultiProcessingDataLoaderIter,
+        ):
             if "__next__" in vars(cls):
                 cls.__next__ = self._timed(cls.__next__, "loading")
         make, iterate = data.DataLoader.__init__, data.DataLoader.__iter__

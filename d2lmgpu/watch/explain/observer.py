@@ -55,21 +55,28 @@ class Observer:
         after, steps, hooks = threads(), self.parts.steps[self.counted :], self.hooks
         busy = busy_threads(self.before, after, main)
         return {
-            "measured": len(steps), "steps_told": steps, "spans": self.parts.spans,
+            "measured": len(steps),
+            "steps_told": steps,
+            "spans": self.parts.spans,
             "faults": faults() - self.faults,
-            "rows": hooks.rows, "elements": hooks.elements, "backwards_told": hooks.backwards,
-            "exchanging": hooks.exchanging, "exchanged": hooks.exchanged, "prints": hooks.prints,
+            "rows": hooks.rows,
+            "elements": hooks.elements,
+            "backwards_told": hooks.backwards,
+            "exchanging": hooks.exchanging,
+            "exchanged": hooks.exchanged,
+            "prints": hooks.prints,
             "calls": [[*key, *value] for key, value in hooks.calls.items()],
             "operations": self.operations.number / COUNTED,
             "doubles": self.operations.doubles / max(1, self.operations.number),
             "casts": self.operations.casts / COUNTED,
             "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)]
             + [[*key, 0] for key in hooks.first.items()],
-            "others": [[busy.get(i, 0.0), line, n]
-                       for (i, line), n in self.samples.others.most_common(20)],
+            "others": [
+                [busy.get(i, 0.0), line, n] for (i, line), n in self.samples.others.most_common(20)
+            ],
             "python_threads": sum(busy.values()),
             **self.facts(),
-        }  # fmt: skip
+        }
 
     def facts(self):
         """What needs no clock."""
@@ -79,17 +86,21 @@ class Observer:
         values = values or [p for group in groups for p in group["params"]]
         return {
             **self.set_up,
-            "ddp": bool(hooks.ddp), "data_parallel": hooks.data_parallel,
+            "ddp": bool(hooks.ddp),
+            "data_parallel": hooks.data_parallel,
             "gradient_bytes": sum(p.numel() * p.element_size() for p in values),
             "loaders": [self._loader(loader, line) for loader, line in hooks.loaders],
-        }  # fmt: skip
+        }
 
     def _loader(self, loader, line):
         return {
-            "where": line, "of": _length(loader.dataset), "mine": _rows(loader),
-            "batch": loader.batch_size, "workers": loader.num_workers,
+            "where": line,
+            "of": _length(loader.dataset),
+            "mine": _rows(loader),
+            "batch": loader.batch_size,
+            "workers": loader.num_workers,
             "epochs": self.hooks.batches[id(loader)],
-        }  # fmt: skip
+        }
 
 
 def _rows(loader):
@@ -113,7 +124,9 @@ def facts(watch):
     """Threads and cores of this thread, which trains, and what has set them."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {
-        "framework": "torch" if watch.torch else "mxnet", "cores": cores, "set": watch.set,
+        "framework": "torch" if watch.torch else "mxnet",
+        "cores": cores,
+        "set": watch.set,
         "threads": watch.torch.get_num_threads() if watch.torch else 1,
         "environ": {name: os.environ[name] for name in (*THREADS, *CORES) if name in os.environ},
-    }  # fmt: skip
+    }

@@ -30,12 +30,32 @@ def chrome_trace(run) -> dict:
     """Those as Chrome's trace events, in microseconds from the first one on."""
     recent = spans(run)
     zero = min((start for *_, start, _ in recent), default=0.0)
-    names = [{"ph": "M", "name": "process_name", "pid": rank["rank"], "tid": 0,
-              "args": {"name": f"rank {rank['rank']}"}} for rank in run.ranks]  # fmt: skip
-    return {"traceEvents": names + [
-        {"ph": "X", "name": part, "cat": "step", "pid": rank, "tid": 0,
-         "ts": 1e6 * (start - zero), "dur": 1e6 * (end - start), "args": {"step": step}}
-        for rank, step, part, start, end in recent]}  # fmt: skip
+    names = [
+        {
+            "ph": "M",
+            "name": "process_name",
+            "pid": rank["rank"],
+            "tid": 0,
+            "args": {"name": f"rank {rank['rank']}"},
+        }
+        for rank in run.ranks
+    ]
+    return {
+        "traceEvents": names
+        + [
+            {
+                "ph": "X",
+                "name": part,
+                "cat": "step",
+                "pid": rank,
+                "tid": 0,
+                "ts": 1e6 * (start - zero),
+                "dur": 1e6 * (end - start),
+                "args": {"step": step},
+            }
+            for rank, step, part, start, end in recent
+        ]
+    }
 
 
 def timelines(run) -> str:

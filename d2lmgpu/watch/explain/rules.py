@@ -120,8 +120,12 @@ def straggler(run, single):
     share = (max(spent) - sum(spent) / run.k) / run.seconds
     elements = [rank["elements"] / rank["measured"] for rank in run.ranks]
     rows = [rank["rows"] / rank["measured"] for rank in run.ranks]
-    detail = {"rank": slowest, "times": max(spent) / max(1e-9, min(spent)),
-              "rows": rows, "elements": elements}  # fmt: skip
+    detail = {
+        "rank": slowest,
+        "times": max(spent) / max(1e-9, min(spent)),
+        "rows": rows,
+        "elements": elements,
+    }
     yield Cause("straggler", share, run.line("forward", slowest), detail)
 
 
@@ -138,8 +142,9 @@ def python(run, single):
     if run.in_threads and run.k > 1:
         yield Cause("python", locked, run.line("forward"), {"how": "devices"})
     busy = sum(rank["python_threads"] for rank in run.ranks)
-    python_seconds = sum(part[1] for rank in run.ranks for step in rank["steps_told"]
-               for part in step[2].values())  # fmt: skip
+    python_seconds = sum(
+        part[1] for rank in run.ranks for step in rank["steps_told"] for part in step[2].values()
+    )
     others = run.ranks[0]["others"]
     where = max(others, key=lambda call: (call[0], call[2]))[1] if others else None
     yield Cause("python", busy / max(1e-9, busy + python_seconds), where, {"how": "beside"})

@@ -53,5 +53,4 @@ class Samples:
 def busy_threads(before, after, skip):
     """{native id: processor seconds} of Python threads between two looks (``parts.threads``)."""
     python = {t.native_id for t in threading.enumerate() if not t.name.startswith("watch-")}
-    return {i: after[i] - before.get(i, 0.0)
-            for i in python & set(after) if i != skip}  # fmt: skip
+    return {i: after[i] - before.get(i, 0.0) for i in python & set(after) if i != skip}

@@ -106,8 +106,11 @@ class Summary:
     @property
     def queued(self):
         """The share of a step in which its thread had no core."""
-        walls = [(end - start, sum(v[2] for v in parts.values()))
-                 for rank in self.ranks for start, end, parts in rank["steps_told"]]  # fmt: skip
+        walls = [
+            (end - start, sum(v[2] for v in parts.values()))
+            for rank in self.ranks
+            for start, end, parts in rank["steps_told"]
+        ]
         return sum(delay for _, delay in walls) / max(1e-9, sum(wall for wall, _ in walls))
 
     @property
@@ -151,8 +154,9 @@ class Summary:
 
     def line(self, part, rank=0):
         """The line at which a rank was seen most often in a part."""
-        return next((line for name, line, _ in self.ranks[rank]["lines"]
-                     if name == part and line), None)  # fmt: skip
+        return next(
+            (line for name, line, _ in self.ranks[rank]["lines"] if name == part and line), None
+        )
 
     def calls(self):
         """[(kind, line, calls a step, bytes a call, seconds a step)]: the rank that waits least.
@@ -162,14 +166,19 @@ class Summary:
         """
         by_call, seconds = {}, self.seconds
         for rank in self.ranks:
-            took = sum(wall - delay for _, _, parts in rank["steps_told"]
-                       for wall, _, delay in parts.values())  # fmt: skip
+            took = sum(
+                wall - delay
+                for _, _, parts in rank["steps_told"]
+                for wall, _, delay in parts.values()
+            )
             scale = min(1.0, seconds * len(rank["steps_told"]) / max(1e-9, took))
             for kind, line, number, size, spent, _ in rank["calls"]:
                 by_call.setdefault((kind, line), []).append((scale * spent, number, size))
         steps = self.ranks[0]["measured"]
-        return [(*key, min(sums)[1] / steps, min(sums)[2] / min(sums)[1], min(sums)[0] / steps)
-                for key, sums in by_call.items()]  # fmt: skip
+        return [
+            (*key, min(sums)[1] / steps, min(sums)[2] / min(sums)[1], min(sums)[0] / steps)
+            for key, sums in by_call.items()
+        ]
 
 
 def summary(watched):

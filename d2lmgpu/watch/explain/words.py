@@ -52,8 +52,10 @@ def _no_overlap(d):
 
 def _straggler(d):
     rows = " and ".join(f"{n:,.0f}" for n in d["rows"])
-    return (f"Rank {d['rank']} has {d['times']:.1f} times the work of the fastest rank "
-            f"(rows a step: {rows}).")  # fmt: skip
+    return (
+        f"Rank {d['rank']} has {d['times']:.1f} times the work of the fastest rank "
+        f"(rows a step: {rows})."
+    )
 
 
 def _by(d):
@@ -62,27 +64,38 @@ def _by(d):
 
 SENTENCES = {
     "loader": lambda d: f"The ranks wait for their data ({d['workers']} workers load it).",
-    "python": lambda d: "Other Python threads compute beside the step and hold Python's lock."
-    if d["how"] == "beside" else "The devices' threads wait for Python's lock.",
-    "sync": lambda d: f"Each step has {d['calls']:.0f} small collectives ({d['kind']}), "
-    "and all ranks wait in each.",
-    "small-batch": lambda d: f"A rank has {d['rows']:.0f} rows a pass: too few for what a "
-    "step costs anyway.",
-    "host-bound": lambda d: f"A step issues {d['operations']:,.0f} operations of "
-    f"{d['microseconds']:.0f} µs each: mostly the issuing takes time.",
+    "python": lambda d: (
+        "Other Python threads compute beside the step and hold Python's lock."
+        if d["how"] == "beside"
+        else "The devices' threads wait for Python's lock."
+    ),
+    "sync": lambda d: (
+        f"Each step has {d['calls']:.0f} small collectives ({d['kind']}), "
+        "and all ranks wait in each."
+    ),
+    "small-batch": lambda d: (
+        f"A rank has {d['rows']:.0f} rows a pass: too few for what a step costs anyway."
+    ),
+    "host-bound": lambda d: (
+        f"A step issues {d['operations']:,.0f} operations of "
+        f"{d['microseconds']:.0f} µs each: mostly the issuing takes time."
+    ),
     "no-overlap": _no_overlap,
     "slow-exchange": _slow_exchange,
     "straggler": _straggler,
-    "threads": lambda d: f"{d['k']} processes of {d['threads']} threads share {d['cores']} cores"
-    f"{_by(d)}.",
+    "threads": lambda d: (
+        f"{d['k']} processes of {d['threads']} threads share {d['cores']} cores{_by(d)}."
+    ),
     "data-parallel": _data_parallel,
     "rank0-work": lambda d: "Rank 0 works beside the training while the others wait.",
     "whole-data": _whole_data,
     "shared-core": lambda d: f"{d['k']} ranks may use {d['cores']} core only{_by(d)}.",
-    "slow-dtype": lambda d: (f"{d['doubles']:.0%} of the operations are in float64."
-                             if "doubles" in d else
-                             f"A step converts types {d['casts']:.0f} times."),
-}  # fmt: skip
+    "slow-dtype": lambda d: (
+        f"{d['doubles']:.0%} of the operations are in float64."
+        if "doubles" in d
+        else f"A step converts types {d['casts']:.0f} times."
+    ),
+}
 
 
 def sentence(cause) -> str:

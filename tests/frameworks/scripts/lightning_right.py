@@ -21,7 +21,12 @@ if __name__ == "__main__":
     lightning.seed_everything(0)
     data = TensorDataset(torch.randn(512, 20), torch.randint(5, (512,)))
     trainer = lightning.Trainer(
-        accelerator="cpu", devices=2, strategy="ddp", max_epochs=3, logger=False,
-        enable_checkpointing=False, enable_progress_bar=False,
-    )  # fmt: skip
+        accelerator="cpu",
+        devices=2,
+        strategy="ddp",
+        max_epochs=3,
+        logger=False,
+        enable_checkpointing=False,
+        enable_progress_bar=False,
+    )
     trainer.fit(Net(), DataLoader(data, batch_size=16, shuffle=True))

@@ -173,8 +173,10 @@ def _slips(sums, sizes, rank):
     again = 0
     for together in zip(*sums):
         again = sum(again + term for term in together)
-    means = [np.mean([s / size for s, size in zip(of_rank, _rows(of))], axis=0)
-             for of_rank, of in zip(sums, sizes)]  # fmt: skip
+    means = [
+        np.mean([s / size for s, size in zip(of_rank, _rows(of))], axis=0)
+        for of_rank, of in zip(sums, sizes)
+    ]
     return {
         "sum": (both, "It is not divided by the number of rows."),
         "twice": (both / n / 2, "It is divided by the number of ranks, too."),

@@ -79,10 +79,30 @@ def mean_over_the_replicas(average, g):
     return "On each of the four processes both gradients are the means over the replicas."
 
 
-LAYERS = ("norm1", "attn", "attn.q", "attn.k", "attn.v", "attn.o", "norm2", "mlp", "mlp.up",
-          "mlp.down")  # fmt: skip
-KEYS = ("blocks.*.attn.q", "blocks.*.mlp.upp", "blocks.0.mlp.down", "blocks.*.mlp", "blocks.*",
-        "norm", "nrom", "blocks.*.norm*", "blocks.9.attn.o", "*.0.attn.?")  # fmt: skip
+LAYERS = (
+    "norm1",
+    "attn",
+    "attn.q",
+    "attn.k",
+    "attn.v",
+    "attn.o",
+    "norm2",
+    "mlp",
+    "mlp.up",
+    "mlp.down",
+)
+KEYS = (
+    "blocks.*.attn.q",
+    "blocks.*.mlp.upp",
+    "blocks.0.mlp.down",
+    "blocks.*.mlp",
+    "blocks.*",
+    "norm",
+    "nrom",
+    "blocks.*.norm*",
+    "blocks.9.attn.o",
+    "*.0.attn.?",
+)
 
 
 def networks(g):
@@ -139,8 +159,14 @@ formula(
     "A block is gathered twice, the ends once. What is summed over the copies is only what a "
     "device has left after the reduce-scatter.",
     cases=lambda g: [
-        (int(g.integers(1, 40)), 64 * int(g.integers(1, 999)), 64 * int(g.integers(1, 999)), dp,
-         fsdp, itemsize)
+        (
+            int(g.integers(1, 40)),
+            64 * int(g.integers(1, 999)),
+            64 * int(g.integers(1, 999)),
+            dp,
+            fsdp,
+            itemsize,
+        )
         for dp, fsdp, itemsize in ((2, 2, 8), (4, 2, 4), (2, 8, 2), (16, 64, 4))
     ],
     right=lambda blocks, block, ends, dp, fsdp, itemsize: by_collective(
@@ -162,4 +188,4 @@ formula(
     },
     what="The number of bytes",
     says="The bytes are right for all meshes.",
-)  # fmt: skip
+)

@@ -35,7 +35,8 @@ formula(
         for k in (1, 2, 16)
     ],
     right=lambda n, batch_size, lr, k, epochs: [
-        epochs * len(range(0, n, k * batch_size)), sum([lr] * k)
+        epochs * len(range(0, n, k * batch_size)),
+        sum([lr] * k),
     ],
     slips={
         "batch": (
@@ -53,7 +54,7 @@ formula(
     },
     what="The pair (updates, lr)",
     says="Updates and learning rate are right from one to sixteen devices.",
-)  # fmt: skip
+)
 
 
 def noise_over_signal(small, large, b_small, b_large):

@@ -36,22 +36,25 @@ formula(
     "each batch, loading cannot hide. One device has nothing to exchange.",
     cases=lambda g: [
         (k, *(float(factor) for factor in g.uniform(1, 9, 4) * [1, issue, 1, 1]), waits)
-        for k in (1, 2, 4) for waits in (True, False) for issue in (1, 0.1)
+        for k in (1, 2, 4)
+        for waits in (True, False)
+        for issue in (1, 0.1)
     ],
-    right=lambda k, load, issue, compute, exchange, waits: max(
-        sum([issue] * k) + (0 if waits else load), compute / k + exchange * (k > 1)
-    ) + (load if waits else 0),
+    right=lambda k, load, issue, compute, exchange, waits: (
+        max(sum([issue] * k) + (0 if waits else load), compute / k + exchange * (k > 1))
+        + (load if waits else 0)
+    ),
     slips={
         "issue": (
-            lambda k, load, issue, compute, exchange, waits: max(
-                issue + load * (not waits), compute / k + exchange * (k > 1)
-            ) + load * waits,
+            lambda k, load, issue, compute, exchange, waits: (
+                max(issue + load * (not waits), compute / k + exchange * (k > 1)) + load * waits
+            ),
             "One process issues for all devices.",
         ),
         "one": (
-            lambda k, load, issue, compute, exchange, waits: max(
-                k * issue + load * (not waits), compute / k + exchange
-            ) + load * waits,
+            lambda k, load, issue, compute, exchange, waits: (
+                max(k * issue + load * (not waits), compute / k + exchange) + load * waits
+            ),
             "One device has nobody to exchange with.",
         ),
         "serial": (
@@ -63,7 +66,7 @@ formula(
     },
     what="The step time",
     says="The step time is the model's, with and without a wait after each batch.",
-)  # fmt: skip
+)
 
 formula(
     "bus",
@@ -94,8 +97,8 @@ formula(
     cases=lambda g: [
         (k, float(g.uniform(0.001, 0.1)), float(g.uniform(0.1, 2))) for k in (1, 8, 256)
     ],
-    right=lambda k, p, delay: delay * sum(
-        comb(k, late) * p**late * (1 - p) ** (k - late) for late in range(1, k + 1)
+    right=lambda k, p, delay: (
+        delay * sum(comb(k, late) * p**late * (1 - p) ** (k - late) for late in range(1, k + 1))
     ),
     slips={
         "one": (lambda k, p, delay: p * delay, "In it nobody waits for the others."),
@@ -107,4 +110,4 @@ formula(
     what="The mean wait",
     says="The mean wait is right from one to 256 devices.",
     tolerance=1e-7,
-)  # fmt: skip
+)

@@ -15,8 +15,8 @@ formula(
     "Begin with the sum over your shard. It will be divided by the world size: undo that, and "
     "divide by the global batch.",
     cases=lambda g: [
-        (g.uniform(0, 3, size).tolist(), k, n) for size, k, n in
-        ((4, 2, 7), (3, 2, 7), (8, 4, 32), (0, 2, 1), (1, 1, 1), (5, 3, 5))
+        (g.uniform(0, 3, size).tolist(), k, n)
+        for size, k, n in ((4, 2, 7), (3, 2, 7), (8, 4, 32), (0, 2, 1), (1, 1, 1), (5, 3, 5))
     ],
     right=lambda losses, world_size, global_batch: sum(
         loss / (global_batch / world_size) for loss in losses
@@ -33,7 +33,7 @@ formula(
     },
     what="The loss",
     says="The ranks' average is the mean over the global batch, with an idle rank as well.",
-)  # fmt: skip
+)
 
 
 formula(
@@ -76,7 +76,8 @@ formula(
     "Round the largest share up. The last batch of an epoch is smaller, and has its own share.",
     cases=lambda g: [
         (n, 256, k, float(g.uniform(1e-4, 1e-3)), float(g.uniform(1e-3, 1e-2)))
-        for k in (1, 2, 16) for n in (int(g.integers(1000, 3000)), 2560)
+        for k in (1, 2, 16)
+        for n in (int(g.integers(1000, 3000)), 2560)
     ],
     right=batch_by_batch,
     slips={
@@ -101,7 +102,7 @@ formula(
     },
     what="The time of an epoch",
     says="The time is right on one, two and sixteen devices.",
-)  # fmt: skip
+)
 
 
 TEST_SETS = (13, 2)  # images; of two images the third rank has a copy alone
@@ -128,10 +129,12 @@ def one_accuracy(accuracy, g):
             of_rank += [(labels + 1 - right)[places] % 10, labels[places]]
     ranks = in_processes(partial(_tested, accuracy), inputs)
     answers = [
-        [float(array(result, f"{n} images: the accuracy on rank {rank}", ()))
-         for n, result in zip(TEST_SETS, results)]
+        [
+            float(array(result, f"{n} images: the accuracy on rank {rank}", ()))
+            for n, result in zip(TEST_SETS, results)
+        ]
         for rank, results in enumerate(ranks.results)
-    ]  # fmt: skip
+    ]
 
     def found_by(mistake):
         theirs = [[mistake(*hits_and_real, rank) for hits_and_real in dealt] for rank in range(k)]

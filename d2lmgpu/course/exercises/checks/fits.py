@@ -13,11 +13,12 @@ formula(
     "32 bits is kept besides. The optimiser's numbers stay in 32 bits.",
     cases=lambda g: [
         (int(g.integers(10**6, 10**9)), optimizer, mixed)
-        for optimizer in STATES for mixed in (False, True)
+        for optimizer in STATES
+        for mixed in (False, True)
     ],
     right=lambda parameters, optimizer, mixed: sum(
-        size * parameters for size in [2, 2, 4][: 3 * mixed] + [4, 4][: 2 * (not mixed)]
-        + [4] * STATES[optimizer]
+        size * parameters
+        for size in [2, 2, 4][: 3 * mixed] + [4, 4][: 2 * (not mixed)] + [4] * STATES[optimizer]
     ),
     slips={
         "copy": (
@@ -35,7 +36,7 @@ formula(
     },
     what="The number of bytes",
     says="The bytes are right for three optimisers, in 32 and in 16 bits.",
-)  # fmt: skip
+)
 
 
 def tried(b1, peak1, b2, peak2, memory):

@@ -44,7 +44,8 @@ formula(
     "the last one computed.",
     cases=lambda g: [
         (int(g.integers(2, 20)), *g.integers(1, 9, 2).tolist(), waits)
-        for waits in (True, False) for _ in range(4)
+        for waits in (True, False)
+        for _ in range(4)
     ],
     right=lambda steps, load, compute, waits: simulate(
         [load] * steps, [compute] * steps, 1 if waits else steps
@@ -64,7 +65,7 @@ formula(
     },
     what="The time",
     says="The time is that of the simulated timeline, with the wait and without it.",
-)  # fmt: skip
+)
 
 
 @exercise(

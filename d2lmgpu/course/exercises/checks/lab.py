@@ -24,15 +24,11 @@ formula(
     right=of_medians,
     slips={
         "mean": (
-            lambda one, many, k: [
-                np.mean(one) / np.mean(many), np.mean(one) / np.mean(many) / k
-            ],
+            lambda one, many, k: [np.mean(one) / np.mean(many), np.mean(one) / np.mean(many) / k],
             "One slow run weighs too much in it.",
         ),
         "inverted": (
-            lambda one, many, k: [
-                median(many) / median(one), median(many) / median(one) / k
-            ],
+            lambda one, many, k: [median(many) / median(one), median(many) / median(one) / k],
             "Faster should be more.",
         ),
         "best": (
@@ -42,7 +38,7 @@ formula(
     },
     what="The pair (speedup, efficiency)",
     says="Speedup and efficiency go by the medians.",
-)  # fmt: skip
+)
 
 
 def searched(fixed, per_image, k, efficiency):
@@ -63,7 +59,8 @@ formula(
     "Solve for the batch, and round up to a multiple of k.",
     cases=lambda g: [
         (float(g.uniform(1e-3, 5e-3)), float(g.uniform(2e-5, 2e-4)), k, efficiency)
-        for k in (2, 4, 8) for efficiency in (0.8, 0.9)
+        for k in (2, 4, 8)
+        for efficiency in (0.8, 0.9)
     ],
     right=searched,
     slips={
@@ -75,7 +72,7 @@ formula(
     },
     what="The batch",
     says="The batch is the smallest that reaches the efficiency.",
-)  # fmt: skip
+)
 
 formula(
     "rate",

@@ -12,7 +12,8 @@ formula(
     "One number says how many whole hosts are full before this rank, the other what is left over.",
     cases=lambda g: [
         (int(g.integers(0, hosts * per_host)), hosts, per_host)
-        for hosts, per_host in ((1, 1), (2, 2), (4, 2), (3, 8), (16, 8)) for _ in range(6)
+        for hosts, per_host in ((1, 1), (2, 2), (4, 2), (3, 8), (16, 8))
+        for _ in range(6)
     ],
     right=lambda rank, hosts, per_host: divmod(rank, per_host),
     slips={
@@ -28,7 +29,7 @@ formula(
     what="The place",
     says="Every rank has its host and its GPU.",
     sized=False,
-)  # fmt: skip
+)
 
 formula(
     "slow-link",
@@ -37,18 +38,25 @@ formula(
     "member of that ring sends. How many members has each ring?",
     cases=lambda g: [
         (hosts, per_host, int(g.integers(10**6, 10**8)), hierarchical)
-        for hosts, per_host in ((1, 4), (2, 2), (2, 8), (16, 8)) for hierarchical in (False, True)
+        for hosts, per_host in ((1, 4), (2, 2), (2, 8), (16, 8))
+        for hierarchical in (False, True)
     ],
-    right=lambda hosts, per_host, num_bytes, hierarchical: (hosts > 1) * sum(
-        num_bytes / (hosts if hierarchical else hosts * per_host)
-        for _ in range(2 * (hosts if hierarchical else hosts * per_host) - 2)
+    right=lambda hosts, per_host, num_bytes, hierarchical: (
+        (hosts > 1)
+        * sum(
+            num_bytes / (hosts if hierarchical else hosts * per_host)
+            for _ in range(2 * (hosts if hierarchical else hosts * per_host) - 2)
+        )
     ),
     slips={
         "every": (
-            lambda hosts, per_host, num_bytes, hierarchical: (hosts > 1) * (
-                2 * (hosts - 1) / hosts * num_bytes
-                if hierarchical
-                else 2 * per_host * (hosts * per_host - 1) / (hosts * per_host) * num_bytes
+            lambda hosts, per_host, num_bytes, hierarchical: (
+                (hosts > 1)
+                * (
+                    2 * (hosts - 1) / hosts * num_bytes
+                    if hierarchical
+                    else 2 * per_host * (hosts * per_host - 1) / (hosts * per_host) * num_bytes
+                )
             ),
             "Of a host's GPUs in the flat ring, only one has its neighbour on another host.",
         ),
@@ -63,7 +71,7 @@ formula(
     },
     what="What a host sends",
     says="The bytes on the slow link are right, flat and hierarchical.",
-)  # fmt: skip
+)
 
 formula(
     "servers",
@@ -93,7 +101,7 @@ formula(
     },
     what="What the busiest link carries",
     says="The busiest link is found with few servers and with many.",
-)  # fmt: skip
+)
 
 
 @exercise(

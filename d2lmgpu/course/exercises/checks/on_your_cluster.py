@@ -19,9 +19,7 @@ formula(
     "How many tasks share the first learning rate?",
     "A task's number counts batch sizes, and after the last of them the next learning rate begins.",
     cases=lambda g: list(sweeps(g)),
-    right=lambda task, lrs, batch_sizes: [
-        (lr, size) for lr in lrs for size in batch_sizes
-    ][task],
+    right=lambda task, lrs, batch_sizes: [(lr, size) for lr in lrs for size in batch_sizes][task],
     slips={
         "slow": (
             lambda task, lrs, batch_sizes: [lrs[task % len(lrs)], batch_sizes[task // len(lrs)]],
@@ -29,7 +27,8 @@ formula(
         ),
         "diagonal": (
             lambda task, lrs, batch_sizes: [
-                lrs[task % len(lrs)], batch_sizes[task % len(batch_sizes)]
+                lrs[task % len(lrs)],
+                batch_sizes[task % len(batch_sizes)],
             ],
             "Both change with every task. With two rates and four sizes some pairs then "
             "come twice.",
@@ -38,7 +37,7 @@ formula(
     what="The pair",
     says="Each pair has its task.",
     sized=False,
-)  # fmt: skip
+)
 
 formula(
     "srun-ranks",
@@ -65,16 +64,20 @@ formula(
     what="The three numbers",
     says="Rank, local rank and world size are right on every node.",
     sized=False,
-)  # fmt: skip
+)
 
 formula(
     "time-limit",
     "How many minutes of computing are there in one job?",
     "The last job may be a short one, but it is a job.",
-    cases=lambda g: [
-        (int(g.integers(1, 10**5)), limit, start)
-        for limit, start in ((60, 0), (60, 5), (1440, 10), (240, 45)) for _ in range(4)
-    ] + [(110, 60, 5), (55, 60, 5)],
+    cases=lambda g: (
+        [
+            (int(g.integers(1, 10**5)), limit, start)
+            for limit, start in ((60, 0), (60, 5), (1440, 10), (240, 45))
+            for _ in range(4)
+        ]
+        + [(110, 60, 5), (55, 60, 5)]
+    ),
     right=lambda minutes, limit, start: ceil(minutes / (limit - start)),
     slips={
         "start": (
@@ -93,4 +96,4 @@ formula(
     what="The number of jobs",
     says="The training comes to its end.",
     sized=False,
-)  # fmt: skip
+)

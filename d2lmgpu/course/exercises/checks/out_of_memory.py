@@ -89,7 +89,7 @@ formula(
     },
     what="The size of a group",
     says="No other size needs less.",
-)  # fmt: skip
+)
 
 
 formula(

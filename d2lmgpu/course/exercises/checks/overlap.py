@@ -131,10 +131,14 @@ formula(
     "message starts at the later of the two.",
     cases=lambda g: [
         (
-            g.integers(1, 9, n).tolist(), g.integers(1, 9, n).tolist(), bucket,
-            float(g.uniform(0.1, 2)), float(g.uniform(0.5, 4)),
+            g.integers(1, 9, n).tolist(),
+            g.integers(1, 9, n).tolist(),
+            bucket,
+            float(g.uniform(0.1, 2)),
+            float(g.uniform(0.5, 4)),
         )
-        for n in (1, 4, 12) for bucket in (1, 10, 1000)
+        for n in (1, 4, 12)
+        for bucket in (1, 10, 1000)
     ],
     right=last_exchange,
     slips={
@@ -150,4 +154,4 @@ formula(
     },
     what="The end",
     says="The end is that of the simulated link, for small, large and single buckets.",
-)  # fmt: skip
+)

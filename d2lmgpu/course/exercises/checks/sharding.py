@@ -62,9 +62,7 @@ formula(
     ),
     slips={
         "order": (
-            lambda parameters, k, stage: parameters * [
-                16, 14 + 2 / k, 12 + 4 / k, 16 / k
-            ][stage],
+            lambda parameters, k, stage: parameters * [16, 14 + 2 / k, 12 + 4 / k, 16 / k][stage],
             "The largest part is sharded first.",
         ),
         "all": (
@@ -78,7 +76,7 @@ formula(
     },
     what="The number of bytes",
     says="The bytes are right for all stages, on one to sixty-four devices.",
-)  # fmt: skip
+)
 
 
 @exercise(

@@ -90,7 +90,8 @@ formula(
     cases=lambda g: (
         [
             (g.integers(0, 40, (k, workers)).tolist(), batch_size, drop_last)
-            for k, workers in ((1, 1), (2, 2), (4, 3)) for batch_size in (1, 4, 7)
+            for k, workers in ((1, 1), (2, 2), (4, 3))
+            for batch_size in (1, 4, 7)
             for drop_last in (False, True)
         ]
         + [([[7, 1], [5, 4]], 2, False), ([[7, 1], [5, 3]], 4, True), ([[0, 0], [9, 9]], 2, False)]
@@ -109,7 +110,7 @@ formula(
     },
     what="The number of updates",
     says="All ranks can make that many updates, and one of them no more.",
-)  # fmt: skip
+)
 
 
 class Watched:

@@ -85,8 +85,14 @@ formula(
     sized=False,
 )
 
-WAYS = ["P2P/CUMEM", "P2P/direct pointer", "SHM/direct/direct", "NET/IB/2/GDRDMA", "NET/IB/0",
-        "NET/Socket/0"]  # fmt: skip
+WAYS = [
+    "P2P/CUMEM",
+    "P2P/direct pointer",
+    "SHM/direct/direct",
+    "NET/IB/2/GDRDMA",
+    "NET/IB/0",
+    "NET/Socket/0",
+]
 BY_HOST = {"SHM/direct/direct", "NET/IB/0", "NET/Socket/0"}
 
 

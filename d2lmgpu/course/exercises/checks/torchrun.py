@@ -88,7 +88,8 @@ formula(
     "Each kill costs what was done since the last checkpoint, and no more.",
     cases=lambda g: [
         (1000, every, sorted(g.choice(np.arange(120, 1000), kills, replace=False).tolist()))
-        for every in (1, 100, 130) for kills in (0, 1, 3)
+        for every in (1, 100, 130)
+        for kills in (0, 1, 3)
     ],
     right=life_after_life,
     slips={
@@ -100,7 +101,7 @@ formula(
     },
     what="The number of updates",
     says="That many updates are computed in all.",
-)  # fmt: skip
+)
 
 
 @exercise(

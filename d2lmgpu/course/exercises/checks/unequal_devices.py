@@ -57,7 +57,9 @@ formula(
     "With the exchange paid for, every further device helps. So there are two candidates.",
     cases=lambda g: [
         (n, g.integers(low, 90, k).astype(float).tolist(), exchange)
-        for n in (64, 256) for k, low in ((1, 50), (2, 1), (4, 50)) for exchange in (0.01, 3.0)
+        for n in (64, 256)
+        for k, low in ((1, 50), (2, 1), (4, 50))
+        for exchange in (0.01, 3.0)
     ],
     right=best_of_all,
     slips={
@@ -73,7 +75,7 @@ formula(
     },
     what="The time",
     says="No choice of devices is faster.",
-)  # fmt: skip
+)
 
 
 def shares_of(speeds):

@@ -12,7 +12,10 @@ formula(
         (saved, momentum, dropout, position)
         for saved in ([], ["optimizer"], ["position", "random"], ["random"])
         for momentum, dropout, position in (
-            (0.9, 0.5, 120), (0.0, 0.5, 120), (0.9, 0.0, 0), (0.0, 0.0, int(g.integers(1, 500))),
+            (0.9, 0.5, 120),
+            (0.0, 0.5, 120),
+            (0.9, 0.0, 0),
+            (0.0, 0.0, int(g.integers(1, 500))),
         )
     ],
     right=lambda saved, momentum, dropout, position: [
@@ -28,7 +31,9 @@ formula(
         ),
         "needed": (
             lambda saved, momentum, dropout, position: [
-                int(momentum > 0), int(dropout > 0), int(position > 0)
+                int(momentum > 0),
+                int(dropout > 0),
+                int(position > 0),
             ],
             "That is what is needed. Some of it has been saved.",
         ),
@@ -36,17 +41,21 @@ formula(
     what="The three numbers",
     says="What is named is what is missing, and nothing else.",
     sized=False,
-)  # fmt: skip
+)
 
 
 formula(
     "place-it",
     "A life that begins at update 30 saves every 100. When does it save first?",
     "If each life counts from its own beginning, a short one never comes as far as a save.",
-    cases=lambda g: [
-        (first + int(g.integers(0, 300)), first, 1000, every)
-        for every in (20, 100, 130) for first in (0, 100, *g.integers(1, 600, 3).tolist())
-    ] + [(90, 30, 95, 100), (100, 30, 300, 100)],
+    cases=lambda g: (
+        [
+            (first + int(g.integers(0, 300)), first, 1000, every)
+            for every in (20, 100, 130)
+            for first in (0, 100, *g.integers(1, 600, 3).tolist())
+        ]
+        + [(90, 30, 95, 100), (100, 30, 300, 100)]
+    ),
     right=lambda done, first, total, every: next(
         n for n in range(done + 1, total + 1) if n % every == 0 or n == total
     ),
@@ -69,7 +78,7 @@ formula(
     what="The next save",
     says="Each life saves after the same updates, however it began.",
     sized=False,
-)  # fmt: skip
+)
 
 formula(
     "interval",
@@ -94,4 +103,4 @@ formula(
     },
     what="The number of updates",
     says="So often it wastes the least.",
-)  # fmt: skip
+)

@@ -12,8 +12,19 @@ from d2lmgpu.watch.explain.words import mend, sentence
 # simulated seconds: for a row, for a row, to meet, to evaluate
 LOAD, TRAIN, MEET, EVALUATE = 0.1e-3, 1e-3, 10e-3, 30e-3
 TENTH = 10  # of how many batches one is asked for
-NOTHING = dict.fromkeys(("elements", "exchanging", "operations", "doubles", "casts", "faults",
-                         "python_threads", "gradient_bytes"), 0)  # fmt: skip
+NOTHING = dict.fromkeys(
+    (
+        "elements",
+        "exchanging",
+        "operations",
+        "doubles",
+        "casts",
+        "faults",
+        "python_threads",
+        "gradient_bytes",
+    ),
+    0,
+)
 
 
 def some_ranks(g):
@@ -162,12 +173,22 @@ class Timed:
         call = ["mean", "device.mean", self._calls, 0, seconds, seconds]
         lines = [[part, f"your train, device {self.rank}", 1] for part in ("forward", "loading")]
         return NOTHING | {
-            "rank": self.rank, "steps_told": self._steps, "measured": len(self._steps),
-            "rows": sum(map(len, self.trained)), "backwards_told": len(self._steps), "ddp": True,
-            "data_parallel": None, "distributed": True, "threads": 1, "cores": None, "others": [],
-            "prints": [hash(tuple(rows)) for rows in self.trained], "loaders": [], "lines": lines,
+            "rank": self.rank,
+            "steps_told": self._steps,
+            "measured": len(self._steps),
+            "rows": sum(map(len, self.trained)),
+            "backwards_told": len(self._steps),
+            "ddp": True,
+            "data_parallel": None,
+            "distributed": True,
+            "threads": 1,
+            "cores": None,
+            "others": [],
+            "prints": [hash(tuple(rows)) for rows in self.trained],
+            "loaders": [],
+            "lines": lines,
             "calls": [call] * bool(self._calls),
-        }  # fmt: skip
+        }
 
 
 def trained(train, k, batches):
@@ -230,5 +251,7 @@ def slip(own=True, often=False, evaluates=False):
 
 
 EXERCISES["until-none"].slips = {
-    "whole-data": slip(own=False), "sync": slip(often=True), "rank0-work": slip(evaluates=True),
-}  # fmt: skip
+    "whole-data": slip(own=False),
+    "sync": slip(often=True),
+    "rank0-work": slip(evaluates=True),
+}
