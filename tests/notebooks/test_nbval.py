@@ -159,7 +159,8 @@ def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path, kept):
 def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     """With the chapters' own conftest.py, whose profile they inherit, and output in two pieces."""
     names = ["chapters/conftest.py", "tests/programs.py", "tests/notebooks/sanitize.cfg"]
-    tools = ("book", "nbval_plugins", "chapter_cache", "dependencies", "file_notes/sitecustomize")
+    tools = ["book", "nbval_plugins", "chapter_cache", "chapter_facts"]
+    tools += ["dependencies", "file_notes/sitecustomize"]
     for name in [*names, *(f"tools/{tool}.py" for tool in tools), "requirements.txt"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
