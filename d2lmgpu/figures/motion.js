@@ -128,10 +128,10 @@
     }
 
     /** To the next moment at which something ends, or to the one before. */
-    step(direction) {
+    step(sign) {
       this.stop();
-      const near = this.stops().filter((stop) => direction * (stop - this.now) > SAME);
-      if (near.length) this.move(direction > 0 ? Math.min(...near) : Math.max(...near));
+      const near = this.stops().filter((stop) => sign * (stop - this.now) > SAME);
+      if (near.length) this.move(sign > 0 ? Math.min(...near) : Math.max(...near));
     }
 
     stop() {

@@ -4,7 +4,7 @@ import pytest
 from contrast import FAINT
 from moving import clock, press, text_without_scripts, words
 
-from d2lmgpu.figures.lane_pictures import (
+from d2lmgpu.figures.swimlane_pictures import (
     data_parallel_beside_ddp,
     micro_batches,
     processes,
@@ -28,7 +28,7 @@ HOSTS = processes([(f"host {rank // 4}", rank, rank % 4, 8) for rank in range(8)
 PARALLEL = data_parallel_beside_ddp(44_700_000, 1_605_632, 20_480)
 PICTURES = {"sampler": SAMPLER, "micro": MICRO, "hosts": HOSTS, "parallel": PARALLEL}
 EVERY = pytest.mark.parametrize("picture", PICTURES.values(), ids=PICTURES)
-DOT = ".lanes-dot"
+DOT = ".swimlanes-dot"
 STEPS = len(PARALLEL.panels[0].rows)
 
 
@@ -159,7 +159,7 @@ def test_what_it_says_can_be_read_on_what_lies_below(show_offline, picture, sche
         f"{grounds}{{body{{background:#121212;color:#ced6dd}}}}</style>{html(picture)}"
     )
     page.emulate_media(color_scheme=scheme)
-    read = page.evaluate(FAINT, ".lanes figure")
+    read = page.evaluate(FAINT, ".swimlanes figure")
     assert read["count"] > 10 and read["faint"] == []
 
 

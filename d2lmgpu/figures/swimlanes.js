@@ -1,10 +1,10 @@
-// Rows that come one by one: see lanes.py, which draws them, and says them in the data.
+// Rows that come one by one: see swimlanes.py, which draws them, and says them in the data.
 (() => {
   "use strict";
   const { SAME, element, drawn, Player, begin } = motion;
   const STEP = 1300; // milliseconds
 
-  class Lanes {
+  class Swimlanes {
     constructor(root) {
       this.data = JSON.parse(root.querySelector("script").textContent);
       this.pictures = [...root.querySelectorAll("svg")];
@@ -17,9 +17,9 @@
         address,
         settings: () => [],
       });
-      this.status = element("div", { className: "lanes-said" });
+      this.status = element("div", { className: "swimlanes-said" });
       this.status.setAttribute("role", "status");
-      const panels = root.querySelector(".lanes-panels");
+      const panels = root.querySelector(".swimlanes-panels");
       panels.before(this.player.controls);
       panels.after(this.status);
       this.player.move(Player.sentIn(sent), false);
@@ -36,11 +36,11 @@
         const { name, words: all } = this.data.panels[i];
         const soFar = done ? all.slice(0, done) : [this.data.before];
         picture.setAttribute("aria-label", `${name}. ${soFar.join(" ")}`);
-        for (const dot of picture.querySelectorAll(".lanes-dot")) dot.remove();
+        for (const dot of picture.querySelectorAll(".swimlanes-dot")) dot.remove();
         for (const row of picture.querySelectorAll("[data-row]")) {
           const step = Number(row.dataset.row);
           const isMoving = part > 0 && step === done;
-          row.classList.toggle("lanes-later", step > done || (step === done && !isMoving));
+          row.classList.toggle("swimlanes-later", step > done || (step === done && !isMoving));
           if (isMoving) this.#travel(row, part);
         }
       }
@@ -63,14 +63,15 @@
       const eased = part * part * (3 - 2 * part);
       for (const send of row.querySelectorAll("[data-send]")) {
         const path = send.querySelector("path");
-        const [, start, y, end] = path.getAttribute("d").match(/^M(\S+) (\S+)H([\d.]+)/).map(Number);
+        const line = path.getAttribute("d").match(/^M(\S+) (\S+)H([\d.]+)/);
+        const [, start, y, end] = line.map(Number);
         send.append(drawn("circle", {
-          class: "lanes-dot", cx: start + (end - start) * eased, cy: y, r: 4,
+          class: "swimlanes-dot", cx: start + (end - start) * eased, cy: y, r: 4,
           fill: send.getAttribute("stroke"),
         }));
       }
     }
   }
 
-  begin("lanes", Lanes);
+  begin("swimlanes", Swimlanes);
 })();

@@ -14,13 +14,13 @@ from torch.utils.data import DataLoader, DistributedSampler
 
 from d2lmgpu.collectives.schedules import plan
 from d2lmgpu.figures.checks import FigureError
-from d2lmgpu.figures.lane_pictures import (
+from d2lmgpu.figures.style import number
+from d2lmgpu.figures.swimlane_pictures import (
     data_parallel_beside_ddp,
     micro_batches,
     processes,
     sampler_places,
 )
-from d2lmgpu.figures.style import number
 from d2lmgpu.launch import launch
 from d2lmgpu.records import store
 

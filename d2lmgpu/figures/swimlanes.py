@@ -63,7 +63,7 @@ class Panel:
         return f"{self.name}. " + " ".join(row.words for row in self.rows)
 
 
-class Lanes(Moving):
+class Swimlanes(Moving):
     """Panels beside each other, whose rows come one by one; equally many rows in each of them.
 
     before: what there is before the first row. about: how the picture is read.
@@ -88,7 +88,8 @@ class Lanes(Moving):
             for panel in panels
         )
         words = " ".join(panel.alt for panel in panels)
-        super().__init__("lanes", data, words, about, f'<div class="lanes-panels">{drawn}</div>')
+        body = f'<div class="swimlanes-panels">{drawn}</div>'
+        super().__init__("swimlanes", data, words, about, body)
 
 
 def _name(panel: Panel, panels) -> str:

@@ -6,14 +6,14 @@ compare its order with PyTorch's and its bytes with a formula.
 """
 
 from d2lmgpu.figures.checks import is_named, is_series, need
-from d2lmgpu.figures.lanes import Cell, Lanes, Panel, Row
 from d2lmgpu.figures.style import number
+from d2lmgpu.figures.swimlanes import Cell, Panel, Row, Swimlanes
 from d2lmgpu.machine.checks import is_whole
 
 MOST = 4  # lanes whose words can still be read on a phone
 
 
-def sampler_places(handed_out) -> Lanes:
+def sampler_places(handed_out) -> Swimlanes:
     """Who gets which place of the common order, and which examples are there a second time.
 
     Parameters
@@ -23,7 +23,7 @@ def sampler_places(handed_out) -> Lanes:
 
     Returns
     -------
-    Lanes
+    Swimlanes
         A row for each example of a rank.
 
     Raises
@@ -54,7 +54,7 @@ def sampler_places(handed_out) -> Lanes:
             rows.append(Row(title, f"{title[0].upper()}{title[1:]}: {takers}.", cells))
             places += ranks
     counted = sum(counts for batches in handed_out for batch in batches for _, counts in batch)
-    return Lanes(
+    return Swimlanes(
         f"{counted} examples in an order that all {ranks} ranks know, and nobody has one yet.",
         "The number in a box is an example. A dashed box is a copy of one that was handed out "
         "before; it does not count.",
@@ -70,7 +70,7 @@ def _ranks(k: int) -> tuple[str, ...]:
     return tuple(f"rank {rank}" for rank in range(k))
 
 
-def micro_batches(logs: dict) -> Lanes:
+def micro_batches(logs: dict) -> Swimlanes:
     """After which micro-batches the ranks exchange, in several ways beside each other.
 
     Parameters
@@ -81,7 +81,7 @@ def micro_batches(logs: dict) -> Lanes:
 
     Returns
     -------
-    Lanes
+    Swimlanes
         A panel for each way, a row for each micro-batch.
 
     Raises
@@ -95,7 +95,7 @@ def micro_batches(logs: dict) -> Lanes:
     need(is_named(logs, _is_ways_log) and len(logs) > 0, "logs", logs, allowed)
     good = len({log[0].count("forward") for log in logs.values()}) == 1
     need(good, "logs", logs, allowed)
-    return Lanes(
+    return Swimlanes(
         "All ranks have the same weights, and no gradient yet.",
         "A box is the forward and the backward pass of one micro-batch on one rank. A bar across "
         "all ranks is an exchange of their gradients.",
@@ -135,7 +135,7 @@ def _exchanges(name: str, log, ranks: int) -> Panel:
     return Panel(name, _ranks(ranks), tuple(rows))
 
 
-def processes(numbers) -> Lanes:
+def processes(numbers) -> Swimlanes:
     """The numbers that each process is told, on several hosts.
 
     Parameters
@@ -145,7 +145,7 @@ def processes(numbers) -> Lanes:
 
     Returns
     -------
-    Lanes
+    Swimlanes
         A lane for each process, framed by its host; a row for each number, and one for the GPU.
 
     Raises
@@ -178,7 +178,7 @@ def processes(numbers) -> Lanes:
     panel = Panel(
         f"{len(numbers)} processes on {len(hosts)} hosts", ("",) * len(numbers), rows, tuple(hosts)
     )
-    return Lanes(
+    return Swimlanes(
         f"{each} processes were started on each of {len(hosts)} hosts.",
         "A frame is a host, a column in it a process. Processes of one colour have one local rank, "
         "and so the GPU of that number on their host.",
@@ -192,7 +192,7 @@ def _is_process(process) -> bool:
     return all(is_whole(count, 0) for count in process[1:])
 
 
-def data_parallel_beside_ddp(params: int, inputs: int, outputs: int, k: int = 4) -> Lanes:
+def data_parallel_beside_ddp(params: int, inputs: int, outputs: int, k: int = 4) -> Swimlanes:
     """A step of ``nn.DataParallel`` beside one of DDP: what leaves and reaches device 0, and when.
 
     Parameters
@@ -204,7 +204,7 @@ def data_parallel_beside_ddp(params: int, inputs: int, outputs: int, k: int = 4)
 
     Returns
     -------
-    Lanes
+    Swimlanes
         Two panels with the same rows.
 
     Raises
@@ -216,7 +216,7 @@ def data_parallel_beside_ddp(params: int, inputs: int, outputs: int, k: int = 4)
     for name, size in (("params", params), ("inputs", inputs), ("outputs", outputs)):
         need(is_whole(size, 1), name, size, "a number of bytes from 1 up")
     devices = tuple(f"device {i}" for i in range(k))
-    return Lanes(
+    return Swimlanes(
         "The step before is over. DataParallel has the new parameters on device 0 alone, DDP on "
         "each device.",
         "A box is what a device computes, an arrow what one device sends to another. DDP's rows "
