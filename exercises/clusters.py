@@ -127,7 +127,7 @@ def jobs(minutes, limit, start):
 def missing(saved, momentum, dropout, position):
     needed = {
         "optimizer": momentum > 0, "random": dropout > 0, "position": position > 0,
-    }  # fmt: skip
+    }
     return [int(need and name not in saved) for name, need in needed.items()]
 
 # %% [markdown] exercise="place-it"

@@ -122,7 +122,7 @@ def save(args, net, optimizer, step, epoch, position, log, ranks):
             checkpoints.save(
                 args.checkpoints, step, net, optimizer=optimizer.state_dict(), random=random,
                 epoch=epoch, position=position, settings=vars(args),
-            )  # fmt: skip
+            )
             log("saved", step=step)
         except checkpoints.CheckpointError as error:
             log("not saved", step=step, why=str(error))

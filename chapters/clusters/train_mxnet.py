@@ -40,7 +40,7 @@ def lenet():
         nn.Conv2D(20, 3, activation="relu"), nn.AvgPool2D(2),
         nn.Conv2D(50, 5, activation="relu"), nn.AvgPool2D(2), nn.Flatten(),
         nn.Dense(128, activation="relu"), nn.Dense(10),
-    )  # fmt: skip
+    )
     return net
 
 

@@ -71,7 +71,7 @@ def keep_store(listener):
     lead_a_group()
     port, fd = listener.getsockname()[1], listener.detach()
     store = dist.TCPStore("127.0.0.1", port, is_master=True, wait_for_workers=False,
-                          master_listen_fd=fd)  # fmt: skip
+                          master_listen_fd=fd)
     signal.pause()
     del store
 

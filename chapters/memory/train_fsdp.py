@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 NUMBERS = {"width": 64, "blocks": 2, "heads": 4, "tokens": 64, "batch-size": 16, "steps": 200,
-         "save-every": 100, "seed": 0, "replicas": 1, "lr": 3e-3}  # fmt: skip
+         "save-every": 100, "seed": 0, "replicas": 1, "lr": 3e-3}
 
 
 def parse_args(argv=None):

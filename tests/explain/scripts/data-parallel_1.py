@@ -11,9 +11,14 @@ MENDED = "--mended" in sys.argv
 torch.manual_seed(0)
 X, y = torch.randn(2048, 1, 28, 28), torch.randint(10, (2048,))
 net = nn.Sequential(
-    nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3), nn.ReLU(),
-    nn.Flatten(), nn.Linear(32 * 11 * 11, 10),
-)  # fmt: skip
+    nn.Conv2d(1, 16, 3),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Conv2d(16, 32, 3),
+    nn.ReLU(),
+    nn.Flatten(),
+    nn.Linear(32 * 11 * 11, 10),
+)
 rank, world = 0, 1
 if MENDED:
     dist.init_process_group("gloo")

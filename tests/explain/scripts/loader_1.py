@@ -33,9 +33,17 @@ data = Augmented()
 if "--mended" in sys.argv:
     data = TensorDataset(torch.from_numpy(data.images)[:, None], torch.arange(2048) % 10)
 loader = DataLoader(data, batch_size=128 // world, sampler=DistributedSampler(data))
-net = DDP(nn.Sequential(
-    nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3), nn.ReLU(),
-    nn.Flatten(), nn.Linear(32 * 11 * 11, 10)))  # fmt: skip
+net = DDP(
+    nn.Sequential(
+        nn.Conv2d(1, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32 * 11 * 11, 10),
+    )
+)
 optimizer = torch.optim.Adam(net.parameters())
 for epoch in range(3):
     loader.sampler.set_epoch(epoch)

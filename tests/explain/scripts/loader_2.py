@@ -57,7 +57,14 @@ if __name__ == "__main__":
     parser.add_argument("--mended", action="store_true")
     args = parser.parse_args()
     dist.init_process_group("gloo")
-    model = nn.Sequential(nn.Conv2d(3, 32, 3), nn.ReLU(), nn.Conv2d(32, 32, 3), nn.ReLU(),
-                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(32, 10))  # fmt: skip
+    model = nn.Sequential(
+        nn.Conv2d(3, 32, 3),
+        nn.ReLU(),
+        nn.Conv2d(32, 32, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(32, 10),
+    )
     Trainer(model, Folder(1024, args.mended), 64 // dist.get_world_size()).train(3)
     dist.destroy_process_group()

@@ -11,8 +11,9 @@ rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
 mended = "--mended" in sys.argv
 width, depth = (256, 8) if mended else (384, 24)
-net = nn.Sequential(*[m for _ in range(depth) for m in (nn.Linear(width, width), nn.ReLU())],
-                    nn.Linear(width, 10))  # fmt: skip
+net = nn.Sequential(
+    *[m for _ in range(depth) for m in (nn.Linear(width, width), nn.ReLU())], nn.Linear(width, 10)
+)
 if mended:
     net = nn.parallel.DistributedDataParallel(net)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)

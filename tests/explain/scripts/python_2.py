@@ -52,9 +52,17 @@ def main():
         batches = (tokens[torch.randint(4096, (batch,))] for _ in range(60))
     else:
         batches = Prefetcher(texts, batch, 2)
-    model = nn.parallel.DistributedDataParallel(nn.Sequential(
-        nn.Embedding(500, 64), nn.Linear(64, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
-        nn.Flatten(), nn.Linear(64 * 256, 2)))  # fmt: skip
+    model = nn.parallel.DistributedDataParallel(
+        nn.Sequential(
+            nn.Embedding(500, 64),
+            nn.Linear(64, 256),
+            nn.ReLU(),
+            nn.Linear(256, 256),
+            nn.ReLU(),
+            nn.Flatten(),
+            nn.Linear(64 * 256, 2),
+        )
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     for step, X in enumerate(batches):
         optimizer.zero_grad()

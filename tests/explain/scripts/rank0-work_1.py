@@ -22,8 +22,15 @@ rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
 X, y = torch.randn(4096, 1, 28, 28), torch.randint(10, (4096,))
 X_test, y_test = torch.randn(2048, 1, 28, 28), torch.randint(10, (2048,))
-net = nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3),
-                    nn.ReLU(), nn.Flatten(), nn.Linear(32 * 11 * 11, 10))  # fmt: skip
+net = nn.Sequential(
+    nn.Conv2d(1, 16, 3),
+    nn.ReLU(),
+    nn.MaxPool2d(2),
+    nn.Conv2d(16, 32, 3),
+    nn.ReLU(),
+    nn.Flatten(),
+    nn.Linear(32 * 11 * 11, 10),
+)
 ddp = DDP(net)
 optimizer = torch.optim.SGD(ddp.parameters(), lr=0.01)
 batch_size = 128 // world

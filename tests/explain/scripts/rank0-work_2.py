@@ -21,8 +21,10 @@ class Trainer:
 
     def _save(self):
         path = os.path.join(tempfile.gettempdir(), "snapshot.pt")
-        torch.save({"model": self.model.module.state_dict(),
-                    "optimizer": self.optimizer.state_dict()}, path)  # fmt: skip
+        torch.save(
+            {"model": self.model.module.state_dict(), "optimizer": self.optimizer.state_dict()},
+            path,
+        )
         for p in self.model.parameters():
             values = p.detach().flatten()[:20_000].tolist()
             statistics.pstdev(values)
@@ -46,10 +48,12 @@ def main():
     dist.init_process_group("gloo")
     torch.manual_seed(0)
     dataset = data.TensorDataset(torch.randn(8192, 512), torch.randint(0, 10, (8192,)))
-    loader = data.DataLoader(dataset, batch_size=512 // dist.get_world_size(),
-                             sampler=DistributedSampler(dataset))  # fmt: skip
-    model = nn.Sequential(nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
-                          nn.Linear(512, 10))  # fmt: skip
+    loader = data.DataLoader(
+        dataset, batch_size=512 // dist.get_world_size(), sampler=DistributedSampler(dataset)
+    )
+    model = nn.Sequential(
+        nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
+    )
     optimizer = torch.optim.Adam(model.parameters())
     Trainer(model, loader, optimizer, 0 if args.mended else 4).train(4)
     dist.destroy_process_group()

@@ -22,8 +22,9 @@ def train():
     dataset = TensorDataset(torch.randn(8192, 784), torch.randint(0, 10, (8192,)))
     sampler = DistributedSampler(dataset)
     loader = DataLoader(dataset, batch_size=512 // dist.get_world_size(), sampler=sampler)
-    model = nn.Sequential(nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(),
-                          nn.Linear(512, 10))  # fmt: skip
+    model = nn.Sequential(
+        nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 512), nn.ReLU(), nn.Linear(512, 10)
+    )
     model = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.05)
     for epoch in range(4):

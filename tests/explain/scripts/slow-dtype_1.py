@@ -13,8 +13,9 @@ rank, world = dist.get_rank(), dist.get_world_size()
 rng = np.random.default_rng(0)
 X = torch.from_numpy(rng.standard_normal((4096, 512)))
 y = torch.from_numpy(rng.integers(10, size=4096))
-net = nn.Sequential(nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 256), nn.ReLU(),
-                    nn.Linear(256, 10)).double()  # fmt: skip
+net = nn.Sequential(
+    nn.Linear(512, 1024), nn.ReLU(), nn.Linear(1024, 256), nn.ReLU(), nn.Linear(256, 10)
+).double()
 if "--mended" in sys.argv:
     X, net = X.float(), net.float()
 net = DDP(net)

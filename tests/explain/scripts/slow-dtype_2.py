@@ -38,8 +38,9 @@ if __name__ == "__main__":
         torch.set_default_dtype(torch.float64)
     dist.init_process_group("gloo")
     dataset = TensorDataset(torch.randn(4096, 1, 28, 28), torch.randint(0, 10, (4096,)))
-    loader = DataLoader(dataset, batch_size=128 // dist.get_world_size(),
-                        sampler=DistributedSampler(dataset))  # fmt: skip
+    loader = DataLoader(
+        dataset, batch_size=128 // dist.get_world_size(), sampler=DistributedSampler(dataset)
+    )
     model = nn.parallel.DistributedDataParallel(Net())
     for epoch in range(2):
         train(model, loader, optim.Adadelta(model.parameters()))

@@ -25,8 +25,13 @@ def main():
     sampler = DistributedSampler(dataset)
     batch_size = (1024 if args.mended else 128) // dist.get_world_size()
     loader = DataLoader(dataset, batch_size=batch_size, sampler=sampler)
-    model = nn.Sequential(nn.Linear(features, hidden), nn.ReLU(), nn.Linear(hidden, hidden),
-                          nn.ReLU(), nn.Linear(hidden, 10))  # fmt: skip
+    model = nn.Sequential(
+        nn.Linear(features, hidden),
+        nn.ReLU(),
+        nn.Linear(hidden, hidden),
+        nn.ReLU(),
+        nn.Linear(hidden, 10),
+    )
     sync_weights(model)
     ddp = nn.parallel.DistributedDataParallel(model)
     optimizer = torch.optim.SGD(ddp.parameters(), lr=0.01)

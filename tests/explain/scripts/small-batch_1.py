@@ -12,10 +12,22 @@ dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
 X, y = torch.randn(batch_size * 16, 1, 28, 28), torch.randint(10, (batch_size * 16,))
-net = DDP(nn.Sequential(
-    nn.Conv2d(1, 6, 5, padding=2), nn.Sigmoid(), nn.AvgPool2d(2), nn.Conv2d(6, 16, 5),
-    nn.Sigmoid(), nn.AvgPool2d(2), nn.Flatten(), nn.Linear(400, 120), nn.Sigmoid(),
-    nn.Linear(120, 84), nn.Sigmoid(), nn.Linear(84, 10)))  # fmt: skip
+net = DDP(
+    nn.Sequential(
+        nn.Conv2d(1, 6, 5, padding=2),
+        nn.Sigmoid(),
+        nn.AvgPool2d(2),
+        nn.Conv2d(6, 16, 5),
+        nn.Sigmoid(),
+        nn.AvgPool2d(2),
+        nn.Flatten(),
+        nn.Linear(400, 120),
+        nn.Sigmoid(),
+        nn.Linear(120, 84),
+        nn.Sigmoid(),
+        nn.Linear(84, 10),
+    )
+)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.9)
 mine = batch_size // world
 for epoch in range(6):

@@ -17,8 +17,9 @@ if args.mended:
 
 dist.init_process_group("gloo")
 torch.manual_seed(0)
-data = TensorDataset(torch.randn(args.batch_size * 128, 3, 32, 32),
-                     torch.randint(0, 10, (args.batch_size * 128,)))  # fmt: skip
+data = TensorDataset(
+    torch.randn(args.batch_size * 128, 3, 32, 32), torch.randint(0, 10, (args.batch_size * 128,))
+)
 sampler = DistributedSampler(data)
 loader = DataLoader(data, batch_size=args.batch_size, sampler=sampler)
 
@@ -26,8 +27,13 @@ loader = DataLoader(data, batch_size=args.batch_size, sampler=sampler)
 class SmallNet(nn.Module):
     def __init__(self):
         super().__init__()
-        self.features = nn.Sequential(nn.Conv2d(3, 16, 3, stride=2), nn.BatchNorm2d(16), nn.ReLU(),
-                                      nn.Conv2d(16, 32, 3, stride=2), nn.ReLU())  # fmt: skip
+        self.features = nn.Sequential(
+            nn.Conv2d(3, 16, 3, stride=2),
+            nn.BatchNorm2d(16),
+            nn.ReLU(),
+            nn.Conv2d(16, 32, 3, stride=2),
+            nn.ReLU(),
+        )
         self.classifier = nn.Linear(32 * 7 * 7, 10)
 
     def forward(self, x):

@@ -10,8 +10,17 @@ from torch.nn.parallel import DistributedDataParallel as DDP
 dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
-net = DDP(nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3),
-                        nn.ReLU(), nn.Flatten(), nn.Linear(32 * 11 * 11, 10)))  # fmt: skip
+net = DDP(
+    nn.Sequential(
+        nn.Conv2d(1, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32 * 11 * 11, 10),
+    )
+)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 X, y = torch.randn(4096, 1, 28, 28), torch.randint(10, (4096,))
 batch_size = 128

@@ -12,8 +12,17 @@ dist.init_process_group("gloo")
 rank, world = dist.get_rank(), dist.get_world_size()
 torch.manual_seed(0)
 X, y = torch.randn(4096, 1, 28, 28), torch.randint(10, (4096,))
-net = DDP(nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3),
-                        nn.ReLU(), nn.Flatten(), nn.Linear(32 * 11 * 11, 10)))  # fmt: skip
+net = DDP(
+    nn.Sequential(
+        nn.Conv2d(1, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32 * 11 * 11, 10),
+    )
+)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 for step in range(60):
     rows = torch.randperm(len(X))[rank * 128 // world : (rank + 1) * 128 // world]

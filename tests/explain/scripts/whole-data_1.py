@@ -15,8 +15,17 @@ if "--mended" in sys.argv:
     loader = DataLoader(data, batch_size=64, sampler=DistributedSampler(data))
 else:
     loader = DataLoader(data, batch_size=64, shuffle=True)
-net = DDP(nn.Sequential(nn.Conv2d(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3),
-                        nn.ReLU(), nn.Flatten(), nn.Linear(32 * 11 * 11, 10)))  # fmt: skip
+net = DDP(
+    nn.Sequential(
+        nn.Conv2d(1, 16, 3),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(32 * 11 * 11, 10),
+    )
+)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
 for epoch in range(2):
     for X, y in loader:

@@ -23,8 +23,15 @@ def run(rank, size, mended):
     if mended:
         inputs, targets = inputs[rank::size], targets[rank::size]
     batch = 96 // size if mended else 96
-    model = nn.Sequential(nn.Conv2d(3, 24, 3), nn.ReLU(), nn.Conv2d(24, 24, 3), nn.ReLU(),
-                          nn.AdaptiveAvgPool2d(4), nn.Flatten(), nn.Linear(384, 10))  # fmt: skip
+    model = nn.Sequential(
+        nn.Conv2d(3, 24, 3),
+        nn.ReLU(),
+        nn.Conv2d(24, 24, 3),
+        nn.ReLU(),
+        nn.AdaptiveAvgPool2d(4),
+        nn.Flatten(),
+        nn.Linear(384, 10),
+    )
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.5)
     for epoch in range(2):
         epoch_loss = 0.0
