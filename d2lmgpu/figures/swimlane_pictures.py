@@ -239,18 +239,15 @@ def data_parallel_step(params: int, inputs: int, outputs: int, k: int) -> tuple[
         size = _in_words(sends)
         return Row(f"{title}, {size}", f"{words} {size} reach device 0.", sends=sends)
 
-    def all_compute(title, words, what):
-        return Row(title, words, (Cell(what),) * k)
-
     alone = (None,) * (k - 1)
     return (
         from_0("scatter: shards", "Each device gets its shard.", inputs // k),
         from_0("replicate: parameters", "Each device gets a copy.", params),
-        all_compute("parallel_apply", "A thread for each device computes outputs.", "forward"),
+        _all_compute(k, "parallel_apply", "A thread for each device computes outputs.", "forward"),
         to_0("gather: outputs", "Device 0 collects the outputs.", outputs // k),
         Row("the loss, on device 0", "Device 0 computes the loss alone.", (Cell("loss"), *alone)),
         from_0("gradients of the outputs", "Each device gets its part back.", outputs // k),
-        all_compute("backward", "Each device computes gradients of its copy.", "backward"),
+        _all_compute(k, "backward", "Each device computes gradients of its copy.", "backward"),
         to_0("gradients of all parameters", "Device 0 adds them up.", params),
         Row(
             "the update, on device 0",
@@ -261,33 +258,34 @@ def data_parallel_step(params: int, inputs: int, outputs: int, k: int) -> tuple[
 
 
 def _ddp_step(params: int, k: int) -> tuple[Row, ...]:
-    def all_compute(title, words, what):
-        return Row(title, words, (Cell(what),) * k)
-
     each = 2 * (k - 1) * params // k  # of a ring
     return (
-        all_compute("each loads its shard", "Each process loads its own shard.", "load"),
+        _all_compute(k, "each loads its shard", "Each process loads its own shard.", "load"),
         Row(
             "copies from the start: nothing is sent",
             "Nothing is sent: each has its copy, which was made once, at the start.",
         ),
-        all_compute("forward", "Each process computes its own outputs.", "forward"),
+        _all_compute(k, "forward", "Each process computes its own outputs.", "forward"),
         Row("outputs stay: nothing is sent", "Nothing is sent: outputs stay where they are."),
-        all_compute("the loss of each shard", "Each computes the loss of its shard.", "loss"),
+        _all_compute(k, "the loss of each shard", "Each computes the loss of its shard.", "loss"),
         Row(
             "so do their gradients: nothing is sent",
             "Nothing is sent: each has the gradients of its own outputs.",
         ),
-        all_compute("backward", "Each computes gradients, from the last layer on.", "backward"),
+        _all_compute(k, "backward", "Each computes gradients, from the last layer on.", "backward"),
         Row(
             "gradients, already during backward",
             f"All add up their gradients; in a ring each sends {_size(each)}.",
             meeting=f"allreduce, {_size(each)} from each",
         ),
-        all_compute(
-            "each takes the same step", "Each updates, and the copies stay equal.", "update"
+        _all_compute(
+            k, "each takes the same step", "Each updates, and the copies stay equal.", "update"
         ),
     )
+
+
+def _all_compute(k: int, title: str, words: str, what: str) -> Row:
+    return Row(title, words, (Cell(what),) * k)
 
 
 def _in_words(sends) -> str:
