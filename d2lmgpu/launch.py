@@ -27,9 +27,6 @@ from d2lmgpu.process.settings import settings
 from d2lmgpu.process.supervisors import Supervisors, start_ranks
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
-# Imported once, before the workers are forked. What an optimiser and DDP import as soon as they are
-# made takes as long as PyTorch; with it come FSDP and tensor parallelism.
-IMPORTED = ("torch", "torch._dynamo")
 
 
 def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
@@ -99,7 +96,7 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
     elif servers:
         child = start_ranks("mxnet")
     else:
-        child = _SUPERVISORS.start(*IMPORTED)
+        child = _SUPERVISORS.start()
     return _run(child, call, number, servers)
 
 
@@ -164,4 +161,4 @@ _SUPERVISORS = Supervisors()
 
 def prepare() -> None:
     """Import PyTorch for the next ``launch`` now, in a process that ends with this one."""
-    _SUPERVISORS.prepare(*IMPORTED)
+    _SUPERVISORS.prepare()

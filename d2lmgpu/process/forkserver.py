@@ -49,7 +49,7 @@ class ForkServer:
     """The caller's end of such a process. Raises OSError where none can be started."""
 
     def __init__(self, modules, environ, idle=IDLE):
-        self._made_for = _circumstances(modules, environ)
+        self._made_for = _circumstances(environ)
         self.has_forked = False
         self._socket, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with contextlib.ExitStack() as stack, theirs:
@@ -72,9 +72,9 @@ class ForkServer:
         """Whether it has not ended, as far as one can see."""
         return self._socket.fileno() >= 0 and self._process.poll() is None
 
-    def fits(self, modules, environ):
+    def fits(self, environ):
         """Whether what it forks is as a process that is started now."""
-        return self._made_for == _circumstances(modules, environ)
+        return self._made_for == _circumstances(environ)
 
     def fork(self, folder, modules, descriptors):
         """The guard of a new supervisor, a :class:`Forked`.
@@ -127,13 +127,13 @@ class Forked:
             self._descriptor = None
 
 
-def _circumstances(modules, environ):
+def _circumstances(environ):
     """All by which two processes that this one starts, now and later, could differ."""
     status, limits = (
         Path("/proc/self", name).read_text(encoding="utf-8") for name in ("status", "limits")
     )
     inherited = [line for line in status.splitlines() if line.partition(":")[0] in INHERITED]
-    return modules, environ, inherited, limits, os.getpriority(os.PRIO_PROCESS, 0)
+    return environ, inherited, limits, os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def main(descriptor, idle, *modules):

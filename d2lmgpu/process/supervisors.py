@@ -10,6 +10,9 @@ from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import STANDARD, import_path, run_module
 
 _RANKS = run_module("d2lmgpu.process.ranks")
+# Imported once, before the workers are forked. What an optimiser and DDP import as soon as they are
+# made takes as long as PyTorch; with it come FSDP and tensor parallelism.
+_IMPORTED = ("torch", "torch._dynamo")
 
 
 def start_ranks(*modules, interface=LOOPBACK_INTERFACE, fork_server=None):
@@ -51,37 +54,37 @@ class Supervisors:
         self._lock, self._server, self._prepared = threading.Lock(), None, False
         self._failed = None  # one that ended before it forked: it cannot import what it should
 
-    def prepare(self, *modules):
-        """Have a fork server import ``modules`` now; the next supervisor is forked by it."""
+    def prepare(self):
+        """Have a fork server import PyTorch now; the next supervisor is forked by it."""
         with self._lock:
-            self._renew(modules, os.environ | _environ())
+            self._renew(os.environ | _environ())
             self._prepared = True
 
-    def start(self, *modules):
-        """A supervisor that imports ``modules``: see ``start_ranks``."""
+    def start(self):
+        """A supervisor that has imported PyTorch, or does: see ``start_ranks``."""
         with self._lock:
             environ = os.environ | _environ()
-            if not self._fits(modules, environ):
-                self._renew(modules, environ)
+            if not self._fits(environ):
+                self._renew(environ)
             self._prepared = False
             if server := self._server:
                 try:
-                    return start_ranks(*modules, fork_server=server)
+                    return start_ranks(*_IMPORTED, fork_server=server)
                 except ConnectionError:
                     self._server = None
                     self._failed = None if server.has_forked else server
-        return start_ranks(*modules)
+        return start_ranks(*_IMPORTED)
 
-    def _fits(self, modules, environ):
+    def _fits(self, environ):
         server = self._server
         if not (server and server.serves):
             return False
-        return self._prepared or server.fits(modules, environ)
+        return self._prepared or server.fits(environ)
 
-    def _renew(self, modules, environ):
+    def _renew(self, environ):
         if self._server:
             self._server.close()
         self._server = None
-        if can_fork() and not (self._failed and self._failed.fits(modules, environ)):
+        if can_fork() and not (self._failed and self._failed.fits(environ)):
             with suppress(OSError):  # a start of the supervisor itself will say why
-                self._server = ForkServer(modules, environ)
+                self._server = ForkServer(_IMPORTED, environ)
