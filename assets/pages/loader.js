@@ -1,5 +1,6 @@
-// Adds to a page what its places need: the panel that trains, the lab of recorded runs. Any other
-// page loads nothing but this.
+// Adds to a page what its places need: figures that move, explorers, the panel that trains, the lab
+// of recorded runs. Any other page loads nothing but this. It does not wait until a figure is seen:
+// on paper all of them stand, and nobody has scrolled to them.
 (() => {
   "use strict";
   const root = new URL("..", document.currentScript.src);
@@ -7,7 +8,16 @@
     "training", "steady", "runs", "words", "settings", "chart", "table", "race", "panel",
   ];
 
+  const MOVING = ["race", "moves", "buckets", "pipeline", "split", "context", "swimlanes"];
+
+  // In this order: what stands first is used by those after it.
   const PLACES = {
+    ".explore": () => ["address.js"],
+    ".explore:not(.moving)": () => ["explorer.js"],
+    ".moving": () => ["motion.js"],
+    ...Object.fromEntries(MOVING.map((kind) => [`.moving.${kind}`, () => [`${kind}.js`]])),
+    ".moving.layouts": () => ["layoutmodel.js", "layouts.js"],
+    ".memory-explorer": () => ["memory.js"],
     ".training": () => ["training/panel.css", ...TRAINING.map((name) => `training/${name}.js`)],
     ".lab-recorded, .breaking-recorded": (place) => place.dataset.scripts.split(" "),
   };

@@ -1,9 +1,14 @@
 """What a first visit transfers, compressed, as a browser counts it."""
 
+from pathlib import PurePosixPath
+from urllib.parse import urlsplit
+
 import pytest
 from loading import Loading
 from static_site import Compressing, served
 from test_pages import PAGES
+
+from d2lmgpu.machine.files import PACKAGE
 
 PAGE = 1_300_000  # bytes that a page may have: with its styles, scripts and fonts
 TRAINING = 100_000  # bytes of code for the training in a page, without its images
@@ -60,6 +65,22 @@ def too_large(browser, address, pages):
 def test_a_page_is_light_at_the_first_visit(browser, address):
     """Every third; all of them in ``every_mode.py``."""
     assert too_large(browser, address, PAGES[::3]) == {}
+
+
+FIGURES = {
+    "chapters/reference/glossary": set(),
+    "chapters/scaling/allreduce": {"address", "motion", "explorer", "race"},
+    "chapters/concise/accumulation": {"address", "motion", "swimlanes"},
+}
+SCRIPTS = {file.stem for file in (PACKAGE / "figures").glob("*.js")}
+
+
+@pytest.mark.parametrize("path", FIGURES)
+def test_a_page_loads_the_scripts_of_its_own_figures_only(browser, address, path):
+    page, transfers = visited(browser, address, path)
+    page.context.close()
+    names = {PurePosixPath(urlsplit(url).path) for url in transfers.files}
+    assert {name.stem for name in names if name.suffix == ".js"} & SCRIPTS == FIGURES[path]
 
 
 def test_training_brings_little_code_and_only_when_it_is_used(browser, address):

@@ -58,15 +58,24 @@ def test_a_style_reaches_only_its_own_elements(file):
     assert [selector for selector in selectors if not selector.startswith(own)] == []
 
 
+def by_the_loader():
+    """The scripts of figures that assets/pages/loader.js adds to pages that have their places."""
+    loader = (ROOT / "assets" / "pages" / "loader.js").read_text()
+    kinds = re.search(r"MOVING = \[(.*?)\]", loader, re.DOTALL)[1]
+    moving = [f"{kind}.js" for kind in re.findall(r"\w+", kinds)]
+    return moving + re.findall(r'"(\w+\.js)"', loader)
+
+
 @of_each(SCRIPTS + STYLES)
 def test_the_book_serves_it_once(file):
-    """Itself or in its folder; and loads it on all pages, or by the loader of the labs' scripts."""
+    """Itself or in its folder; and loads it on all pages, or by a loader of scripts."""
     settings = yaml.safe_load((ROOT / "_config.yml").read_text())["sphinx"]["config"]
     served = settings["html_static_path"]
     assert [str(path.relative_to(ROOT)) in served for path in (file, file.parent)].count(True) == 1
     loaded = settings["html_js_files"] + settings["html_css_files"] + list(scripts.IN_BOOK)
     brought = [name for name in (*record.SCRIPTS, record.IN_PAGE) if name.startswith(record.OWN)]
     loaded += [name.rpartition("/")[2] for name in brought]
+    loaded += by_the_loader()
     assert loaded.count(file.name) == 1
 
 
