@@ -9,7 +9,7 @@ import pytest
 from schemas import stated
 from soaking import sample
 
-from d2lmgpu.watch.check.run import OUTCOMES
+from d2lmgpu.watch.check.run import OUTCOMES, check
 
 FOLDER = Path(__file__).parent / "outcomes"
 RIGHT = {  # a script and its options -> (outcome, defect)
@@ -71,3 +71,29 @@ def test_a_part_of_the_weights_is_not_compared():
     assert done.returncode == OUTCOMES["not compared"] and stated(report)
     assert "parts" in report["reason"] and report["reason"] in done.stderr
     assert "run 1 of 2: sharded_by_hand.py in 2 processes\n" in done.stderr
+
+
+COUNTING = """
+import os, torch, torch.distributed as dist
+threads, world = torch.get_num_threads(), int(os.environ["WORLD_SIZE"])
+if world == 1 or threads > 1:
+    raise SystemExit(f"{threads} in {world}")
+dist.init_process_group("gloo")
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+trainer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(3):
+    trainer.zero_grad()
+    net(torch.randn(4, 2)).sum().backward()
+    trainer.step()
+"""
+
+
+@pytest.mark.parametrize(("chosen", "threads"), [(None, 2), ("1", 1)])
+def test_one_process_computes_on_the_cores_of_all(tmp_path, monkeypatch, chosen, threads):
+    """But for a number that the reader has chosen."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if chosen:
+        monkeypatch.setenv("OMP_NUM_THREADS", chosen)
+    script = tmp_path / "counting.py"
+    script.write_text(COUNTING)
+    assert f"{threads} in 1" in check(script).reason

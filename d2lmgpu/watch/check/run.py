@@ -1,5 +1,6 @@
 """``check``: run a script with k processes and with one on the same rows, and compare them."""
 
+import os
 import re
 import tempfile
 from dataclasses import dataclass
@@ -143,10 +144,16 @@ def check(
     further = {"unprotected": unprotected, "progress": Progress(progress, expected=2)}
 
     def runs(number, options):
-        watched = run(path, arguments, number, OBSERVER, options, limits, **further)
+        # One process has the cores of all: it computes what all of them have.
+        threads = os.environ.get("OMP_NUM_THREADS", str(devices // options["devices"]))
+        environ = {"OMP_NUM_THREADS": threads}
+
+        def watch(options):
+            return run(path, arguments, number, OBSERVER, options, limits, environ, **further)
+
+        watched = watch(options)
         if options["devices"] < devices and _wants_gpus(watched):
-            options = options | {"gpus": devices}
-            watched = run(path, arguments, number, OBSERVER, options, limits, **further)
+            watched = watch(options | {"gpus": devices})
         return watched
 
     many = _run_many(runs, 1 if spawns else devices, options)
