@@ -6,11 +6,12 @@ from html import escape
 from d2lmgpu.machine.hardware import machine
 from d2lmgpu.watch import WatchError, line_of_code
 from d2lmgpu.watch.cuda.costs import SENTENCES
+from d2lmgpu.watch.explain.causes import Cause
+from d2lmgpu.watch.explain.facts import DATA_PARALLEL, WHOLE_DATA
 from d2lmgpu.watch.explain.forecast import modelled_speedup
 from d2lmgpu.watch.explain.page import timelines
-from d2lmgpu.watch.explain.rules import Cause, verdict
+from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary, faster, summary
-from d2lmgpu.watch.explain.words import mend, sentence
 from d2lmgpu.watch.github import annotation
 from d2lmgpu.watch.progress import Progress
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run
@@ -24,9 +25,9 @@ MOST_DRIFT = 1.25  # times as long as the others the steps of one half may take
 MOST = 1.05  # times as much as so many devices can give: what is above that is no speedup
 PAGE = 2e-6  # seconds that the system needs for a page of memory, about
 APART = {  # what a speedup in rows a second means where the work is not shared
-    "whole-data": "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
+    WHOLE_DATA: "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
     "takes as long as with one device.",
-    "data-parallel": "The speedup counts the rows of networks that are trained apart.",
+    DATA_PARALLEL: "The speedup counts the rows of networks that are trained apart.",
 }
 PARTS = {
     "loading": "loading",
@@ -85,7 +86,7 @@ class Answer:
             annotation(
                 "warning",
                 f"d2lmgpu explain: {cause.name}, {cause.share:.0%} of the step",
-                f"{sentence(cause)}\n{mend(cause)}",
+                f"{cause.sentence}\n{cause.mend}",
                 script,
                 cause.where,
             )
@@ -156,8 +157,8 @@ class Answer:
             at = f", at {code(cause.where, self.folder)}" if cause.where else ""
             lines += [
                 f"{title}: {cause.name}, {cause.share:.0%} of the step{at}",
-                f"  {sentence(cause)}",
-                f"  {mend(cause)}",
+                f"  {cause.sentence}",
+                f"  {cause.mend}",
             ]
         if self.costs:
             lines += ["", "On a GPU these would cost as well (counted here, not measured):"]
@@ -255,8 +256,8 @@ def answer(script, single, run_, notes=(), folder="") -> Answer:
             f"{count} that."
         )
     cause, others = verdict(run_, single)
-    if cause and run_.k > 1 and cause.name in APART:
-        notes.append(APART[cause.name])
+    if cause and run_.k > 1 and cause.kind in APART:
+        notes.append(APART[cause.kind])
     modelled = modelled_speedup(single, run_)
     answered = Answer(script, single, run_, cause, others, modelled, notes, folder)
     if answered.too_good:

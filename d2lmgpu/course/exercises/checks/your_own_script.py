@@ -7,7 +7,6 @@ from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.registry import EXERCISES, Wrong, exercise
 from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
-from d2lmgpu.watch.explain.words import mend, sentence
 
 # simulated seconds: for a row, for a row, to meet, to evaluate
 LOAD, TRAIN, MEET, EVALUATE = 0.1e-3, 1e-3, 10e-3, 30e-3
@@ -228,7 +227,7 @@ def none_is_left(train, g):
         summaries.append(Summary([device.report() for device in devices]))
     cause, _ = verdict(summaries[1], summaries[0])
     if cause:
-        words = f"{cause.name}, {cause.share:.0%} of the step. {sentence(cause)} {mend(cause)}"
+        words = f"{cause.name}, {cause.share:.0%} of the step. {cause.sentence} {cause.mend}"
         raise Wrong(cause.name, f"explain says: {words}")
     return "explain says: none."
 
