@@ -275,6 +275,7 @@ class LabModel(Choices):
             steps = steady.pieces(self.live.pace) or numbers["seconds"]
             unsteady = steady.unsteady(steps, settings["num_gpus"], result.get("others"))
         marks = {"diverged": self.live.diverged(numbers["accuracy"]), "unsteady": unsteady}
+        marks["id"] = self.present.id
         sentences = [outcome.message, DIVERGED if marks["diverged"] else "", result.get("note")]
         message = " ".join(filter(None, sentences))
         end = {"status": outcome.status, "message": message, "sharing": sharing}

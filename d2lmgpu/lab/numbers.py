@@ -84,9 +84,9 @@ def forecast(modelled):
 
 def runs(model):
     """All runs that have ended, oldest first."""
-    rows = {id(trial): row.number for row in model.table() for trial in row.trials}
+    rows = {trial.id: row.number for row in model.table() for trial in row.trials}
     return [
-        run(ended, name, rows[id(ended.trial)])
+        run(ended, name, rows[ended.id])
         for ended, name in zip(model.ended, names(model), strict=False)
     ]
 
@@ -198,18 +198,18 @@ def thin(points):
 
 def table(model):
     """All runs, repeats taken together, as texts."""
-    return table_of(model.table(), {id(run.trial): run.id for run in model.ended}, model.baseline)
+    return table_of(model.table(), model.baseline)
 
 
-def table_of(rows, ids, baseline=None):
-    """The ``TableRow``s of a table; ``ids`` maps ``id(trial)`` to the id of its run."""
+def table_of(rows, baseline=None):
+    """The ``TableRow``s of a table, each with the ids of its runs."""
     columns, lines, remarks = words.table_texts(rows, baseline)
     return {
         "columns": columns,
         "rows": [
             {
                 "row": row.number,
-                "runs": [ids[id(trial)] for trial in row.trials],
+                "runs": [trial.id for trial in row.trials],
                 "alone": row.alone,
                 "cells": {name: text(cell) for name, cell in line.items()},
             }

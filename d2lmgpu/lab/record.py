@@ -26,20 +26,20 @@ def recorded(record, stem=""):
     """
     trials = compare.recorded(record)
     rows = compare.rows(trials, pairs=PAIRS)
-    row_of = {id(trial): row.number for row in rows for trial in row.trials}
+    row_of = {trial.id: row.number for row in rows for trial in row.trials}
     runs = []
-    for number, (trial, about) in enumerate(zip(trials, record.get("runs", ()), strict=True), 1):
+    for trial, about in zip(trials, record.get("runs", ()), strict=True):
         live = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))
         live.sharing, settings = trial.sharing, as_json(vars(trial))
-        runs.append(LabRun(number, settings, live, trial))
+        runs.append(LabRun(trial.id, settings, live, trial))
     names = words.names([lab_run.settings for lab_run in runs])
     return {
         "name": text(title(stem or stem_of(record), record)),
         "runs": [
-            run(lab_run, text(name), row_of[id(lab_run.trial)])
+            run(lab_run, text(name), row_of[lab_run.id])
             for lab_run, name in zip(runs, names, strict=True)
         ],
-        "table": table_of(rows, {id(lab_run.trial): lab_run.id for lab_run in runs}),
+        "table": table_of(rows),
         "speedups": speedups_of(rows),
         "provenance": text(provenance(record)),
         "command": text(record["command"]),

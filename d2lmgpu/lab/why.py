@@ -28,15 +28,15 @@ def why(model):
     new, rows = model.ended[-1], model.table()
     if new.trial.unsteady:
         return f"The newest run was unsteady: {new.trial.unsteady}. {NOTHING}"
-    row = next(row for row in rows if any(trial is new.trial for trial in row.trials))
+    row = next(row for row in rows if new.trial in row.trials)
     if not (row.measured and row.scaling):
         return ""
     base = rows[row.over - 1]
     if base.unsteady:
         reason = base.trials[-1].unsteady
         return f"Row {base.number}, its baseline, was unsteady: {reason}. {NOTHING}"
-    trials = [id(trial) for trial in base.trials if not trial.unsteady]
-    others = [run for run in model.ended if id(run.trial) in trials and run.live.where]
+    steady = {trial.id for trial in base.trials if not trial.unsteady}
+    others = [run for run in model.ended if run.trial.id in steady and run.live.where]
     if not row.explained or new.live.where is None or not others:
         return ""
     return sentence(others[-1], new)

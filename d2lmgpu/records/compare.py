@@ -30,6 +30,7 @@ class Trial:
     ``train`` names the function, ``version`` its code (a hash), ``sharing`` says how the devices
     shared time, ``started`` when (UTC). In a record, runs of the same ``round`` took turns.
     ``unsteady`` says why its times do not tell how fast it is (see ``steady``), or is empty.
+    ``id`` is its number among the runs of its lab or record.
 
     Raises RunError for numbers that would spoil a table's medians: a speed that is not finite and
     positive, a time that is not finite and not negative, an accuracy that is not finite.
@@ -54,6 +55,7 @@ class Trial:
     round: int | None = None
     unsteady: str = ""
     diverged: bool = False
+    id: int | None = None
 
     def __post_init__(self):
         for name, least in NUMBERS.items():
@@ -108,6 +110,7 @@ def recorded(record):
                     round=turn,
                     unsteady=unsteady,
                     diverged=run.get("diverged") is True,
+                    id=number,
                     **returned_numbers,
                 )
             )

@@ -38,6 +38,8 @@ def ended(
 
 def sentence_of(*runs):
     trials = [run.trial for run in runs]
+    for number, trial in enumerate(trials, 1):
+        trial.id = number
     return why(SimpleNamespace(ended=list(runs), table=lambda: compare.rows(trials)))
 
 
