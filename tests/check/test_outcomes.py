@@ -10,6 +10,7 @@ from schemas import stated
 from soaking import sample
 
 from d2lmgpu.watch.check.run import OUTCOMES, check
+from d2lmgpu.watch.run import Limits
 
 FOLDER = Path(__file__).parent / "outcomes"
 RIGHT = {  # a script and its options -> (outcome, defect)
@@ -97,3 +98,39 @@ def test_one_process_computes_on_the_cores_of_all(tmp_path, monkeypatch, chosen,
     script = tmp_path / "counting.py"
     script.write_text(COUNTING)
     assert f"{threads} in 1" in check(script).reason
+
+
+SLOW = """
+import time, torch, torch.distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler, TensorDataset
+dist.init_process_group("gloo")
+torch.manual_seed(0)
+data = TensorDataset(torch.randn(64, 2), torch.randn(64, 1))
+sampler = DistributedSampler(data)
+net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+trainer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(100):  # sampler.set_epoch(epoch) is missing
+    for X, y in DataLoader(data, 8, sampler=sampler):
+        time.sleep(PAUSE)
+        trainer.zero_grad()
+        ((net(X) - y) ** 2).mean().backward()
+        trainer.step()
+"""
+
+
+@pytest.mark.parametrize(
+    ("limits", "outcome", "updates"),
+    [
+        (Limits(seconds=0.1, least=1), "not compared", 1),
+        (Limits(seconds=0.1, least=3), "same", 3),
+        (Limits(seconds=0.1, least=6), "different", 6),
+    ],
+)
+def test_of_a_slow_script_no_more_is_said_than_was_seen(tmp_path, limits, outcome, updates):
+    """The defect shows in its second epoch, after four updates."""
+    script = tmp_path / "slow.py"
+    script.write_text(SLOW.replace("PAUSE", "0.3"))
+    verdict = check(script, limits=limits)
+    assert (verdict.outcome, verdict.updates) == (outcome, updates)
+    assert any("first epoch" in note for note in verdict.notes) == (outcome != "different")
+    assert ("1 update " in (verdict.reason or "")) == (outcome == "not compared")

@@ -13,6 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
+from d2lmgpu.watch.check.batches import EPOCH
+
 EXACT = 1e-4  # a scale that is known is within this of a plain one
 
 
@@ -111,6 +113,13 @@ class Evidence:
         """Of one that is not cut short; None if that is not known."""
         batches = self.first["epoch"]
         return batches and -(-batches // max(len(self.passes(0)[0]), 1))
+
+    @property
+    def ends_early(self):
+        """Whether a time limit came in the first epoch: what comes after it was not seen."""
+        whole, passes = self.first["epoch"] or EPOCH, max(len(self.passes(0)[0]), 1)
+        in_time = all(rank["end"] not in ("seconds", "wall") for rank in self.ranks)
+        return not in_time and self.steps <= -(-min(whole, EPOCH) // passes)
 
     def weights(self, t):
         """[rank][pass]: with what the own gradients should be added."""

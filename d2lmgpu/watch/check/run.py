@@ -6,6 +6,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from d2lmgpu.records.run import counted
 from d2lmgpu.watch import MisuseError, WatchError
 from d2lmgpu.watch.check import by_facts, by_parts, rules, words
 from d2lmgpu.watch.check.comparison import Comparison
@@ -30,6 +31,7 @@ SCHEMA_VERSION = 1  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes of the command
 # of these a run with one process on the same rows says more:
 UNSEEN = {"none", "evaluation", "same-seed"}
+LEAST = 3  # updates of a slow script from which on it is said that it trains as one device does
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 
@@ -342,6 +344,9 @@ def _verdict(evidence, comparison, many, reason):
         grown, batch = by_facts.growth(evidence, comparison) or (1, 1)
         pace = by_facts.pace(evidence, comparison) or 1
         difference = max(difference, wrong, grown / batch - 1, pace - 1)
+    if equal and defect == "none" and evidence.ends_early and evidence.steps < LEAST:
+        updates = counted(evidence.steps, "update")
+        equal, reason = None, words.TOO_FEW.format(updates=updates)
     drawn = words.drawn(evidence)
     if defect == "none" and equal is False and (apart or not drawn):
         defect, detail = "unknown", "the weights differ, and no rule says why"

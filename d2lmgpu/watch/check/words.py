@@ -113,6 +113,14 @@ FIXED = (
     "The loss is divided by a number that does not grow with the rows, so with all rows it is {k} "
     "times their mean. Divide it by the rows that are there, as len(X)."
 )
+TOO_FEW = (
+    "Only {updates} fitted into its time limit here, too few to say that it trains as one device "
+    "does. Give it a smaller net, or smaller batches."
+)
+FIRST_EPOCH = (
+    "Its time limit came in its first epoch. What is wrong in a later one was not looked for, such "
+    "as an order of rows that stays, nor in an evaluation. With smaller batches more is seen."
+)
 NO_BUG = {
     "batch norm": "Batch norm normalises with the rows of each rank: one device with all rows "
     "differs, and that is no bug. SyncBatchNorm would use all rows.",
@@ -186,6 +194,8 @@ def notes(evidence, comparison, watched, defect):
         remarks.append("Its learning rates depend on the devices; one was given the rates of all.")
     if defect == "none" and (own := by_evaluations.own_part(evidence, comparison)):
         remarks.append(own)
+    if defect == "none" and evidence.ends_early:
+        remarks.append(FIRST_EPOCH)
     if watched.trouble:
         remarks.append(watched.trouble)
     return remarks
@@ -210,7 +220,7 @@ def screen(verdict, script):
             lines.append(f"  {verdict.where}  {code(verdict.where, script)}")
         lines.append(f"Mend: {MENDS[verdict.defect]}")
     elif verdict.equal:
-        lines.append("No defect found.")
+        lines.append("No defect found in these updates.")
     return "\n".join(lines + [f"Note: {note}" for note in verdict.notes])
 
 
