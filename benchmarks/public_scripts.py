@@ -1,10 +1,12 @@
 """Training scripts of others, and what ``d2lmgpu check`` says of them.
 
-    python -m benchmarks.public_scripts CLONES [NAME ...]
+    pip install --target EXTRA tqdm==4.70.1
+    PYTHONPATH=EXTRA python -m benchmarks.public_scripts CLONES [NAME ...]
 
-CLONES is a folder of clones, ``OWNER+NAME`` each, that nobody needs to keep; NAME chooses
-repositories. The rows of ``public_scripts.csv`` say which script of which commit, the arguments it
-is given, and what is right to say of it, as we read its code:
+Some of the scripts show their progress by tqdm, which this project does not need. CLONES is a
+folder of clones, ``OWNER+NAME`` each, that nobody needs to keep; NAME chooses repositories. The
+rows of ``public_scripts.csv`` say which script of which commit, the arguments it is given, and what
+is right to say of it, as we read its code:
 
     same                 it trains as one device does
     different DEFECT     it does not, and why: a name of ``check.words.MENDS``
@@ -74,10 +76,11 @@ def with_answer(row, clones) -> dict:
         script = Path(folder, row["path"])
         start = time.perf_counter()
         command = ["-m", "d2lmgpu", "check", "--json", "--", script.name]
+        path = [str(IMAGES), folder, os.environ.get("PYTHONPATH", "")]
         done = subprocess.run(
             [sys.executable, *command, *row["arguments"].split()],
             cwd=script.parent,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(IMAGES), folder])},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path))},
             capture_output=True,
             text=True,
             timeout=LONGEST,

@@ -66,6 +66,13 @@ def test_noise_that_all_ranks_draw_alike_by_numpy_is_named_with_its_seed():
     assert report["where"] == f"numpy_draws.py:{number}"
 
 
+@pytest.mark.parametrize("options", [(), ("--views",)])
+def test_parts_of_a_flat_parameter_are_not_accused(options):
+    report = json.loads(checked(" ".join(["flat_parameters.py", *options]), "--json").stdout)
+    assert (report["outcome"], report["defect"]) == ("not compared", "none")
+    assert "FSDP" in report["reason"]
+
+
 def test_a_part_of_the_weights_is_not_compared():
     done = checked("sharded_by_hand.py", "--json", "--progress")
     report = json.loads(done.stdout)

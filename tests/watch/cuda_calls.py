@@ -33,6 +33,16 @@ def factories():
 
 
 @call
+def a_profiler_of_kernels():
+    both = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    for activities in (both, both[1:], None):
+        with torch.profiler.profile(activities=activities) as of_the_cpu:
+            torch.ones(3, device="cuda") + 1
+        assert "aten::add" in of_the_cpu.key_averages().table()
+        assert not any(event.device_type.name == "CUDA" for event in of_the_cpu.events())
+
+
+@call
 def moved_by_name_number_and_device():
     X = torch.ones(3)
     places = ["cuda", "cuda:1", 0, torch.device("cuda", 1)]

@@ -11,6 +11,7 @@ import numpy as np
 from d2lmgpu.watch.check.generators import NOISE as OF_OTHERS
 from d2lmgpu.watch.check.generators import watch_generators, watch_seeds
 from d2lmgpu.watch.collectives import watch_collectives
+from d2lmgpu.watch.import_hook import once_imported
 from d2lmgpu.watch.run import source_of
 
 NOISE = ("randn", "rand", "randn_like", "rand_like", "normal", "bernoulli")
@@ -19,6 +20,7 @@ DROPOUT = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout")
 EVALUATIONS = 6  # forward passes whose buffers are kept
 DRAWS = 200
 INDICES = 100_000  # of a part of the data
+FSDP1 = "torch.distributed.fsdp.fully_sharded_data_parallel"
 HASHED = 65_536  # entries of a batch
 
 
@@ -34,6 +36,7 @@ class Facts:
         self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
         self.aliased, self.trained = None, False
         self.net_draws = False  # whether a forward pass that trains does
+        self.flat = False  # whether a network has parts of its parameters only, by FSDP1
         self.part, self.own_part = None, None  # Subsets, as batches and epoch below
         self.batches, self.epoch = None, None  # of the loader that began last, and of what trains
         self.on_optimizer = []  # called with (optimizer, the line that made it)
@@ -45,13 +48,14 @@ class Facts:
         self.on_batch = []  # called with the loader of each batch
         watch_collectives(watch, self._exchanging)
         self._watch_modules()
+        once_imported(FSDP1, self._watch_fsdp)
         self._watch_samplers()
         self._watch_noise()
 
     # what others tell
 
     def new_optimizer(self, optimizer, params):
-        if any(type(p).__name__ == "DTensor" for p in params):
+        if self.flat or any(type(p).__name__ == "DTensor" for p in params):
             self.watch.end("sharded")  # and another run sees its parts
         where = self.watch.where()
         self.lines.setdefault("optimizer", where)
@@ -94,6 +98,18 @@ class Facts:
         # what Accelerate sends of a random generator's state is no gradient
         if self.trained and any(t.is_floating_point() for t in collective.tensors):
             self.lines.setdefault("exchange", collective.where)
+
+    def _watch_fsdp(self, module):
+        make = module.FullyShardedDataParallel.__init__
+
+        @wraps(make)
+        def made(instance, *args, **kwargs):
+            make(instance, *args, **kwargs)
+            self.flat = True
+            if "optimizer" in self.lines:  # it holds views, which are parts now
+                self.watch.end("sharded")
+
+        module.FullyShardedDataParallel.__init__ = made
 
     def _watch_modules(self):
         nn = self.torch.nn

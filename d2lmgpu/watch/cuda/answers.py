@@ -5,6 +5,7 @@ import sys
 from types import SimpleNamespace
 
 from d2lmgpu.machine.no_gpu import NOTHING, ZERO, Nothing
+from d2lmgpu.watch.cuda.device import replaced
 
 NAME, MEMORY = "cuda, on cores of the CPU", 16 << 30
 ONLY_DONE = [
@@ -49,6 +50,14 @@ def replace(torch, device, devices):
         if _for_the_compiler():
             raise AssertionError("Torch not compiled with CUDA enabled")  # what it expects then
         return properties
+
+    def of_the_cpu(real):  # a build for CPUs has no profiler of kernels, and its substitute is slow
+        def made(self, *args, **kwargs):
+            if kwargs.get("use_device") == "cuda" or kwargs.get("use_cuda"):
+                kwargs |= {"use_device": None, "use_cuda": False, "use_cpu": True}
+            real(self, *args, **kwargs)
+
+        return made
 
     def set_device(place):
         device("cuda")
@@ -95,3 +104,4 @@ def replace(torch, device, devices):
     for name in ("range_push", "range_pop", "mark", "range_start", "range_end"):
         setattr(torch.cuda.nvtx, name, lambda *_, **__: 0)
     torch.cuda.nvtx.range = Nothing
+    replaced(torch.autograd.profiler.profile, "__init__", of_the_cpu)
