@@ -141,3 +141,37 @@ def test_of_a_slow_script_no_more_is_said_than_was_seen(tmp_path, limits, outcom
     assert (verdict.outcome, verdict.updates) == (outcome, updates)
     assert any("first epoch" in note for note in verdict.notes) == (outcome != "different")
     assert ("1 update " in (verdict.reason or "")) == (outcome == "not compared")
+
+
+HELD = """
+class Rows(torch.utils.data.Dataset):
+    def __init__(self):
+        self.X, self.y, self.names = DRAWN(64, 2), torch.ones(64, 1), ["row"] * 64
+
+    def __len__(self):
+        return len(self.y)
+
+    def __getitem__(self, i):
+        return torch.as_tensor(self.X[i], dtype=torch.get_default_dtype()), self.y[i]
+
+data = Rows()
+"""
+
+
+@pytest.mark.parametrize(
+    ("drawn", "outcome"),
+    [
+        ("torch.rand", "different"),
+        ("__import__('numpy').random.rand", "different"),
+        ("(lambda n, k: torch.arange(n * k).view(n, k) / 100)", "same"),
+    ],
+)
+def test_a_data_set_that_each_rank_has_drawn_is_seen_in_its_first_epoch(tmp_path, drawn, outcome):
+    script = tmp_path / "held.py"
+    text = SLOW.replace("torch.manual_seed(0)", "torch.manual_seed(dist.get_rank())")
+    lines = text.replace("PAUSE", "0.1").splitlines()
+    place = next(i for i, line in enumerate(lines) if line.startswith("data = "))
+    lines[place] = HELD.replace("DRAWN", drawn)
+    script.write_text("\n".join(lines))
+    verdict = check(script, limits=Limits(seconds=0.01, least=3))
+    assert (verdict.outcome, verdict.defect == "sampler") == (outcome, outcome == "different")

@@ -240,12 +240,19 @@ class Facts:
         part.__init__ = was_cut
 
     def _some_rows(self, data):
-        """A few letters for three rows of tensors that are held; None of other data."""
-        tensors = getattr(data, "tensors", ())
-        if not tensors or not len(data):
-            return None
+        """A few letters for three rows of the arrays that are held; None of other data."""
+        held = getattr(data, "tensors", None) or getattr(data, "__dict__", {}).values()
+        rows = [self._as_rows(value, len(data)) for value in held]
         places = 0, len(data) // 2, len(data) - 1
-        return fingerprint([tensor[i] for tensor in tensors for i in places])
+        some = [array[i] for array in rows if array is not None for i in places]
+        return fingerprint(some) if some else None
+
+    def _as_rows(self, value, length):
+        """An array of numbers, one for each row of a data set, as a tensor; None of all else."""
+        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
+            value = self.torch.from_numpy(value)
+        is_array = isinstance(value, self.torch.Tensor) and value.dim()
+        return value if is_array and length and len(value) == length else None
 
     def begin(self, dataset, batches, sampled):
         """A loader of so many batches begins, with a DistributedSampler or without one."""
