@@ -240,19 +240,28 @@ class Facts:
         part.__init__ = was_cut
 
     def _some_rows(self, data):
-        """A few letters for three rows of the arrays that are held; None of other data."""
-        held = getattr(data, "tensors", None) or getattr(data, "__dict__", {}).values()
-        rows = [self._as_rows(value, len(data)) for value in held]
-        places = 0, len(data) // 2, len(data) - 1
-        some = [array[i] for array in rows if array is not None for i in places]
+        """A few letters for three rows of the arrays that are held; None of other data.
+
+        Where nobody says that they are its rows, one number for each may be a seed or a weight.
+        """
+        rows = getattr(data, "tensors", None)
+        held, least = (rows, 1) if rows else (getattr(data, "__dict__", {}).values(), 2)
+        held = [a for a in held if self._is_array(a) and a.ndim >= least and len(a) == len(data)]
+        places = (0, len(data) // 2, len(data) - 1) if len(data) else ()
+        some = [self._row(array, i) for array in held for i in places]
         return fingerprint(some) if some else None
 
-    def _as_rows(self, value, length):
-        """An array of numbers, one for each row of a data set, as a tensor; None of all else."""
-        if isinstance(value, np.ndarray) and value.dtype.kind in "biuf":
-            value = self.torch.from_numpy(value)
-        is_array = isinstance(value, self.torch.Tensor) and value.dim()
-        return value if is_array and length and len(value) == length else None
+    def _is_array(self, value):
+        """Whether it is an array of numbers, whose rows can be taken one by one."""
+        if isinstance(value, np.ndarray):
+            return value.dtype.kind in "biuf"
+        return isinstance(value, self.torch.Tensor) and value.layout == self.torch.strided
+
+    def _row(self, array, i):
+        """As a tensor: of NumPy's arrays a copy, which may have the bytes in another order."""
+        if isinstance(array, np.ndarray):
+            return self.torch.from_numpy(np.array(array[i], dtype=np.float64))
+        return array[i]
 
     def begin(self, dataset, batches, sampled):
         """A loader of so many batches begins, with a DistributedSampler or without one."""
