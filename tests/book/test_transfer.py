@@ -69,7 +69,8 @@ def test_a_page_is_light_at_the_first_visit(browser, address):
 
 FIGURES = {
     "chapters/reference/glossary": set(),
-    "chapters/scaling/allreduce": {"address", "motion", "explorer", "race"},
+    "chapters/scaling/allreduce": {"address", "motion", "race"},
+    "chapters/scaling/cost-model": {"address", "explorer"},
     "chapters/concise/accumulation": {"address", "motion", "swimlanes"},
 }
 SCRIPTS = {file.stem for file in (PACKAGE / "figures").glob("*.js")}
