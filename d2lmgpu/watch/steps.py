@@ -10,12 +10,14 @@ class ExternalSteps:
 
     def __init__(self):
         self.after, self.number, self.backwards, self.optimizers, self.first = [], 0, 0, 0, None
+        self.done = 0
 
     def step_ended(self):
         """A step has ended."""
         self.number, self.first = self.number + 1, self.first or time.monotonic()
         for function in self.after:
             function(None)
+        self.done += 1
 
 
 class OptimizerSteps:
@@ -23,11 +25,12 @@ class OptimizerSteps:
 
     A step is an update by the first optimizer that updates. A script that makes no optimizer has a
     step from one backward pass to the next one: then both are called with None when that begins.
+    ``done`` is the number of those for which both were called to the end.
     """
 
     def __init__(self, torch):
         self.before, self.after = [], []
-        self.updates, self.backwards, self.first = 0, 0, None
+        self.updates, self.done, self.backwards, self.first = 0, 0, 0, None
         self.optimizers, self.leading, self._passing = 0, None, False
         optimizer = torch.optim.Optimizer
         make, backward = optimizer.__init__, torch.Tensor.backward
@@ -92,3 +95,4 @@ class OptimizerSteps:
             if self.first is None:
                 self.first = time.monotonic()
             self._step(optimizer, self.after)
+            self.done += 1

@@ -211,7 +211,7 @@ class Watch:
             now = time.monotonic()
             if now - self._start > self.limits.wall:
                 self.end("wall")
-            enough = self.steps and self.steps.first and self.steps.number >= self.limits.least
+            enough = self.steps and self.steps.first and self.steps.done >= self.limits.least
             if enough and now - self.steps.first > self.limits.seconds:
                 self.end("seconds")
 
