@@ -275,11 +275,10 @@ class LabModel(Choices):
             steps = steady.pieces(self.live.pace) or numbers["seconds"]
             unsteady = steady.unsteady(steps, settings["num_gpus"], result.get("others"))
         marks = {"diverged": self.live.diverged(numbers["accuracy"]), "unsteady": unsteady}
-        marks["id"] = self.present.id
         sentences = [outcome.message, DIVERGED if marks["diverged"] else "", result.get("note")]
         message = " ".join(filter(None, sentences))
         end = {"status": outcome.status, "message": message, "sharing": sharing}
-        trial = compare.Trial(**settings, **end, **numbers, **marks)
+        trial = compare.Trial(**settings, **end, **numbers, **marks, id=self.present.id)
         self.ended, self.present = [*self.ended, replace(self.present, trial=trial)], None
         self.runs = [*self.runs, trial]  # last: who observes runs finds all the rest in its place
         self.details, self.printed = outcome.traceback, (outcome.lines, outcome.log)

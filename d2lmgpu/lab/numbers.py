@@ -84,9 +84,9 @@ def forecast(modelled):
 
 def runs(model):
     """All runs that have ended, oldest first."""
-    rows = {trial.id: row.number for row in model.table() for trial in row.trials}
+    row_of = row_numbers(model.table())
     return [
-        run(ended, name, rows[ended.id])
+        run(ended, name, row_of[ended.id])
         for ended, name in zip(model.ended, names(model), strict=False)
     ]
 
@@ -199,6 +199,11 @@ def thin(points):
 def table(model):
     """All runs, repeats taken together, as texts."""
     return table_of(model.table(), model.baseline)
+
+
+def row_numbers(rows):
+    """{the id of a run: the number of its row}."""
+    return {trial.id: row.number for row in rows for trial in row.trials}
 
 
 def table_of(rows, baseline=None):

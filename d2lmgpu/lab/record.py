@@ -5,7 +5,7 @@ from pathlib import Path
 from d2lmgpu.lab import words
 from d2lmgpu.lab.json_values import as_json, finite, text
 from d2lmgpu.lab.live import LabRun, Live
-from d2lmgpu.lab.numbers import run, speedups_of, table_of
+from d2lmgpu.lab.numbers import row_numbers, run, speedups_of, table_of
 from d2lmgpu.records import compare
 from d2lmgpu.records.speedup import PAIRS
 
@@ -26,7 +26,7 @@ def recorded(record, stem=""):
     """
     trials = compare.recorded(record)
     rows = compare.rows(trials, pairs=PAIRS)
-    row_of = {trial.id: row.number for row in rows for trial in row.trials}
+    row_of = row_numbers(rows)
     runs = []
     for trial, about in zip(trials, record.get("runs", ()), strict=True):
         live = Live(trial.num_epochs, finite(about.get("modelled_samples_per_second")))

@@ -112,14 +112,18 @@ class Evidence:
     def updates_an_epoch(self):
         """Of one that is not cut short; None if that is not known."""
         batches = self.first["epoch"]
-        return batches and -(-batches // max(len(self.passes(0)[0]), 1))
+        return batches and self._updates(batches)
+
+    def _updates(self, batches):
+        """How many updates so many batches make."""
+        return -(-batches // max(len(self.passes(0)[0]), 1))
 
     @property
     def ends_early(self):
         """Whether a time limit came in the first epoch: what comes after it was not seen."""
-        whole, passes = self.first["epoch"] or EPOCH, max(len(self.passes(0)[0]), 1)
-        in_time = all(rank["end"] not in ("seconds", "wall") for rank in self.ranks)
-        return not in_time and self.steps <= -(-min(whole, EPOCH) // passes)
+        epoch = self._updates(min(self.first["epoch"] or EPOCH, EPOCH))
+        by_time = any(rank["end"] in ("seconds", "wall") for rank in self.ranks)
+        return by_time and self.steps <= epoch
 
     def weights(self, t):
         """[rank][pass]: with what the own gradients should be added."""
