@@ -29,6 +29,7 @@ from time import time_ns
 
 from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
+from d2lmgpu.machine.imports import collector_paused
 from d2lmgpu.process import roles
 from d2lmgpu.process.errors import error_report, is_own
 from d2lmgpu.process.events import VARIABLE
@@ -81,11 +82,10 @@ def main(job, events, folder, *modules):
 
 def import_once(modules):
     """Import them in a process that will fork."""
-    gc.disable()  # an import leaves little garbage, and looking for it takes a tenth of its time
-    for name in modules:
-        importlib.import_module(name)
-    gc.freeze()  # nor need what it forks look through, and so copy, what they share
-    gc.enable()
+    with collector_paused():
+        for name in modules:
+            importlib.import_module(name)
+        gc.freeze()  # nor need what it forks look through, and so copy, what they share
 
 
 def start(name, part, job, own):

@@ -8,6 +8,8 @@ import importlib.abc
 import importlib.util
 import sys
 
+from d2lmgpu.machine.imports import collector_paused
+
 
 class _Loader(importlib.abc.Loader):
     """The loader of a module, and what comes after."""
@@ -23,7 +25,8 @@ class _Loader(importlib.abc.Loader):
 
     def exec_module(self, module):
         module.__spec__.loader = module.__loader__ = self.loader
-        self.loader.exec_module(module)
+        with collector_paused():
+            self.loader.exec_module(module)
         self.then(module)
 
 

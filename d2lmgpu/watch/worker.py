@@ -28,6 +28,7 @@ from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.process.hangs.log import LIMIT, Log, stack
 from d2lmgpu.process.output import cut
 from d2lmgpu.watch import collectives, ranks
+from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.import_hook import once_imported
@@ -265,6 +266,7 @@ def watch(spawned=False):
         watch.use(framework)
         importlib.import_module(settings["observer"]).observe(watch)
 
+    import_it_late()
     once_imported(settings["framework"], begin)
     for package in UNSEEN:
         once_imported(package, lambda module: _refuse(watch, module.__name__))

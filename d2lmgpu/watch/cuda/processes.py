@@ -7,8 +7,10 @@ from urllib.parse import urlsplit
 from d2lmgpu.process.roles import LOOPBACK
 from d2lmgpu.watch.collectives import replace_init
 from d2lmgpu.watch.cuda.device import replaced
+from d2lmgpu.watch.import_hook import once_imported
 from d2lmgpu.watch.ranks import MEETING
 
+FSDP2 = "torch.distributed.fsdp._fully_shard._fsdp_init"  # a second of imports, of those who use it
 HERE = (None, "localhost", LOOPBACK)
 
 
@@ -82,7 +84,6 @@ def groups(torch, device):
     """Groups, meshes and barriers of processes."""
     dist = torch.distributed
     from torch.distributed import device_mesh
-    from torch.distributed.fsdp._fully_shard import _fsdp_init
 
     address, _, port = os.environ.get(MEETING, "").partition(":")
     meeting = {"MASTER_ADDR": address, "MASTER_PORT": port} if port else {}
@@ -130,7 +131,7 @@ def groups(torch, device):
         replaced(owner, "barrier", barrier)
         replaced(owner, "is_nccl_available", lambda real: lambda: True)
     replaced(device_mesh, "init_device_mesh", mesh)
-    replaced(_fsdp_init, "init_device_mesh", default_mesh)
+    once_imported(FSDP2, lambda fsdp: replaced(fsdp, "init_device_mesh", default_mesh))
     dist.init_device_mesh = device_mesh.init_device_mesh
 
     def made(real):
