@@ -1,6 +1,7 @@
 """A network that was split over ranks, trained beside the whole one, and how far they are apart."""
 
 import torch
+from torch import nn
 from torch.nn import functional as F
 
 
@@ -49,12 +50,13 @@ def trained_beside(theirs, batches, pairs, step, same=lambda t, of_all: (t, of_a
     -------
     dict
         How far apart they are: of each update's "loss", of each of its "gradients" at most, of the
-        "parameters" in the end at most; and "wrong", name -> relative distance of the first
-        gradient.
+        "parameters" in the end at most; "wrong", name -> relative distance of the first gradient;
+        and "moved", whether the updates have changed the whole network.
     """
     parameters = [p for _, p, _ in pairs], theirs.parameters()
     trainers = [torch.optim.SGD(of_one, lr=0.1) for of_one in parameters]
     found = {"loss": [], "gradients": [], "wrong": {}}
+    begun = nn.utils.parameters_to_vector(theirs.parameters())
     for X, y in batches:
         for trainer in trainers:
             trainer.zero_grad()
@@ -73,11 +75,15 @@ def trained_beside(theirs, batches, pairs, step, same=lambda t, of_all: (t, of_a
         for trainer in trainers:
             trainer.step()
     ends = [same(p.detach(), q.detach()) for _, p, q in pairs]
-    return found | {"parameters": max((p - q).abs().max().item() for p, q in ends)}
+    ended = nn.utils.parameters_to_vector(theirs.parameters())
+    return found | {
+        "parameters": max((p - q).abs().max().item() for p, q in ends),
+        "moved": not torch.equal(begun, ended),
+    }
 
 
 def equal(found):
-    """Whether all that ``trained_beside`` found is equal to 1e-12.
+    """Whether the training of ``trained_beside`` moved, and all that it found is equal to 1e-12.
 
     Defined in chapters/beyond/tensor-parallel.
 
@@ -89,4 +95,5 @@ def equal(found):
     -------
     bool
     """
-    return max(*found["loss"], *found["gradients"], found["parameters"]) <= 1e-12
+    apart = max(*found["loss"], *found["gradients"], found["parameters"])
+    return found["moved"] and apart <= 1e-12

@@ -76,6 +76,7 @@ def restored(namespace):
     """
     hosts = state.folder().exists()
     made = [one for one in namespace.values() if isinstance(one, tempfile.TemporaryDirectory)]
+    made = [one for one in made if os.path.isdir(one.name)]  # the page may have cleaned one up
     with tempfile.TemporaryDirectory() as copies:
         for number, folder in enumerate(made):
             shutil.copytree(folder.name, f"{copies}/{number}")

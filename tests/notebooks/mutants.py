@@ -112,11 +112,14 @@ def carry_out(chosen):
     with ProcessPoolExecutor(2, mp_context=spawned, max_tasks_per_child=1) as pool:
         most_first = sorted(chosen.items(), key=lambda page: -len(page[1]))
         jobs = {pool.submit(outcomes, name, some): name for name, some in most_first if some}
-        for job in as_completed(jobs):
+        failed = []
+        for job in as_completed(jobs):  # hours of the others are not lost with one
             if job.exception():
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise RuntimeError(f"{jobs[job]} as it stands fails") from job.exception()
-            yield job.result()
+                failed.append(f"{jobs[job]} as it stands fails: {job.exception()!r}")
+            else:
+                yield job.result()
+    if failed:
+        raise RuntimeError("; ".join(failed))
 
 
 def sample(chosen, size, seed):
