@@ -6,14 +6,14 @@ from math import isfinite
 from numbers import Real
 from statistics import median
 
+from d2lmgpu.process.step_parts import COMPUTING, EXCHANGING, LOADING, MEETING, OTHER, WAITING
 from d2lmgpu.records.compare import Trial
 
 CHANCE = 0.2  # accuracy: of ten classes a guess is right one time in ten, with room for luck
 FAR = 1.5  # times the first loss: what a small step never reaches
 RECENT = 20  # events over which the present speed is taken: about a second
 SPEED = "samples/s"
-MEETING = "exchanging and waiting"  # of DDP's processes, where nobody can tell them apart
-PARTS = ("loading", "computing", "exchanging", "waiting", MEETING)  # of a step; the rest is other
+TIMED = (LOADING, COMPUTING, EXCHANGING, WAITING, MEETING)  # of a step; the rest is other
 
 
 class Live:
@@ -71,9 +71,9 @@ class Live:
         """
         if not self._steps:
             return None
-        parts = {part: self._seconds_in.get(part) for part in PARTS}
+        parts = {part: self._seconds_in.get(part) for part in TIMED}
         rest = max(0.0, self._total - sum(self._seconds_in.values()))
-        return {part: s and s / self._steps for part, s in (parts | {"other": rest}).items()}
+        return {part: s and s / self._steps for part, s in (parts | {OTHER: rest}).items()}
 
     def diverged(self, accuracy=None):
         """Whether a loss was not finite, or rose far above the first and ``accuracy`` is chance."""

@@ -1,15 +1,18 @@
 """Why the newest run is as fast as it is, from parts of its steps that were timed: one sentence."""
 
-from d2lmgpu.lab.live import MEETING
+from d2lmgpu.process.step_parts import (
+    COMPUTING,
+    EXCHANGING,
+    IN_WORDS,
+    LOADING,
+    MEETING,
+    WAITING,
+    milliseconds,
+    part_change,
+)
 from d2lmgpu.records.run import counted
 
-PARTS = {  # of a step, in this order -> what they are called
-    "computing": "computing",
-    "exchanging": "exchanging",
-    "waiting": "waiting",
-    MEETING: MEETING,
-    "loading": "loading",
-}
+TOLD_IN_TURN = (COMPUTING, EXCHANGING, WAITING, MEETING, LOADING)
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
 NOTHING = "Its times are not explained, and it judges no prediction: run it again."
 UNKNOWN = "What made the difference is not told:"
@@ -45,10 +48,12 @@ def why(model):
 def sentence(base, new):
     """The sentence for a run with timed steps and another one that it is compared with."""
     before, after = base.live.where, new.live.where
-    merged = any(w["waiting"] is None and w.get(MEETING) is None for w in (before, after))
+    merged = any(w[WAITING] is None and w.get(MEETING) is None for w in (before, after))
     if merged:  # computing and waiting are not told apart
         before, after = both(before), both(after)
-    names = dict(PARTS, computing="computing and waiting") if merged else PARTS
+    names = {part: IN_WORDS[part] for part in TOLD_IN_TURN}
+    if merged:
+        names[COMPUTING] = "computing and waiting"
     total = [sum(filter(None, where.values())) for where in (before, after)]
     if None in (base.trial.samples_per_second, new.trial.samples_per_second) or not total[0]:
         return ""
@@ -68,32 +73,19 @@ def sentence(base, new):
     largest = [name for name in largest if abs(changes[name]) >= SMALL * total[0]]
     if not largest or abs(rest) > sum(map(abs, changes.values())):
         return f"{UNKNOWN} it is not in the parts of a step that were timed."
-    parts = ", ".join(changed(name, *of[name]) for name in largest)
+    parts = ", ".join(part_change(name, *of[name]) for name in largest)
     batch = ""
     if new.trial.batch_size != base.trial.batch_size:
         batch = f" of {new.trial.batch_size:,} images, not {base.trial.batch_size:,}"
     devices = counted(new.trial.num_gpus, "device")
     return (
         f"On {devices} a step{batch} took {ratio:.2f} times as long as on "
-        f"{base.trial.num_gpus} ({ms(total[1])}, not {ms(total[0])}): {parts}."
+        f"{base.trial.num_gpus} ({milliseconds(total[1])}, not {milliseconds(total[0])}): {parts}."
     )
 
 
 def both(where):
     """``where`` with what devices compute and how long they wait taken together."""
-    if where["computing"] is None:
-        return where | {"waiting": None}
-    return where | {"computing": where["computing"] + (where["waiting"] or 0.0), "waiting": None}
-
-
-def changed(name, before, after):
-    """How a part of a step changed, in words."""
-    if before < 0.01 * after:
-        return f"{name} took {ms(after)}"
-    return f"{name} {'fell' if after < before else 'rose'} from {ms(before)} to {ms(after)}"
-
-
-def ms(seconds):
-    """Milliseconds with two digits, or all before the point."""
-    value = 1000 * seconds
-    return f"{value:,.0f} ms" if value >= 9.95 else f"{value:.1f} ms"
+    if where[COMPUTING] is None:
+        return where | {WAITING: None}
+    return where | {COMPUTING: where[COMPUTING] + (where[WAITING] or 0.0), WAITING: None}

@@ -13,6 +13,7 @@ from functools import wraps
 from torch.nn.parallel import DistributedDataParallel
 
 from d2lmgpu.process import lanes
+from d2lmgpu.process.step_parts import COMPUTING, MEETING
 
 # Nanoseconds of time.time(), in its logging data.
 MOMENTS = ("forward_compute_time_start", "backward_compute_time_end", "backward_comm_time_end")
@@ -49,4 +50,4 @@ def parts(since):
     begun, computed, exchanged = (moments.get(name, 0) / 1e9 + shift for name in MOMENTS)
     if not since <= begun <= computed <= exchanged:
         return []
-    return [("computing", begun, computed), ("exchanging and waiting", computed, exchanged)]
+    return [(COMPUTING, begun, computed), (MEETING, computed, exchanged)]

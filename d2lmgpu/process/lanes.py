@@ -17,6 +17,7 @@ from functools import wraps
 from types import FunctionType
 
 from d2lmgpu.process.sending import functions_of
+from d2lmgpu.process.step_parts import COMPUTING, EXCHANGING, LOADING, WAITING
 
 PAUSE = 0.5  # seconds from one step that waits for its devices to the next
 GAP, LEAST = 2e-4, 1e-4  # seconds: of a pause in a lane, and of a span, that nobody could see
@@ -134,7 +135,7 @@ def begin(samples):
 def loaded():
     """The batch is made."""
     if (steps := _timing()) is not None:
-        steps.add("loading", steps.start, time.monotonic())
+        steps.add(LOADING, steps.start, time.monotonic())
 
 
 def end():
@@ -158,7 +159,7 @@ def exchange(fn):
         with _Inside(steps) as start:
             result = fn(*args, **kwargs)
             steps.settle()
-            steps.add("exchanging", start, time.monotonic())
+            steps.add(EXCHANGING, start, time.monotonic())
         return result
 
     return timed
@@ -188,13 +189,13 @@ def parallel(run, fn, *per_device_args, apart=True):
         steps.devices = max(devices, steps.devices)
         if apart and devices > 1:
             for device, (began, ended) in enumerate(spans):
-                steps.add("waiting", start, began, device)
-                steps.add("computing", began, ended, device)
-                steps.add("waiting", ended, end, device)
+                steps.add(WAITING, start, began, device)
+                steps.add(COMPUTING, began, ended, device)
+                steps.add(WAITING, ended, end, device)
         else:
-            steps.add("computing", start, end)
+            steps.add(COMPUTING, start, end)
             if devices == 1:
-                steps.add("waiting", end, end)
+                steps.add(WAITING, end, end)
     return result
 
 

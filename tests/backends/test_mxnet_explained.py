@@ -52,11 +52,11 @@ def test_all_devices_and_rows_are_seen(explanation):
 
 def test_the_parts_of_a_step_are_told_and_drawn(explanation):
     shares = explanation.run.shares()
-    assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0
+    assert shares["computing"] > 0.3 and shares["exchanging"] > 0 and shares["loading"] > 0
     assert sum(shares.values()) == pytest.approx(1)
     assert "<svg" in explanation._repr_mimebundle_()["text/html"]
     drawn = {part for rank in explanation.run.ranks for _, part, *_ in rank["spans"]}
-    assert drawn == {"loading", "forward", "exchange"}
+    assert drawn == {"loading", "computing", "exchanging"}
 
 
 def test_devices_in_a_plain_loop_are_not_seen_and_that_is_told():

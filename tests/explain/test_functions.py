@@ -56,7 +56,7 @@ def test_devices_in_threads_are_seen(monkeypatch):
     assert answer.single.rows == answer.run.rows == 128 and answer.run.ranks[0]["rows"] % 64 == 0
     assert answer.run.ranks[0]["gradient_bytes"] == 4 * sum(int(np.prod(s)) for s in SHAPES)
     shares = answer.run.shares()
-    assert shares["forward"] > 0.3 and shares["exchange"] > 0 and shares["loading"] > 0
+    assert shares["computing"] > 0.3 and shares["exchanging"] > 0 and shares["loading"] > 0
     assert "2 devices in one process" in str(answer)
     html = answer._repr_mimebundle_()["text/html"]
     assert "2 devices in one process" in html and re.search("device 1: (loading|computing)", html)

@@ -1,12 +1,16 @@
 """The sentence that explains a run's difference: from measured parts, or none at all."""
 
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from d2lmgpu.lab.why import why
+from d2lmgpu.lab.why import TOLD_IN_TURN, why
+from d2lmgpu.process.step_parts import MEETING, OTHER, part_change
 from d2lmgpu.records import compare
+
+ROOT = Path(__file__).resolve().parents[2]
 
 ONE = {"loading": 0.001, "computing": 0.095, "exchanging": 0.0, "waiting": 0.0, "other": 0.004}
 TWO = {"loading": 0.001, "computing": 0.050, "exchanging": 0.006, "waiting": 0.001, "other": 0.003}
@@ -149,3 +153,18 @@ def test_the_changes_that_are_told_are_those_of_the_parts(part):
     sentence = sentence_of(ended(base), ended(base | {part: 0.05}, 2))
     assert sentence.count(" from ") == 1 and "from 20 ms to 50 ms" in sentence
     assert part in sentence
+
+
+def test_the_lanes_in_the_browser_have_the_parts_of_the_sentence():
+    script = (ROOT / "d2lmgpu" / "lab" / "web" / "lanes.js").read_text(encoding="utf-8")
+    meeting = re.search(r'static MEETING = "([^"]*)"', script)[1]
+    listed = re.search(r"static WHAT = \[([^]]*)\]", script)[1].split(", ")
+    shown = [meeting if name == "LabLanes.MEETING" else name.strip('"') for name in listed]
+    assert shown == [*TOLD_IN_TURN, OTHER] and meeting == MEETING
+
+
+def test_a_part_that_has_not_changed_is_not_told_to_have():
+    assert part_change("loading", 0.00501, 0.00502) == "loading stayed at 5.0 ms"
+    assert part_change("loading", 0.005, 0.010) == "loading rose from 5.0 ms to 10 ms"
+    assert part_change("loading", 0.010, 0.005) == "loading fell from 10 ms to 5.0 ms"
+    assert part_change("waiting", 0.0, 0.0123) == "waiting took 12 ms"

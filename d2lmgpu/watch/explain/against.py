@@ -3,8 +3,9 @@
 import json
 from dataclasses import dataclass
 
+from d2lmgpu.process.step_parts import IN_WORDS, part_change
 from d2lmgpu.watch import MisuseError
-from d2lmgpu.watch.explain.answer import PARTS, SCHEMA_VERSION
+from d2lmgpu.watch.explain.answer import SCHEMA_VERSION
 
 ALIKE = 0.1  # two runs of one script may differ by as much
 AGAIN = "Run explain --json again, without other programs, and compare with that."
@@ -60,7 +61,7 @@ class Against:
         """The answer of now with what it is against that from before."""
         both = self.before, self.now
         steps = [answer["step"] for answer in both]
-        names = [name for name in PARTS if any(name in step["parts"] for step in steps)]
+        names = [name for name in IN_WORDS if any(name in step["parts"] for step in steps)]
         change = {
             "reason": self.reason,
             "times": None if self.reason else round(self.times, 3),
@@ -81,7 +82,7 @@ class Against:
         lines = [f"Against before: {self._change()} A step: {before:.1f} ms before, {now:.1f} now."]
         for name, (was, is_) in change["parts"].items():
             if max(was, is_) >= 0.01 * min(change["seconds"]):
-                lines.append(f"  {PARTS[name]:25s} {1000 * was:8.1f} ms -> {1000 * is_:8.1f} ms")
+                lines.append(f"  {part_change(IN_WORDS[name], was, is_)}")
         if None not in change["speedup"]:
             lines.append("  speedup {:.2f} before, {:.2f} now".format(*change["speedup"]))
         lines.append("  cause that costs most: {} before, {} now".format(*change["cause"]))

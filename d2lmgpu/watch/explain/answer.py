@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from html import escape
 
 from d2lmgpu.machine.hardware import machine
+from d2lmgpu.process.step_parts import IN_WORDS
 from d2lmgpu.watch import WatchError, line_of_code
 from d2lmgpu.watch.cuda.costs import SENTENCES
 from d2lmgpu.watch.explain.causes import Cause
@@ -18,7 +19,7 @@ from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
 OBSERVER = "d2lmgpu.watch.explain.observer"
 LIMITS = Limits(steps=60, seconds=10, least=15)
-SCHEMA_VERSION = 1  # of schema.json, which says what `as_dict` gives
+SCHEMA_VERSION = 2  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"none": 0, "cause": 1, "not explained": 2}  # and the exit codes of the command
 BUSY = 0.2  # the share of a step without a core from which on it is told
 MOST_DRIFT = 1.25  # times as long as the others the steps of one half may take
@@ -28,17 +29,6 @@ APART = {  # what a speedup in rows a second means where the work is not shared
     WHOLE_DATA: "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
     "takes as long as with one device.",
     DATA_PARALLEL: "The speedup counts the rows of networks that are trained apart.",
-}
-PARTS = {
-    "loading": "loading",
-    "forward": "forward pass",
-    "backward": "backward pass",
-    "update": "update",
-    "exchange": "exchanging",
-    "waiting": "waiting for another rank",
-    "evaluating": "evaluating",
-    "lock": "waiting for Python's lock",
-    "other": "all else",
 }
 
 
@@ -140,12 +130,11 @@ class Answer:
             modelled = f", {self.predicted:.2f} modelled" if self.predicted else ""
             what = "not explained, see below" if self.too_good else f"{measured:.2f} measured"
             lines.append(f"Speedup from {self.single.k} to {self.run.k} devices: {what}{modelled}.")
-        named = PARTS | ({"forward": "computing"} if self.run.in_threads else {})
         lines.append(
             "A step: "
             + ", ".join(
                 f"{words} {shares[part]:.0%}"
-                for part, words in named.items()
+                for part, words in IN_WORDS.items()
                 if shares.get(part, 0) >= 0.01
             )
         )

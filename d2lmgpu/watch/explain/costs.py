@@ -3,8 +3,17 @@
 Each rule is given the run with several devices and that with one (None where there is none).
 """
 
+from d2lmgpu.process.step_parts import (
+    BACKWARD,
+    EVALUATING,
+    FORWARDS,
+    LOADING,
+    LOCK,
+    OTHER,
+    PASSES,
+    UPDATE,
+)
 from d2lmgpu.watch.explain.causes import Cause, Kind
-from d2lmgpu.watch.explain.parts import LOCK
 from d2lmgpu.watch.explain.summary import ISSUE, SMALL
 
 MANY_OPERATIONS, SHORT = 700, 30e-6  # of a step; seconds of an operation that is mostly issuing
@@ -58,8 +67,8 @@ SMALL_BATCH = Kind(
 
 
 def loader(run, single):
-    share = max(run.part(("loading",))) / run.seconds
-    where = run.line("loading") or next((x["where"] for x in run.ranks[0]["loaders"]), None)
+    share = max(run.part((LOADING,))) / run.seconds
+    where = run.line(LOADING) or next((x["where"] for x in run.ranks[0]["loaders"]), None)
     workers = next((x["workers"] for x in run.ranks[0]["loaders"] if x["epochs"]), 0)
     yield Cause(LOADER, share, where, f"The ranks wait for their data ({workers} workers load it).")
 
@@ -67,7 +76,7 @@ def loader(run, single):
 def straggler(run, single):
     if run.k == 1:
         return
-    spent = run.part(("loading", "forward", "backward", "update"))
+    spent = run.part((LOADING, *PASSES, UPDATE))
     slowest = spent.index(max(spent))
     share = (max(spent) - sum(spent) / run.k) / run.seconds
     times = max(spent) / max(1e-9, min(spent))
@@ -75,7 +84,7 @@ def straggler(run, single):
     sentence = (
         f"Rank {slowest} has {times:.1f} times the work of the fastest rank (rows a step: {rows})."
     )
-    yield Cause(STRAGGLER, share, run.line("forward", slowest), sentence)
+    yield Cause(STRAGGLER, share, run.line(*FORWARDS, rank=slowest), sentence)
 
 
 def rank0_work(run, single):
@@ -84,14 +93,14 @@ def rank0_work(run, single):
     first, *others = run.aside()
     share = (first - max(others)) / run.seconds
     sentence = "Rank 0 works beside the training while the others wait."
-    yield Cause(RANK0_WORK, share, run.line("evaluating") or run.line("other"), sentence)
+    yield Cause(RANK0_WORK, share, run.line(EVALUATING) or run.line(OTHER), sentence)
 
 
 def python(run, single):
     if run.in_threads and run.k > 1:
         locked = max(run.part((LOCK,))) / run.seconds
         sentence = "The devices' threads wait for Python's lock."
-        yield Cause(PYTHON, locked, run.line("forward"), sentence)
+        yield Cause(PYTHON, locked, run.line(*FORWARDS), sentence)
     busy = sum(rank["python_threads"] for rank in run.ranks)
     python_seconds = sum(
         part[1] for rank in run.ranks for step in rank["steps_told"] for part in step[2].values()
@@ -104,26 +113,26 @@ def python(run, single):
 
 def host_bound(run, single):
     number = run.ranks[0]["operations"]
-    compute = max(run.part(("forward", "backward", "update", "other")))
+    compute = max(run.part((*PASSES, UPDATE, OTHER)))
     if number >= MANY_OPERATIONS and compute / number < SHORT:
         share = min(1.0, number * ISSUE / run.seconds)
         sentence = (
             f"A step issues {number:,.0f} operations of {1e6 * compute / number:.0f} µs each: "
             "mostly the issuing takes time."
         )
-        yield Cause(HOST_BOUND, share, run.line("forward") or run.line("other"), sentence)
+        yield Cause(HOST_BOUND, share, run.line(*FORWARDS) or run.line(OTHER), sentence)
 
 
 def slow_dtype(run, single):
     report = run.ranks[0]
-    compute = max(run.part(("forward", "backward", "update"))) / run.seconds
+    compute = max(run.part((*PASSES, UPDATE))) / run.seconds
     if report["doubles"] > 0.2:
         sentence = f"{report['doubles']:.0%} of the operations are in float64."
-        yield Cause(SLOW_DTYPE, compute / 2, run.line("forward"), sentence)
+        yield Cause(SLOW_DTYPE, compute / 2, run.line(*FORWARDS), sentence)
     elif report["casts"] > 0.2 * report["operations"]:
         share = compute * report["casts"] / report["operations"]
         sentence = f"A step converts types {report['casts']:.0f} times."
-        yield Cause(SLOW_DTYPE, share, run.line("forward"), sentence)
+        yield Cause(SLOW_DTYPE, share, run.line(*FORWARDS), sentence)
 
 
 def exchange(run, single):
@@ -166,19 +175,19 @@ def _of_gradients(run, single, gradients, share):
     few = f"A rank has {rows:.0f} rows a pass: too few for what a step costs anyway."
     if often > 1.5:
         sentence = f"Gradients are exchanged {often:.0f} times for one update."
-        return Cause(NO_OVERLAP, share * (1 - 1 / often), run.line("backward"), sentence)
+        return Cause(NO_OVERLAP, share * (1 - 1 / often), run.line(BACKWARD), sentence)
     if gradients:
         calls = f"in {gradients[2]:.0f} calls a step"
         sentence = f"Gradients are exchanged after the backward pass, {calls}."
         return Cause(NO_OVERLAP, gradients[4] / run.seconds, gradients[1], sentence)
     if rows <= FEW_ROWS:  # what does not shrink with the rows is lost, too
         lost = 1 - (run.speedup(single) or run.k) / run.k
-        return Cause(SMALL_BATCH, max(share, lost), run.line("backward"), few)
+        return Cause(SMALL_BATCH, max(share, lost), run.line(BACKWARD), few)
     if report["gradient_bytes"] < MUCH:
-        return Cause(SMALL_BATCH, share, run.line("backward"), few)
+        return Cause(SMALL_BATCH, share, run.line(BACKWARD), few)
     gradients = f"{_megabytes(report['gradient_bytes'])} of gradients"
     sentence = f"Each step exchanges {gradients}, and the ranks wait for it."
-    return Cause(SLOW_EXCHANGE, share, run.line("backward"), sentence)
+    return Cause(SLOW_EXCHANGE, share, run.line(BACKWARD), sentence)
 
 
 def _megabytes(size):

@@ -14,11 +14,12 @@ import numpy as np
 
 from d2lmgpu.machine.core_queue import Queue
 from d2lmgpu.process import lanes
+from d2lmgpu.process.step_parts import COMPUTING, EXCHANGING, LOADING, LOCK, OTHER
 from d2lmgpu.watch.explain.observer import WARM, facts
-from d2lmgpu.watch.explain.parts import LAST, LOCK, OTHER, faults, now
+from d2lmgpu.watch.explain.parts import LAST, faults, now
 from d2lmgpu.watch.explain.samples import Samples
 
-PARTS = {"loading": "loading", "computing": "forward", "exchanging": "exchange"}  # of a lane
+DRAWN = (LOADING, COMPUTING, EXCHANGING)  # of a lane
 _of_thread = threading.local()
 
 
@@ -62,7 +63,7 @@ class Devices(lanes.Steps):
         """``lanes.parallel``, with the clocks of each device's thread."""
         if not lanes.timing():
             return real(run, fn, *args, **kwargs)
-        spent, self.name = [None] * len(args[0]), "forward"
+        spent, self.name = [None] * len(args[0]), COMPUTING
 
         def clocked(device, *own):
             before = clock()
@@ -78,22 +79,22 @@ class Devices(lanes.Steps):
     def begin(self, samples):
         super().begin(samples)
         self.first = self.mark = clock()
-        self.durations, self.spent, self.name = {}, [], "loading"
+        self.durations, self.spent, self.name = {}, [], LOADING
 
     def settle(self):
         """A part begins or ends."""
         super().settle()
         if self.name == OTHER:
-            self.name, self.mark = "exchange", clock()
+            self.name, self.mark = EXCHANGING, clock()
 
     def add(self, what, start, end, device=None):
         super().add(what, start, end, device)
-        if what in ("loading", "exchanging"):
+        if what in (LOADING, EXCHANGING):
             wall, _, queued = since(self.mark)
             own = max(0.0, wall - queued)  # the clocks are read one after another
             self.durations[what] = self.durations.get(what, 0.0) + own
-            self.name, self.exchanges = OTHER, self.exchanges + (what == "exchanging")
-        elif what == "computing" and self.wait:  # nobody knows which device had to wait
+            self.name, self.exchanges = OTHER, self.exchanges + (what == EXCHANGING)
+        elif what == COMPUTING and self.wait:  # nobody knows which device had to wait
             self.durations[what] = self.durations.get(what, 0.0) + end - start
 
     def end(self):
@@ -116,16 +117,16 @@ class Devices(lanes.Steps):
     def keep(self):
         """Write the step down for each device."""
         wall, _, queued = since(self.first)
-        together = self.durations.pop("computing", None)
+        together = self.durations.pop(COMPUTING, None)
         computing = together or max(total[0] for total, _ in self.spent)
         other = max(0.0, wall - queued - sum(self.durations.values()) - computing)
-        shared = {"loading": self.durations.get("loading", 0.0), OTHER: other}
+        shared = {LOADING: self.durations.get(LOADING, 0.0), OTHER: other}
         self.ranks = self.ranks or [[] for _ in self.spent]
         for rank, ((total, cpu, waited), own) in zip(self.ranks, self.spent):
-            apart = {"forward": cpu, LOCK: max(0.0, total - cpu - waited)}
-            of_device = shared | ({"forward": together} if together else apart)
+            apart = {COMPUTING: cpu, LOCK: max(0.0, total - cpu - waited)}
+            of_device = shared | ({COMPUTING: together} if together else apart)
             parts = {name: [seconds, seconds, 0.0] for name, seconds in of_device.items()}
-            parts["exchange"] = [self.durations.get("exchanging", 0.0), 0.0, 0.0]
+            parts[EXCHANGING] = [self.durations.get(EXCHANGING, 0.0), 0.0, 0.0]
             rows, self.bytes = measured(self.watch.torch, own)
             rank.append((self.first[0], self.first[0] + wall, parts, rows))
         self.watch.recorded(len(self.ranks))
@@ -135,10 +136,10 @@ class Devices(lanes.Steps):
         if not self.ranks:
             return {"devices": []}
         self.samples.stop()
-        lines = [["forward", line, n] for (_, line), n in self.samples.others.most_common(20)]
+        lines = [[COMPUTING, line, n] for (_, line), n in self.samples.others.most_common(20)]
         lines += [[name, line, n] for (name, line), n in self.samples.lines.most_common(60)]
-        where = next((line for name, line, _ in lines if name == "exchange" and line), None)
-        spent = sum(step[2]["exchange"][0] for step in self.ranks[0])
+        where = next((line for name, line, _ in lines if name == EXCHANGING and line), None)
+        spent = sum(step[2][EXCHANGING][0] for step in self.ranks[0])
         size = self.bytes * len(self.ranks[0])
         calls = [["all_reduce", where, self.exchanges, size, spent, spent]]
         zeros = dict.fromkeys(
@@ -176,8 +177,8 @@ class Devices(lanes.Steps):
         """(step, part, start, end) of one device, as ``parts.Parts`` keeps them."""
         for step, spans in self.drawn:
             for device, what, start, end in spans:
-                if what in PARTS and device in (None, number):
-                    yield step, PARTS[what], start, end
+                if what in DRAWN and device in (None, number):
+                    yield step, what, start, end
 
 
 def measured(torch, own):

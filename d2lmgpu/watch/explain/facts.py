@@ -3,6 +3,7 @@
 Each rule is given the run with several devices and that with one (None where there is none).
 """
 
+from d2lmgpu.process.step_parts import BACKWARD, FORWARDS
 from d2lmgpu.watch.explain.causes import Cause, Kind
 from d2lmgpu.watch.explain.parts import CORES, THREADS
 
@@ -44,10 +45,10 @@ def data_parallel(run, single):
         yield Cause(DATA_PARALLEL, 0.5, report["data_parallel"], sentence)
     elif run.k == 1 and not report["distributed"]:
         sentence = "The script trains in one process, and no second device has any of the work."
-        yield Cause(DATA_PARALLEL, 0.5, run.line("backward"), sentence)
+        yield Cause(DATA_PARALLEL, 0.5, run.line(BACKWARD), sentence)
     elif run.k > 1 and not _exchanges(run):
         sentence = "The processes exchange no gradients: each trains a network of its own."
-        yield Cause(DATA_PARALLEL, 1 - 1 / run.k, run.line("backward"), sentence)
+        yield Cause(DATA_PARALLEL, 1 - 1 / run.k, run.line(BACKWARD), sentence)
 
 
 def whole_data(run, single):
@@ -57,7 +58,7 @@ def whole_data(run, single):
     alike = [len(set(of_ranks)) == 1 for of_ranks in zip(*prints)]
     undivided = run.rows_like(single) / run.k > 0.9 * single.rows
     if undivided and alike and sum(alike) > 0.8 * len(alike):
-        where = run.line("forward") or run.line("backward")
+        where = run.line(*FORWARDS) or run.line(BACKWARD)
         yield Cause(WHOLE_DATA, 1 - 1 / run.k, where, "All ranks work on the same rows.")
         return
     before = {loader["where"]: loader for loader in single.ranks[0]["loaders"]}

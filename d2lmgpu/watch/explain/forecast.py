@@ -9,6 +9,7 @@ from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.machine.cache import cache
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.process.settings import version_of
+from d2lmgpu.process.step_parts import LOADING
 from d2lmgpu.watch.explain.summary import ISSUE
 
 
@@ -22,7 +23,7 @@ def modelled_speedup(single, run) -> float | None:
     """
     if single is None or not single.rows or not run.rows or single.k != 1:
         return None
-    loading, all_of_it = single.part(("loading",))[0], single.seconds
+    loading, all_of_it = single.part((LOADING,))[0], single.seconds
     work = Work(
         one_process=run.in_threads,
         gradient_bytes=float(run.ranks[0]["gradient_bytes"]),

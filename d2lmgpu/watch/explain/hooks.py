@@ -5,6 +5,14 @@ from collections import Counter
 from contextlib import contextmanager
 from functools import wraps
 
+from d2lmgpu.process.step_parts import (
+    BACKWARD,
+    EVALUATING,
+    EXCHANGING,
+    FORWARD,
+    LOADING,
+    UPDATE,
+)
 from d2lmgpu.watch.collectives import watch_collectives
 
 PRINTED = 64  # values of an input of which a fingerprint is taken
@@ -38,7 +46,7 @@ class Hooks:
             self.depth += 1
             if self.depth == 1:
                 training = torch.is_grad_enabled()
-                self.parts.enter("forward" if training else "evaluating")
+                self.parts.enter(FORWARD if training else EVALUATING)
                 if training:
                     self._note_rows(args)
 
@@ -55,7 +63,7 @@ class Hooks:
         tensor = next((a for a in args if hasattr(a, "shape") and len(a.shape)), None)
         if tensor is None or not self.counting:
             return
-        self._note_line("forward")
+        self._note_line(FORWARD)
         self.rows += tensor.shape[0]
         self.elements += tensor.numel()
         if len(self.prints) < 40:
@@ -74,16 +82,16 @@ class Hooks:
             if not self.parts.in_steps_thread():
                 return real(tensor, *args, **kwargs)
             if self.counting:
-                self._note_line("backward")
+                self._note_line(BACKWARD)
                 self.backwards += 1
                 self.exchanging += any(net.require_backward_grad_sync for net in self.ddp)
-            with self.parts.within("backward"):
+            with self.parts.within(BACKWARD):
                 return real(tensor, *args, **kwargs)
 
         torch.Tensor.backward = backward
 
     def _update(self, torch):
-        self.watch.steps.before.append(lambda _: self.parts.enter("update"))
+        self.watch.steps.before.append(lambda _: self.parts.enter(UPDATE))
         self.watch.steps.after.insert(0, lambda _: self.parts.leave())
 
     def _loading(self, torch):
@@ -94,7 +102,7 @@ class Hooks:
             data.dataloader._MultiProcessingDataLoaderIter,
         ):
             if "__next__" in vars(cls):
-                cls.__next__ = self._timed(cls.__next__, "loading")
+                cls.__next__ = self._timed(cls.__next__, LOADING)
         make, iterate = data.DataLoader.__init__, data.DataLoader.__iter__
 
         @wraps(make)
@@ -146,7 +154,7 @@ class Hooks:
             self._issue(collective)
         self.inside, before = True, self.parts.now()
         try:
-            with self.parts.within("exchange"):
+            with self.parts.within(EXCHANGING):
                 yield
         finally:
             self.inside = False

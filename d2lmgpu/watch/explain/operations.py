@@ -2,6 +2,8 @@
 
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from d2lmgpu.process.step_parts import LOADING
+
 
 class Operations(TorchDispatchMode):
     """Counts between ``__enter__`` and ``__exit__`` what is not for loading."""
@@ -13,7 +15,7 @@ class Operations(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))
-        if self.parts.name == "loading":
+        if self.parts.name == LOADING:
             return result
         self.number += 1
         if isinstance(result, self.torch.Tensor) and result.is_floating_point():

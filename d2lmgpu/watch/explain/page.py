@@ -66,10 +66,8 @@ def timelines(run) -> str:
     zero = min((start for *_, start, _ in drawn), default=0.0)
     name = "device" if run.in_threads else "rank"
     lanes = {f"{name} {rank['rank']}": [] for rank in run.ranks}
-    named = {"forward": "computing"} if run.in_threads else {}
     for rank, _, part, start, end in drawn:
-        span = 1000 * (start - zero), 1000 * (end - zero), named.get(part, part)
-        lanes[f"{name} {rank}"].append(span)
+        lanes[f"{name} {rank}"].append((1000 * (start - zero), 1000 * (end - zero), part))
     if not all(lanes.values()):
         return ""
     return timeline(lanes, f"The last steps of each {name}", "measured")._repr_html_()

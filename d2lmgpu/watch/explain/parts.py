@@ -12,9 +12,8 @@ import time
 from contextlib import contextmanager, suppress
 
 from d2lmgpu.machine.core_queue import Queue, on_cores
+from d2lmgpu.process.step_parts import OTHER
 
-OTHER = "other"  # what is in no part
-LOCK = "lock"  # of devices in threads: what they wait for Python's lock
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS")  # of the environment, which decide on threads
 CORES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND")  # and on cores
 LAST = 12  # steps whose spans are kept, for the timeline

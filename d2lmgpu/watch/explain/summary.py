@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass
 from statistics import mean, median
 
-from d2lmgpu.watch.explain.parts import OTHER
+from d2lmgpu.process.step_parts import BACKWARD, EVALUATING, EXCHANGING, OTHER, WAITING
 
-MET = ("backward", "exchange")  # parts in which a rank waits for its peers
-ASIDE = (OTHER, "evaluating")
+MET = (BACKWARD, EXCHANGING)  # parts in which a rank waits for its peers
+ASIDE = (OTHER, EVALUATING)
 ISSUE = 8e-6  # seconds that issuing an operation takes, about
 SMALL = 16 * 2**10  # bytes: a collective that carries no gradients
 
@@ -139,8 +139,8 @@ class Summary:
                 waits.append(blocked(rank_step) - least)
         number = max(1, len(self.steps))
         shares = {part: seconds / number for part, seconds in seconds_of.items()}
-        shares["exchange"] = shares.get("exchange", 0.0) + self.exchange
-        shares["waiting"] = median(waits) if waits else 0.0
+        shares[EXCHANGING] = shares.get(EXCHANGING, 0.0) + self.exchange
+        shares[WAITING] = median(waits) if waits else 0.0
         total = sum(shares.values()) or 1.0
         return {part: seconds / total for part, seconds in shares.items()}
 
@@ -152,10 +152,10 @@ class Summary:
         """Mean seconds of a step that each rank spends beside training."""
         return [mean(own(step, ASIDE) for step in rank["steps_told"]) for rank in self.ranks]
 
-    def line(self, part, rank=0):
-        """The line at which a rank was seen most often in a part."""
+    def line(self, *parts, rank=0):
+        """The line at which a rank was seen most often in one of the parts."""
         return next(
-            (line for name, line, _ in self.ranks[rank]["lines"] if name == part and line), None
+            (line for name, line, _ in self.ranks[rank]["lines"] if name in parts and line), None
         )
 
     def calls(self):

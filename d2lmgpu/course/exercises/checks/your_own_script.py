@@ -5,6 +5,7 @@ import numpy as np
 from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.registry import EXERCISES, Wrong, exercise
+from d2lmgpu.process.step_parts import BACKWARD, COMPUTING, EVALUATING, EXCHANGING, LOADING
 from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
 
@@ -134,13 +135,13 @@ class Timed:
 
     def load(self, rows):
         """Make rows ready."""
-        self._spend("loading", LOAD * len(rows))
+        self._spend(LOADING, LOAD * len(rows))
         return list(rows)
 
     def train(self, rows):
         """One update on rows, averaged over all devices; the mean loss of these rows."""
-        self._spend("forward", TRAIN * len(rows))
-        self._meet("backward", 0.0)
+        self._spend(COMPUTING, TRAIN * len(rows))
+        self._meet(BACKWARD, 0.0)
         self.trained.append(list(rows))
         self._steps.append((0.0, self._now, self._parts))
         self._parts = {}
@@ -149,13 +150,13 @@ class Timed:
     def mean(self, number):
         """The mean of a number over all devices."""
         self._calls += 1
-        self._meet("exchange", MEET)
+        self._meet(EXCHANGING, MEET)
         return float(self._device.all_gather(number).mean())
 
     def evaluate(self):
         """Evaluate the network."""
         self.evaluated.append(len(self.trained))
-        self._spend("evaluating", EVALUATE)
+        self._spend(EVALUATING, EVALUATE)
 
     def _spend(self, part, seconds, busy=1.0):
         spent = self._parts.setdefault(part, [0.0, 0.0, 0.0])
@@ -170,7 +171,7 @@ class Timed:
         """What an Observer would say."""
         seconds = MEET * self._calls
         call = ["mean", "device.mean", self._calls, 0, seconds, seconds]
-        lines = [[part, f"your train, device {self.rank}", 1] for part in ("forward", "loading")]
+        lines = [[part, f"your train, device {self.rank}", 1] for part in (COMPUTING, LOADING)]
         return NOTHING | {
             "rank": self.rank,
             "steps_told": self._steps,
