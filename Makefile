@@ -60,7 +60,7 @@ LONGEST := $(foreach name,failures slurm_jobs breaking,tests/cluster/test_$(name
 
 # Of each room of tests the cheap files that catch most. Which rooms have none, and why: tests/test_quick.py.
 QUICK := \
-    test_backend.py test_backends_agree.py test_cli.py test_encoding.py test_hosted.py \
+    test_backend.py test_backends_agree.py test_cli.py test_encoding.py test_hosted_notebook.py \
     test_maintainer_pages.py test_processes.py test_public_functions.py test_quick.py test_rooms.py \
     browser/test_chart_page.py \
     check/test_check.py check/test_generators.py check/test_rows.py \

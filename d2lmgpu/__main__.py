@@ -138,18 +138,18 @@ def check(options):
 
 
 def explain(options):
-    from d2lmgpu.watch.explain import against
+    from d2lmgpu.watch.explain import change
     from d2lmgpu.watch.explain.answer import OUTCOMES, Refused, explain_script
     from d2lmgpu.watch.explain.page import page
 
-    before = against.read(options.against) if options.against else None
+    before = change.read(options.against) if options.against else None
     positional = options.script, options.arguments, options.devices
     further = {"unprotected": options.unprotected, "progress": options.progress}
     answer = _asked(lambda: explain_script(*positional, **further), Refused)
     explained = answer.outcome != "not explained"
     content, screen = answer.as_dict(), str(answer) if explained else ""
     if before and explained:
-        comparison = against.Against(before, content)
+        comparison = change.Against(before, content)
         content, screen = comparison.as_dict(), f"{screen}\n\n{comparison}"
     _print_answer(options, content, screen, answer.annotations(options.script))
     if options.html and explained:

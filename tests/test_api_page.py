@@ -37,7 +37,7 @@ MODULES = [
     "d2lmgpu.memory.refusal",
     "d2lmgpu.memory.snapshot",
     "d2lmgpu.torch.gpt",
-    "d2lmgpu.torch.counted",
+    "d2lmgpu.torch.collective_counts",
     "d2lmgpu.torch.parity",
     "d2lmgpu.torch.streams",
     "d2lmgpu.torch.traces",

@@ -33,9 +33,9 @@ if not find_spec("d2lmgpu"):
             "The course could not be installed: pip says why, above. Without internet "
             "(Kaggle: Settings) it cannot be."
         )
-from d2lmgpu.course import hosted
+from d2lmgpu.course import hosted_notebook
 
-hosted.enter("{part}")"""
+hosted_notebook.enter("{part}")"""
 
 TAG = "hosted"  # of this cell
 

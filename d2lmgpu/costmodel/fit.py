@@ -15,7 +15,7 @@ from d2lmgpu.costmodel import need
 from d2lmgpu.costmodel.least_squares import fit_factors
 from d2lmgpu.costmodel.model import PRESETS, Link, Work, machine_seconds, step, wait_seconds
 from d2lmgpu.costmodel.presets import GBIT, NET, NVLINK
-from d2lmgpu.costmodel.published import EFFICIENCIES, PublishedRow, models, rows, tables
+from d2lmgpu.costmodel.published_rates import EFFICIENCIES, PublishedRow, models, rows, tables
 
 # Seconds to issue one operation from Python: MXNet 30-60 µs (apache/mxnet#17097, December 2019),
 # PyTorch 13 µs (a profile in apache/mxnet#14883, September 2019).

@@ -16,7 +16,7 @@ from d2lmgpu.costmodel.model import (
     step,
 )
 from d2lmgpu.costmodel.presets import NETWORKS
-from d2lmgpu.costmodel.published import PublishedRow, rows
+from d2lmgpu.costmodel.published_rates import PublishedRow, rows
 from d2lmgpu.figures import svg
 from d2lmgpu.figures.buckets import BucketTimeline, plan_buckets
 from d2lmgpu.figures.context import RingAttention

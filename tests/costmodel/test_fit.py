@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from d2lmgpu.costmodel import fit, published
+from d2lmgpu.costmodel import fit, published_rates
 from d2lmgpu.costmodel.fit import CURVES, DDP, fit_curve, fit_small, predict_all, predict_curve
 from d2lmgpu.costmodel.model import PRESETS
-from d2lmgpu.costmodel.published import ROWS, rows, tables
+from d2lmgpu.costmodel.published_rates import ROWS, rows, tables
 
 SMALL = [table for table in tables() if table not in CURVES]
 MODELS = [
@@ -24,7 +24,7 @@ def changed(monkeypatch, change):
     """All fits, with every row for which `change` holds made a tenth faster."""
     new = [replace(row, rate=1.1 * row.rate) if change(row) else row for row in ROWS]
     with monkeypatch.context() as patch:
-        patch.setattr(published, "ROWS", new)
+        patch.setattr(published_rates, "ROWS", new)
         return all_fits()
 
 
@@ -41,12 +41,12 @@ def test_only_one_gpu_rows_or_8_to_32_devices_are_for_fitting():
     for row in ROWS:
         if row.use == "fit":
             assert 8 <= row.k <= 32 if row.table in CURVES else row.k == 1
-        assert row.use in published.USES
+        assert row.use in published_rates.USES
         assert len(row.source) > 10 and len(row.hardware) > 3
 
 
 def test_published_numbers_as_printed():
-    seconds = {(r.model, r.k): published.FASHION_MNIST / r.rate for r in rows("MXNet 2019")}
+    seconds = {(r.model, r.k): published_rates.FASHION_MNIST / r.rate for r in rows("MXNet 2019")}
     assert seconds[("lenet", 1)] == pytest.approx(1.8) and seconds[("lenet", 2)] == pytest.approx(
         2.5
     )
@@ -121,7 +121,7 @@ def test_a_curve_that_the_model_can_make_is_found_again(monkeypatch):
     for row in rows("MXNet EC2"):
         seconds = fit.curve_terms(row.table, row.model, row.k) @ factors
         new.append(replace(row, rate=row.batch_size / seconds))
-    monkeypatch.setattr(published, "ROWS", new)
+    monkeypatch.setattr(published_rates, "ROWS", new)
     assert fit_curve("MXNet EC2", "alexnet") == pytest.approx(factors)
     assert all(abs(p.error) < 1e-9 for p in predict_curve("MXNet EC2", "alexnet"))
 
@@ -143,5 +143,5 @@ def test_single_points_are_predicted_from_presets_alone():
 def test_the_command_prints_every_row(capsys):
     fit.main()
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == len(predict_all()) + len(published.EFFICIENCIES)
+    assert len(lines) == len(predict_all()) + len(published_rates.EFFICIENCIES)
     assert any("Ultra-Scale" in line and "0.391, modelled 0.747" in line for line in lines)

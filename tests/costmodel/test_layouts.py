@@ -58,7 +58,7 @@ def executed(dp, fsdp, tp, rows, micro):
     )
     from torch.nn import functional as F
 
-    from d2lmgpu.torch.counted import Counted
+    from d2lmgpu.torch.collective_counts import Counted
     from d2lmgpu.torch.gpt import GPT
 
     torch.set_default_dtype(torch.float64)
@@ -170,7 +170,7 @@ def fully_sharded_over_sequences(rows):
     from torch.distributed.fsdp import fully_shard
     from torch.nn import functional as F
 
-    from d2lmgpu.torch.counted import Counted
+    from d2lmgpu.torch.collective_counts import Counted
     from d2lmgpu.torch.gpt import GPT
 
     torch.set_default_dtype(torch.float64)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from d2lmgpu.costmodel import fit, layouts, measure, published
+from d2lmgpu.costmodel import fit, layouts, measure, published_rates
 from d2lmgpu.costmodel.forecast import predict
 from d2lmgpu.costmodel.gpus import expected_rate
 from d2lmgpu.costmodel.least_squares import fit_line
@@ -83,7 +83,7 @@ CALLS = {  # a call that is right
     "considered": (layouts.considered, GPT, MESH, 8, V100, "T4"),
     "ranked": (layouts.ranked, GPT, 8, 8, V100, "T4", 2, 2),
     "band": (layouts.band, layouts.PUBLISHED[:2]),
-    "rows": (published.rows, "MXNet 2019"),
+    "rows": (published_rates.rows, "MXNet 2019"),
     "fit_small": (fit.fit_small, "MXNet 2019"),
     "predict_small": (fit.predict_small, "MXNet 2019"),
     "curve_terms": (fit.curve_terms, "MXNet EC2", "alexnet", 8),

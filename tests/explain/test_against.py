@@ -9,7 +9,7 @@ from schemas import stated
 
 from d2lmgpu import __main__ as cli
 from d2lmgpu.watch import MisuseError, WatchError
-from d2lmgpu.watch.explain import against
+from d2lmgpu.watch.explain import change
 from d2lmgpu.watch.explain.answer import Refused, answer
 from d2lmgpu.watch.explain.summary import Summary
 
@@ -34,7 +34,7 @@ def test_every_answer_is_as_its_schema_has_it(answer_of):
 
 def test_a_mend_is_told_with_its_parts(answer_of):
     before, now = answer_of(SLOW), answer_of()
-    comparison = against.Against(before, now)
+    comparison = change.Against(before, now)
     both = comparison.as_dict()
     assert stated(both) and comparison.reason is None and both["outcome"] == now["outcome"]
     assert both["against"]["seconds"] == pytest.approx([0.040, 0.020])
@@ -48,9 +48,9 @@ def test_a_mend_is_told_with_its_parts(answer_of):
 
 def test_twice_the_rows_in_twice_the_time_are_no_change(answer_of):
     more = [rank(i, 20, 20, rows=1280) for i in (0, 1)]
-    comparison = against.Against(answer_of(), answer_of(more))
+    comparison = change.Against(answer_of(), answer_of(more))
     assert comparison.times == pytest.approx(1) and "no change" in str(comparison)
-    assert "slower" in str(against.Against(answer_of(), answer_of(SLOW)))
+    assert "slower" in str(change.Against(answer_of(), answer_of(SLOW)))
 
 
 def other(before, **parts):
@@ -66,7 +66,7 @@ def other(before, **parts):
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_words(answer_of, parts, words):
-    comparison = against.Against(other(answer_of(SLOW), **parts), answer_of())
+    comparison = change.Against(other(answer_of(SLOW), **parts), answer_of())
     both = comparison.as_dict()
     assert words in comparison.reason and comparison.reason in str(comparison) and stated(both)
     assert both["outcome"] == "not explained" and both["against"]["times"] is None
@@ -97,7 +97,7 @@ def test_what_is_no_earlier_answer_is_refused_before_anything_runs(
     path = tmp_path / "before.json"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(MisuseError, match=words):
-        against.read(path)
+        change.read(path)
     monkeypatch.setattr("d2lmgpu.watch.run.run", lambda *_, **__: 1 / 0)
     assert cli.main(["explain", "--against", str(path), "train.py"]) == cli.MISUSE
     assert words in capsys.readouterr().err

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError
 import pytest
 
 from d2lmgpu.backend import need_torch
-from d2lmgpu.course import hosted
+from d2lmgpu.course import hosted_notebook
 
 
 @pytest.mark.parametrize("version", ["2.4.0", "2.13.0+cpu", "3.0.0a0"])
@@ -22,9 +22,9 @@ def test_an_older_one_is_refused_in_words(version):
 
 def test_an_older_one_on_a_host_is_refused_before_anything_is_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(hosted, "version", {"torch": "2.1.0"}.get)
+    monkeypatch.setattr(hosted_notebook, "version", {"torch": "2.1.0"}.get)
     with pytest.raises(ImportError, match=r"2\.1\.0"):
-        hosted.enter("scratch")
+        hosted_notebook.enter("scratch")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -33,6 +33,6 @@ def test_a_host_without_pytorch_is_told_what_to_install(tmp_path, monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(hosted, "version", missing)
+    monkeypatch.setattr(hosted_notebook, "version", missing)
     with pytest.raises(ImportError, match="pip install torch"):
-        hosted.enter("scratch")
+        hosted_notebook.enter("scratch")

@@ -1,6 +1,6 @@
 """Published throughputs, each with source and hardware, and what the model may do with it.
 
-They are in published.csv, as printed; rates are of all devices together.
+They are in published_rates.csv, as printed; rates are of all devices together.
 """
 
 import csv
