@@ -4,15 +4,18 @@ class TrainingCharts {
   static HEIGHT = 210;
 
   constructor(root, over) {
-    this.root = root;
     this.over = over; // () => "epochs" or "seconds": what the curves are drawn over
     this.runs = [];
     this.kinds = [
-      { box: root.querySelector(".training-loss"), curve: (run) => run.losses, dots: false },
-      { box: root.querySelector(".training-accuracy"), curve: (run) => run.accuracies, dots: true },
+      { name: "loss", curve: (run) => run.losses, range: TrainingCharts.#losses },
+      { name: "accuracy", curve: (run) => run.accuracies, range: TrainingCharts.#accuracies },
     ];
-    new ResizeObserver(() => this.#fit()).observe(root);
-    const theme = new MutationObserver(() => this.show(this.runs));
+    for (const kind of this.kinds) {
+      kind.box = root.querySelector(`.training-${kind.name}`);
+      const pointed = (values) => this.#point(kind, values);
+      kind.chart = new LabChart(kind.box.querySelector("div"), pointed, TrainingCharts.HEIGHT);
+    }
+    const theme = new MutationObserver(() => this.kinds.forEach(({ chart }) => chart.restyle()));
     theme.observe(document.documentElement, { attributeFilter: ["data-theme"] });
   }
 
@@ -22,73 +25,53 @@ class TrainingCharts {
     return shown ? `training-colour-${run.number % TrainingCharts.SHOWN}` : "";
   }
 
-  /** Other runs than before, another axis or other colours: the charts are made anew. */
   show(runs) {
     this.runs = runs.slice(-TrainingCharts.SHOWN);
-    for (const kind of this.kinds) {
-      kind.plot?.destroy();
-      kind.plot = new uPlot(this.#options(kind), this.#data(kind), kind.box.querySelector("div"));
-    }
-    this.#describe();
+    this.update();
   }
 
-  /** The last run goes on. */
+  /** The last run goes on, or the curves are drawn over something else. */
   update() {
-    for (const kind of this.kinds) kind.plot.setData(this.#data(kind));
-    this.#describe();
+    for (const kind of this.kinds) {
+      kind.chart.draw(this.#picture(kind));
+      this.#describe(kind);
+    }
   }
 
-  #data(kind) {
-    const finite = (values) => values.map((value) => (Number.isFinite(value) ? value : null));
-    const tables = this.runs.map((run) => [this.#xs(run, kind), finite(kind.curve(run))]);
-    return tables.length ? uPlot.join(tables) : [[]];
-  }
-
-  #xs(run, { dots }) {
-    const updates = dots ? run.accuracies.map((_, epoch) => run.steps * (epoch + 1)) : run.updates;
-    return updates.map((update) =>
-      this.over() === "seconds" ? run.seconds[update - 1] : update / run.steps,
-    );
-  }
-
-  #options(kind) {
-    const css = getComputedStyle(this.root);
-    const [ink, line] = ["--pst-color-text-muted", "--pst-color-border"].map((name) =>
-      css.getPropertyValue(name),
-    );
-    const font = `12px ${css.fontFamily}`;
-    const axis = { stroke: ink, font, grid: { stroke: line, width: 1 }, ticks: { stroke: line } };
-    const curves = this.runs.map((run, place) => ({
-      label: `run ${run.number}`,
-      stroke: css.getPropertyValue(`--training-${run.number % TrainingCharts.SHOWN}`),
+  #picture(kind) {
+    const last = this.runs.length - 1;
+    const lines = this.runs.map((run, place) => ({
+      id: run.number,
+      name: `run ${run.number}`,
+      colour: String(run.number % TrainingCharts.SHOWN),
       // Equal curves cover each other: the last one is thin, and what lies under it is seen beside it.
-      width: place === this.runs.length - 1 ? 2 : 6,
-      points: { show: kind.dots, size: place === this.runs.length - 1 ? 7 : 12 },
+      width: place === last ? 2 : 6,
+      dots: kind.name === "accuracy",
+      size: place === last ? 7 : 12,
+      points: this.#points(run, kind),
     }));
+    const values = lines.flatMap(({ points }) => points.map(([, y]) => y)).filter(Number.isFinite);
     return {
-      width: this.#width(kind),
-      height: TrainingCharts.HEIGHT,
-      legend: { show: false },
-      cursor: { y: false, drag: { x: false } },
-      scales: {
-        x: { time: false, range: () => [0, this.#end()] },
-        y: { range: kind.dots ? TrainingCharts.#accuracies : TrainingCharts.#losses },
-      },
-      axes: [
-        { ...axis, size: 30, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500], space: 30 },
-        { ...axis, size: 38 },
-      ],
-      series: [{}, ...curves],
-      hooks: { setCursor: [(plot) => this.#point(plot, kind)] },
+      x: { label: this.over(), range: [0, this.#end()], whole: true },
+      y: { label: kind.name, range: kind.range(values) },
+      lines,
     };
+  }
+
+  #points(run, { name, curve }) {
+    const updates = name === "accuracy"
+      ? run.accuracies.map((_, epoch) => run.steps * (epoch + 1)) : run.updates;
+    const seconds = this.over() === "seconds";
+    return curve(run).map((value, index) => {
+      const update = updates[index];
+      return [seconds ? run.seconds[update - 1] : update / run.steps, value];
+    });
   }
 
   /** Where the axis ends: after whole epochs or round seconds, so that it seldom jumps. */
   #end() {
     if (this.over() === "epochs") return Math.max(1, ...this.runs.map(TrainingCharts.epochs));
-    const longest = Math.max(0, ...this.runs.map((run) => run.seconds.at(-1) ?? 0));
-    const unit = 10 ** Math.floor(Math.log10(Math.max(1, longest)));
-    return Math.ceil(Math.max(1, longest) / unit) * unit;
+    return LabWords.roundUp(Math.max(1, ...this.runs.map((run) => run.seconds.at(-1) ?? 0)));
   }
 
   /** The epochs of a run: of one that was stopped only those that it has begun. */
@@ -96,45 +79,29 @@ class TrainingCharts {
     return how === "stopped" ? Math.ceil((updates.at(-1) ?? 0) / steps) : epochs;
   }
 
-  static #losses(plot, low, high) {
-    return [0, Math.min(10, Math.max(2.5, high ?? 0))];
+  static #losses(values) {
+    return [0, Math.min(10, values.reduce((high, value) => Math.max(high, value), 2.5))];
   }
 
-  static #accuracies(plot, low, high) {
-    const bottom = Math.floor(Math.min(0.5, low ?? 0.5) * 10) / 10;
-    return [bottom, Math.max(0.9, high ?? 0.9)];
+  static #accuracies(values) {
+    return [Math.floor(Math.min(0.5, ...values) * 10) / 10, Math.max(0.9, ...values)];
   }
 
   /** The values under the pointer, in words. */
-  #point(plot, { box }) {
-    const at = plot.cursor.idx;
-    const values = this.runs
-      .map((run, place) => [run.number, at === null ? null : plot.data[place + 1]?.[at]])
-      .filter(([, value]) => value !== null && value !== undefined)
-      .map(([number, value]) => `run ${number}: ${value.toFixed(3)}`);
-    const unit = this.over() === "seconds" ? "seconds" : "epochs";
-    box.querySelector("p").textContent = values.length
-      ? `${values.join(", ")} after ${plot.data[0][at].toFixed(2)} ${unit}`
+  #point({ box }, values) {
+    const points = Object.entries(values ?? {});
+    const words = points.map(([number, [, y]]) => `run ${number}: ${y.toFixed(3)}`);
+    const at = points.at(-1)?.[1][0];
+    box.querySelector("p").textContent = words.length
+      ? `${words.join(", ")} after ${at.toFixed(2)} ${this.over()}`
       : "";
   }
 
-  #describe() {
-    for (const kind of this.kinds) {
-      const last = this.runs
-        .filter((run) => kind.curve(run).length)
-        .map((run) => `run ${run.number} ${kind.curve(run).at(-1).toFixed(3)}`);
-      const name = kind.box.querySelector("figcaption").textContent;
-      kind.box.querySelector("div").ariaLabel = `${name}, at last ${last.join(", ") || "none yet"}`;
-    }
-  }
-
-  #width({ box }) {
-    return Math.max(200, box.querySelector("div").clientWidth);
-  }
-
-  #fit() {
-    for (const kind of this.kinds) {
-      kind.plot?.setSize({ width: this.#width(kind), height: TrainingCharts.HEIGHT });
-    }
+  #describe({ box, curve }) {
+    const last = this.runs
+      .filter((run) => curve(run).length)
+      .map((run) => `run ${run.number} ${curve(run).at(-1).toFixed(3)}`);
+    const name = box.querySelector("figcaption").textContent;
+    box.querySelector("div").ariaLabel = `${name}, at last ${last.join(", ") || "none yet"}`;
   }
 }

@@ -44,10 +44,10 @@
         </fieldset>
         <div class="training-charts">
           <figure class="training-loss">
-            <figcaption>Loss of each batch</figcaption><div role="img"></div><p></p>
+            <figcaption>Loss of each batch</figcaption><div class="lab-plot" role="img"></div><p></p>
           </figure>
           <figure class="training-accuracy">
-            <figcaption>Test accuracy</figcaption><div role="img"></div><p></p>
+            <figcaption>Test accuracy</figcaption><div class="lab-plot" role="img"></div><p></p>
           </figure>
         </div>
       </div>
@@ -81,7 +81,7 @@
       const over = [...root.querySelectorAll(".training-over input")];
       for (const input of over) input.name = `training-over-${place}`;
       this.over = () => over.find((input) => input.checked).value;
-      find(".training-over").addEventListener("change", () => this.charts?.show(this.runs.list));
+      find(".training-over").addEventListener("change", () => this.charts?.update());
       this.table = new TrainingTable(find(".training-kept"), this.runs, () => {
         this.charts?.show([]);
         this.buttons[0].focus();

@@ -1,6 +1,7 @@
 // The reader's runs: kept while the tab is open, and compared with a run on one device.
 class TrainingRuns {
   static KEY = "d2lmgpu-training-runs";
+  static MOST = 1.05; // efficiency: what is above is neither noise nor parallel work
   static TRAINING = ["network", "batchSize", "lr", "epochs", "seed"]; // what the losses depend on
 
   constructor() {
@@ -80,7 +81,8 @@ class TrainingRuns {
     return same.findLast((other) => other.number < run.number) ?? same[0];
   }
 
-  /** How many times as fast as one device, or in `why` what keeps us from saying so. */
+  /** How many times as fast as one device, or in `why` what keeps us from saying so: the rule of
+      d2lmgpu/records/speedup.py. */
   speedup(run) {
     if (run.devices === 1) return { why: "reference" };
     if (TrainingRuns.shared(run)) return { why: "shared cores" };
@@ -89,7 +91,8 @@ class TrainingRuns {
     if (!single) return { why: this.reference(run) ? "tab was hidden" : "no run on one device" };
     if (!run.losses.length || run.how === "stopped") return { why: "not finished" };
     if (TrainingRuns.unsteady(run) || TrainingRuns.unsteady(single)) return { why: "unsteady" };
-    return { times: TrainingRuns.rate(run) / TrainingRuns.rate(single) };
+    const times = TrainingRuns.rate(run) / TrainingRuns.rate(single);
+    return times > TrainingRuns.MOST * run.devices ? { why: "not explained" } : { times };
   }
 
   /** The largest difference of the losses from one device's, over the updates that both made. */

@@ -3,18 +3,13 @@ const TrainingWords = (() => {
   "use strict";
 
   const ALGORITHMS = { tree: "tree", one: "through one device", ring: "ring" };
+  const TOO_GOOD = "One device was slower than its share, as when other programs run";
   const UNSTEADY = "The speed was unsteady, as when other programs run";
   const NUMBERS = { 1: "one", 2: "two", 4: "four", 8: "eight" };
 
-  const whole = (value) => Math.round(value).toLocaleString("en");
   const devices = (k) => `${NUMBERS[k]} device${k > 1 ? "s" : ""}`;
   const capital = (text) => text[0].toUpperCase() + text.slice(1);
   const network = (run) => Training.networks[run.network].name;
-
-  function bytes(value) {
-    if (value < 1e6) return `${whole(value / 1e3)} kB`;
-    return value < 1e9 ? `${(value / 1e6).toFixed(1)} MB` : `${(value / 1e9).toFixed(2)} GB`;
-  }
 
   function difference(value) {
     if (value === null) return "–";
@@ -43,9 +38,9 @@ const TrainingWords = (() => {
     return {
       loss: begun ? run.losses.at(-1).toFixed(3) : "–",
       accuracy: accuracy(run),
-      rate: begun ? whole(TrainingRuns.rate(run)) : "–",
+      rate: begun ? LabWords.number(TrainingRuns.rate(run)) : "–",
       share: begun ? `${(100 * TrainingRuns.exchangeShare(run)).toFixed(1)} %` : "–",
-      bytes: begun ? bytes(run.bytes) : "–",
+      bytes: begun ? LabWords.bytes(run.bytes) : "–",
       speedup: times ? `${times.toFixed(2)} times` : why,
       difference: difference(runs.difference(run)),
     };
@@ -73,7 +68,9 @@ const TrainingWords = (() => {
     const { times, why } = runs.speedup(run);
     if (!times) {
       const reason = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
-      const [reasonInWords, then] = why === "unsteady" ? [UNSTEADY, " Try again."] : [reason, ""];
+      const [reasonInWords, then] = {
+        unsteady: [UNSTEADY, " Try again."], "not explained": [TOO_GOOD, " Try again."],
+      }[why] ?? [reason, ""];
       return `${reasonInWords}, so no speedup is told; ${losses(run, runs)}.${then}`;
     }
     const how =

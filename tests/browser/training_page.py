@@ -8,6 +8,8 @@ import pydata_sphinx_theme
 import sphinx_book_theme
 from servers import SECONDS
 
+from d2lmgpu.lab import scripts
+
 ASSETS = Path(__file__).resolve().parents[2] / "assets"
 THEMES = [
     Path(package.__file__).parent / "theme" / package.__name__ / "static" / "styles"
@@ -64,6 +66,8 @@ def write_site(folder, images, engine=None):
     static = folder / "_static"
     write_theme(static)
     shutil.copytree(ASSETS / "training", static / "training")
+    for name in ("words.js", "chart.js", "svg.js"):  # of the lab, for the curves
+        (static / name).symlink_to(scripts.FOLDER / name)
     shutil.copy(images, static / "training")
     if engine:
         (static / "training" / "training.js").write_text(engine)

@@ -1,8 +1,8 @@
 // A chart of lines: uPlot draws what a picture says, and tells what is under the pointer.
 //
 // A picture is { x: { label, range, whole }, y: { label, range }, lines: [...] }, each line
-// { name, colour, points: [[x, y], …] } and, where wanted, an id, width, dash, dots, a tag at its
-// end, diverged where some y is not finite, and spread: [[least, greatest], …] of its points.
+// { name, colour, points: [[x, y], …] } and, where wanted, an id, width, dash, dots and their size, a
+// tag at its end, diverged where some y is not finite, and spread: [[least, greatest], …] of its points.
 // Colours are names of the style sheet's --lab-….
 "use strict";
 
@@ -12,8 +12,9 @@ class LabChart {
 
   /** `pointed(values)` hears {id or name of a line: [x, y]} of the points nearest to the pointer,
       null without. */
-  constructor(place, pointed) {
+  constructor(place, pointed, height = LabChart.HEIGHT) {
     this.place = place;
+    this.height = height; // in pixels
     this.pointed = pointed;
     this.watcher = new ResizeObserver(() => this.#fit());
     this.watcher.observe(place);
@@ -85,11 +86,11 @@ class LabChart {
       width: curve.width ?? 2,
       dash: curve.dash ? [6, 5] : undefined,
       paths: curve.width === 0 ? () => null : undefined,
-      points: { show: curve.dots === true, size: 8, fill: this.colour(curve.colour) },
+      points: { show: curve.dots === true, size: curve.size ?? 8, fill: this.colour(curve.colour) },
     }));
     const whole = x.whole ? [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] : undefined;
     return {
-      width: this.#width(), height: LabChart.HEIGHT, legend: { show: false },
+      width: this.#width(), height: this.height, legend: { show: false },
       padding: [8, 22, 0, 0],
       cursor: { y: false, drag: { x: false, y: false }, hover: { skip: [null, undefined] } },
       scales: {
@@ -185,6 +186,6 @@ class LabChart {
   }
 
   #fit() {
-    this.plot?.setSize({ width: this.#width(), height: LabChart.HEIGHT });
+    this.plot?.setSize({ width: this.#width(), height: this.height });
   }
 }

@@ -63,7 +63,7 @@ class LabSvg {
     return new XMLSerializer().serializeToString(holder.firstElementChild);
   }
 
-  static #line({ points, spread = [], width = 2, dash, dots }, across, up, stroke) {
+  static #line({ points, spread = [], width = 2, dash, dots, size = 8 }, across, up, stroke) {
     const has = (point) => point !== undefined && point.every(Number.isFinite);
     const known = points.filter(has);
     const steps = points.map((point, index) => {
@@ -77,7 +77,7 @@ class LabSvg {
       ? `<path d="${steps.join("")}" fill="none" ${LabSvg.#look({ dash }, stroke, width)}/>`
       : "";
     const marks = dots
-      ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" r="4" fill="${stroke}"/>`)
+      ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" r="${size / 2}" fill="${stroke}"/>`)
       : [];
     return path + bars.join("") + marks.join("");
   }

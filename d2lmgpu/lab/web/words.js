@@ -31,8 +31,8 @@ class LabWords {
   }
 
   static bytes(count) {
-    const unit = count < 1e9 ? [1e6, "MB"] : [1e9, "GB"];
-    return `${LabWords.number(count / unit[0])} ${unit[1]}`;
+    const [size, unit] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]].find(([size]) => count >= size) ?? [1, "bytes"];
+    return `${LabWords.number(count / size)} ${unit}`;
   }
 
   static counted(count, thing) {
