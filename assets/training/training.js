@@ -19,7 +19,7 @@ globalThis.Training = (() => {
   const whole = (low, high) => (x) => Number.isInteger(x) && x >= low && x <= high;
   const oneOf = (values) => (x) => values.includes(x);
   const ALLOWED = {
-    network: [oneOf(Object.keys(NETWORKS)), "lenet, mlp or softmax"],
+    network: [oneOf(Object.keys(NETWORKS)), `one of ${Object.keys(NETWORKS).join(", ")}`],
     devices: [oneOf([1, 2, 4, 8]), "1, 2, 4 or 8"],
     batchSize: [(x) => whole(16, 1024)(x) && x % 8 === 0, "a multiple of 8 from 16 to 1024"],
     lr: [(x) => Number.isFinite(x) && x > 0, "a number above 0"],

@@ -69,7 +69,7 @@ def test_one_run_at_a_time(page):
 @pytest.mark.parametrize(
     "wrong, words",
     [
-        ({"network": "resnet"}, 'network="resnet": give lenet, mlp or softmax'),
+        ({"network": "resnet"}, 'network="resnet": give one of lenet, mlp, softmax'),
         ({"devices": 3}, "devices=3: give 1, 2, 4 or 8"),
         ({"batchSize": 100}, "batchSize=100: give a multiple of 8 from 16 to 1024"),
         ({"batchSize": 2048}, "batchSize=2048: give a multiple of 8"),
