@@ -95,7 +95,7 @@ def by_page(browser):
 @pytest.mark.parametrize("case", CASES)
 def test_both_tell_the_same_speedups(by_page, case):
     runs, expected = CASES[case]
-    for told in (by_package(runs), by_page(runs)):
-        assert told == [
+    for answer in (by_package(runs), by_page(runs)):
+        assert answer == [
             pytest.approx(times) if isinstance(times, float) else times for times in expected
         ]
