@@ -21,6 +21,7 @@ from d2lmgpu.process.hangs.watcher import Watcher
 from d2lmgpu.process.hosts.group import Hosts
 from d2lmgpu.process.hosts.slurm import Slurm
 from d2lmgpu.process.hosts.ssh import Ssh
+from d2lmgpu.process.messages import LaunchJob
 from d2lmgpu.process.output import TAIL, Bounded, Shown
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
@@ -113,7 +114,7 @@ def _run(child, call, number, servers):
         errors(data)
 
     with child:
-        job = {
+        job: LaunchJob = {
             "call": call,
             "num_processes": number,
             "num_servers": servers,

@@ -7,6 +7,7 @@ import pickle
 import threading
 import types
 
+from d2lmgpu.lab.messages import Job
 from d2lmgpu.machine.checks import Need, is_count, is_real
 from d2lmgpu.process.sending import functions_of, pickled, rooms_of
 from d2lmgpu.process.settings import TITLES, settings
@@ -141,5 +142,6 @@ def check_lab(trains, fixed, time_limit, chosen):
 def make_job(fn, arguments):
     """What a worker needs to call ``fn(**arguments)``; JobError for what cannot be sent."""
     environ = {name: value for name, value in os.environ.items() if name.startswith("D2LMGPU_")}
-    job = {"call": pickled(fn, arguments, JobError), "num_gpus": arguments.get("num_gpus")}
-    return pickle.dumps(job | settings(environ))
+    call = pickled(fn, arguments, JobError)
+    job: Job = {"call": call, "num_gpus": arguments.get("num_gpus"), **settings(environ)}
+    return pickle.dumps(job)

@@ -8,7 +8,7 @@ that its epochs took.
 import json
 
 from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
-from d2lmgpu.lab import words
+from d2lmgpu.lab import messages, words
 from d2lmgpu.lab.cell import cell
 from d2lmgpu.lab.functions import CONTROLS, JobError, check_call
 from d2lmgpu.lab.json_values import as_json, finite, text
@@ -21,7 +21,7 @@ SAME_LABEL = {"test acc": ACCURACY}  # as D2L writes it
 SETTINGS = ("train", "num_gpus", "batch_size", "lr", "num_epochs")
 
 
-def settings(model):
+def settings(model) -> messages.Settings:
     """What the reader has chosen."""
     return {
         "train": text(model.train),
@@ -30,7 +30,7 @@ def settings(model):
     }
 
 
-def about(model):
+def about(model) -> messages.About:
     """What there is to choose from here."""
     try:
         takes_epochs = "num_epochs" in check_call(model.function)
@@ -48,7 +48,7 @@ def about(model):
     }
 
 
-def state(model):
+def state(model) -> messages.State:
     """Whether a run goes on, what is said of it, and what the next one should give."""
     modelled = model.forecast()
     return {
@@ -65,7 +65,7 @@ def state(model):
     }
 
 
-def forecast(modelled):
+def forecast(modelled) -> messages.Forecast:
     """A Forecast with its errors, in shares of the time of a step.
 
     ``error``: the lowest and the highest of such forecasts on two CPU cores, from records.
@@ -82,7 +82,7 @@ def forecast(modelled):
     }
 
 
-def runs(model):
+def runs(model) -> list[messages.Run]:
     """All runs that have ended, oldest first."""
     row_of = row_numbers(model.table())
     return [
@@ -91,7 +91,7 @@ def runs(model):
     ]
 
 
-def live(model):
+def live(model) -> messages.Live | None:
     """The run that goes on; None without one."""
     if model.present is None:
         return None
@@ -116,7 +116,7 @@ def names(model):
     return [text(model.names.get(run.id, name)) for run, name in zip(known, made, strict=True)]
 
 
-def run(lab_run, name, row):
+def run(lab_run, name, row) -> messages.Run:
     """A ``LabRun``: ``row`` is the number of its row in the table."""
     trial, live_run = lab_run.trial, lab_run.live
     return {
@@ -135,7 +135,7 @@ def run(lab_run, name, row):
     }
 
 
-def curves(live_run, trial=None):
+def curves(live_run, trial=None) -> dict[str, list[messages.Point]]:
     """``{label: [[epoch, seconds, samples, value], …]}`` of a run, at most 150 points a curve.
 
     What ``train`` returned, as ``trial`` has it, is a curve where ``train`` has not drawn it.
@@ -196,7 +196,7 @@ def thin(points):
     return points[::step] + ([points[-1]] if last > 0 and last % step else [])
 
 
-def table(model):
+def table(model) -> messages.Table:
     """All runs, repeats taken together, as texts."""
     return table_of(model.table(), model.baseline)
 
@@ -206,7 +206,7 @@ def row_numbers(rows):
     return {trial.id: row.number for row in rows for trial in row.trials}
 
 
-def table_of(rows, baseline=None):
+def table_of(rows, baseline=None) -> messages.Table:
     """The ``TableRow``s of a table, each with the ids of its runs."""
     columns, lines, remarks = words.table_texts(rows, baseline)
     return {
@@ -225,12 +225,12 @@ def table_of(rows, baseline=None):
     }
 
 
-def speedups(model):
+def speedups(model) -> list[messages.Speedup]:
     """The rows with a speedup that may be shown."""
     return speedups_of(model.table())
 
 
-def speedups_of(rows):
+def speedups_of(rows) -> list[messages.Speedup]:
     """The rows among ``rows`` that were measured and have an explained speedup.
 
     ``low`` and ``high``: of the runs that took turns, the least and the greatest ratio; else those
@@ -258,7 +258,7 @@ def speedups_of(rows):
     return shown
 
 
-def files(model):
+def files(model) -> dict[str, str]:
     """``{name: text}`` of what can be saved; {} before the first run."""
     if not model.runs:
         return {}

@@ -1,6 +1,7 @@
 """Predict first, in the lab: how many times as fast as one device the next run will be."""
 
 from d2lmgpu.predictions import store
+from d2lmgpu.predictions.entry import Entry
 
 UNIT = "times"
 UNSTEADY = "The last run was unsteady: it judges no prediction."
@@ -19,7 +20,7 @@ def asked(model):
     return name, f"How many times as fast as one device will {devices} be, with this batch?"
 
 
-def prediction(model):
+def prediction(model) -> Entry | None:
     """What ``predictions.js`` draws of the present settings, see ``store.read``; or None."""
     question = asked(model)
     if question is None:

@@ -22,7 +22,7 @@ RESULTS = ("runs", "baseline")
 WORDS = "A training lab: run this cell, and it is here."
 
 
-def hidden(model):
+def hidden(model) -> list[int]:
     """The ids of the runs that the reader has hidden."""
     return sorted(model.hidden)
 
@@ -108,6 +108,7 @@ class LabView(Widget):
     table, files = (Dict().tag(sync=True) for _ in range(2))
     live, prediction = (Dict(None, allow_none=True).tag(sync=True) for _ in range(2))
     why, troubles = (Unicode().tag(sync=True) for _ in range(2))
+    names = List([*SOURCES, "troubles"]).tag(sync=True)  # of all that is drawn
 
     def __init__(self, model):
         self.model, self._drawn, self._trouble = model, 0.0, {}

@@ -19,7 +19,7 @@ UNKNOWN = "What made the difference is not told:"
 SMALL = 0.02  # of the baseline's step: such a change is not worth a word
 
 
-def why(model):
+def why(model) -> str:
     """What of a step took less or more time in the newest run than in its baseline, in words.
 
     Where a run was unsteady, or the timed parts are not most of the difference, or do not agree

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 
 from d2lmgpu.process.logs import log_as, logged
+from d2lmgpu.process.messages import Settings
 
 # What Python runs with -c. Started with -m, it would take a random.py or a json.py in the working
 # folder for its own. The first argument is the folder in which this package lies.
@@ -47,7 +48,7 @@ def versions(framework):
     return {"Python": VERSION, framework: version_of(framework), "d2lmgpu": code.hexdigest()[:8]}
 
 
-def settings(environ):
+def settings(environ) -> Settings:
     """The caller's environment (``environ``), import path, folder, PyTorch's default dtype, logs.
 
     Raises PythonError where that folder has been removed: the workers have to run in it.

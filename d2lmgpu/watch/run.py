@@ -34,6 +34,7 @@ from d2lmgpu.process.output import TAIL, Bounded, cut
 from d2lmgpu.process.settings import TITLES, version_of
 from d2lmgpu.watch import MisuseError, WatchError, ranks
 from d2lmgpu.watch.files import NONE, NOTES, OF_OTHERS, READ_ONLY, REFUSAL
+from d2lmgpu.watch.messages import Job, Report, Settings
 from d2lmgpu.watch.progress import Progress
 
 LINE = 200  # bytes of the beginning, and of the end, of the last line that is told
@@ -64,21 +65,9 @@ class Limits:
 
 @dataclass(frozen=True)
 class Watched:
-    """What is known of a run. ``reports`` has one dict a rank, in their order, with
+    """What is known of a run. ``reports``: one a rank, in their order, with what observers add."""
 
-    - ``rank``, ``world``: as torch.distributed had them, or those of its environment;
-    - ``end``: "finished", "raised", "exit", "steps", "seconds", "wall", "records" or "refused";
-    - ``steps``, ``backwards``: how many updates and backward passes there were;
-    - ``optimizer``: whether torch.optim made the updates (else a step is a backward pass);
-    - ``distributed``: whether ``init_process_group`` was called; ``spawned``: whether the process
-      was started by the script itself; ``imported``: whether the framework was; ``mxnet``: whether
-      MXNet was, if that is another;
-    - ``error``: of what was raised, ``text`` and ``where`` ("file:line" of the script, or None);
-      ``code`` of an exit;
-    - what the observer added.
-    """
-
-    reports: list[dict]
+    reports: list[Report]
     output: str  # the end of what all processes printed
     codes: list | None  # exit codes of the workers; None for one that was ended
     files: dict[str, bytes] = field(repr=False)  # what observers kept, by name
@@ -200,7 +189,8 @@ def run(
     what = f"{Path(own or script).name} in {number}"
     most = limits.wall + ranks.GRACE
     with Child(ranks.COMMAND, [], {}) as child:
-        settings = {
+        settings: Settings = {
+            "view": False,
             "folder": str(child.folder),
             "observer": observer,
             "options": options or {},
@@ -209,7 +199,7 @@ def run(
             "framework": framework,
             "limits": asdict(limits),
         }
-        job = {
+        job: Job = {
             "command": [str(script), *arguments],
             "processes": processes,
             "settings": settings,

@@ -50,6 +50,7 @@ FORECAST = {
     "communication_share": 0.031,
     "best_num_gpus": 2,
     "error": [-0.34, 0.51],
+    "fit_error": 0.02,
 }
 STATE = {
     "status": "idle",
@@ -175,7 +176,7 @@ LIVE = {
 
 def numbers(**others):
     """Everything that a kernel sends after four runs."""
-    return {
+    everything = {
         "about": ABOUT,
         "settings": SETTINGS,
         "state": STATE,
@@ -189,6 +190,7 @@ def numbers(**others):
         "heard": "",
         "troubles": "",
     } | others
+    return everything | {"names": [*everything]}
 
 
 def html(**others):

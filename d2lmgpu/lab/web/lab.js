@@ -1,6 +1,7 @@
 // The lab: its parts put together over a source of numbers, the kernel's widget or a record.
 //
-// A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … }).
+// A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … });
+// get("names") are those of all that is drawn (see d2lmgpu/lab/messages.py).
 "use strict";
 
 class Lab {
@@ -18,7 +19,6 @@ class Lab {
       <div class="lab-all"></div>
     </div>
     <div class="lab-save"></div>`;
-  static LIVE = ["about", "settings", "heard", "state", "live", "prediction", "troubles"];
   static RESULTS = ["runs", "table", "speedups", "why", "files", "hidden"];
 
   constructor(root, source, recorded = false) {
@@ -35,7 +35,8 @@ class Lab {
     this.source = this.line ?? source;
     this.#make();
     this.dirty = new Set();
-    this.heard = [...Lab.LIVE, ...Lab.RESULTS].map((name) => {
+    const names = source.get("names");
+    this.heard = [...names, "heard"].map((name) => {
       const hear = () => this.#mark(name);
       this.source.on(`change:${name}`, hear);
       return [`change:${name}`, hear];
@@ -44,7 +45,7 @@ class Lab {
       this.curves.chart.restyle();
       this.speedup.chart.restyle();
     });
-    for (const name of [...Lab.LIVE, ...Lab.RESULTS]) this.#mark(name);
+    for (const name of names) this.#mark(name);
   }
 
   find(name) {

@@ -6,6 +6,7 @@ class LabRecord {
   constructor(record) {
     const none = { files: {}, live: null, state: null, about: null, why: "", hidden: [] };
     this.numbers = { ...none, ...record };
+    this.numbers.names = Object.keys(this.numbers);
   }
 
   get(name) {
