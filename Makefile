@@ -245,6 +245,7 @@ bench: setup  ## our training loops beside D2L's own, our allreduces beside gloo
 	$(PYTHON) -m benchmarks
 	$(PYTHON) -m benchmarks.allreduce
 	$(PYTHON) -m benchmarks.hosts
+	$(PYTHON) -m benchmarks.watch
 
 bench-pages: book  ## how soon the built pages show on a slow connection
 	$(PYTHON) -m benchmarks.pages
