@@ -55,6 +55,7 @@ class Watch:
         self.torch, self.steps, self.spawned = None, None, spawned
         self.options, self.script, self.own = (settings[n] for n in ("options", "script", "own"))
         self._own_folder = os.path.join(os.path.dirname(self.own) or self.own, "")
+        self._files = {}  # file -> whether it is the reader's
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.rank, self.world = (
             int(os.environ.get(name, d)) for name, d in (("RANK", 0), ("WORLD_SIZE", 1))
@@ -157,8 +158,10 @@ class Watch:
 
     def is_own(self, file):
         """Whether a file is the reader's."""
-        below = file.startswith(self._own_folder) and "site-packages" not in file
-        return (below or file == self.own) and not file.startswith(OURS)
+        if file not in self._files:  # it is asked of each frame of each sample
+            below = file.startswith(self._own_folder) and "site-packages" not in file
+            self._files[file] = (below or file == self.own) and not file.startswith(OURS)
+        return self._files[file]
 
     def end(self, how, frames=(), **fields):
         """Write the report and end this process; a second call, from any thread, never returns.

@@ -42,8 +42,11 @@ def other_norm(e, comparison):
         return None
     again = [1, e.world**-0.5, 1 / e.world]
     lengths = [np.linalg.norm(e.used(t)[0]) for t in range(len(factors))]
+    # Where each update is clipped the factor is always the same: what else divides by a root of k?
+    by_root = max(abs(f - e.world**-0.5) for f in factors) < ROUND
     clipped = min(factors) < max(factors) - ROUND or np.ptp(lengths) < ROUND * max(lengths)
-    if summed and clipped and all(min(abs(f - power) for power in again) < ROUND for f in factors):
+    by_powers = all(min(abs(f - power) for power in again) < ROUND for f in factors)
+    if summed and by_powers and (clipped or by_root):
         why = f"all ranks have the whole norm, and it is summed over {e.world} of them"
         return "norm", summed, why
     if np.ptp(factors) > ROUND:
