@@ -66,7 +66,7 @@ def write_site(folder, images, engine=None):
     static = folder / "_static"
     write_theme(static)
     shutil.copytree(ASSETS / "training", static / "training")
-    for name in ("words.js", "chart.js", "svg.js"):  # of the lab, for the curves
+    for name in ("words.js", "chart.js", "svg.js", "lab.css"):  # of the lab, for the curves
         (static / name).symlink_to(scripts.FOLDER / name)
     shutil.copy(images, static / "training")
     if engine:
@@ -79,7 +79,8 @@ def write_page(folder, name="page", theme="light", **data):
     (folder / f"{name}.html").write_text(
         f'<!doctype html><html lang="en" data-theme="{theme}"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width"><title>A page that trains</title>'
-        f'<link rel="icon" href="data:,">{LINKS}<script src="_static/pages/loader.js"></script>'
+        f'<link rel="icon" href="data:,">{LINKS}<link rel="stylesheet" href="_static/lab.css">'
+        '<script src="_static/pages/loader.js"></script>'
         f'<body><article class="bd-article"><div class="training"{settings}>'
         "In the built pages, your browser trains here.</div></article>"
     )
