@@ -1,9 +1,9 @@
 // A chart of lines: uPlot draws what a picture says, and tells what is under the pointer.
 //
 // A picture is { x: { label, range, whole }, y: { label, range }, lines: [...] }, each line
-// { name, colour, points: [[x, y], …] } and, where wanted, an id, width, dash, dots and their size, a
-// tag at its end, diverged where some y is not finite, and spread: [[least, greatest], …] of its points.
-// Colours are names of the style sheet's --lab-….
+// { name, colour, points: [[x, y], …] } and, where wanted, an id, width, dash, dots and their size,
+// a tag at its end, diverged where some y is not finite, and spread: [[least, greatest], …] of its
+// points. Colours are names of the style sheet's --lab-….
 "use strict";
 
 class LabChart {

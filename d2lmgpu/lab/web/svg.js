@@ -76,8 +76,9 @@ class LabSvg {
     const path = width && known.length
       ? `<path d="${steps.join("")}" fill="none" ${LabSvg.#look({ dash }, stroke, width)}/>`
       : "";
+    const look = `r="${size / 2}" fill="${stroke}"`;
     const marks = dots
-      ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" r="${size / 2}" fill="${stroke}"/>`)
+      ? known.map(([x, y]) => `<circle cx="${across(x)}" cy="${up(y)}" ${look}/>`)
       : [];
     return path + bars.join("") + marks.join("");
   }

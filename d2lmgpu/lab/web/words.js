@@ -31,8 +31,9 @@ class LabWords {
   }
 
   static bytes(count) {
-    const [size, unit] = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"]].find(([size]) => count >= size) ?? [1, "bytes"];
-    return `${LabWords.number(count / size)} ${unit}`;
+    const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [0, "bytes"]];
+    const [size, unit] = units.find(([size]) => count >= size);
+    return `${LabWords.number(count / (size || 1))} ${unit}`;
   }
 
   static counted(count, thing) {
