@@ -6,14 +6,13 @@ from math import isfinite
 from numbers import Real
 from statistics import median
 
-from d2lmgpu.process.step_parts import COMPUTING, EXCHANGING, LOADING, MEETING, OTHER, WAITING
+from d2lmgpu.process.step_parts import OF_A_LANE, OTHER
 from d2lmgpu.records.compare import Trial
 
 CHANCE = 0.2  # accuracy: of ten classes a guess is right one time in ten, with room for luck
 FAR = 1.5  # times the first loss: what a small step never reaches
 RECENT = 20  # events over which the present speed is taken: about a second
 SPEED = "samples/s"
-TIMED = (LOADING, COMPUTING, EXCHANGING, WAITING, MEETING)  # of a step; the rest is other
 
 
 class Live:
@@ -71,7 +70,7 @@ class Live:
         """
         if not self._steps:
             return None
-        parts = {part: self._seconds_in.get(part) for part in TIMED}
+        parts = {part: self._seconds_in.get(part) for part in OF_A_LANE}
         rest = max(0.0, self._total - sum(self._seconds_in.values()))
         return {part: s and s / self._steps for part, s in (parts | {OTHER: rest}).items()}
 

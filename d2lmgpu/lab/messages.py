@@ -74,31 +74,13 @@ class Forecast(TypedDict):
     """How far from a line the measurements were that it rests on, in shares of a step's time."""
 
 
-class Printed(TypedDict):
-    """What a run prints."""
-
-    lines: int
-    """So far."""
-    text: str
-    """Their end."""
-
-
-class Measuring(TypedDict):
-    """A calibration goes on."""
-
-    done: float
-    """From 0 to 1."""
-    message: str
-    """What is being measured."""
-
-
 class State(TypedDict):
     """Whether a run goes on, and what is said of it."""
 
     status: str
     message: str
     details: str
-    printed: Printed
+    printed: messages.Output
     wrong: dict[str, str]
     """Name of a setting -> what is wrong with it."""
     hint: str
@@ -107,7 +89,7 @@ class State(TypedDict):
     """Devices, and how many times as fast as one: modelled."""
     can_measure: bool
     """Whether a forecast can be made of measurements here."""
-    measuring: Measuring | None
+    measuring: messages.Progress | None
 
 
 class Run(TypedDict):
@@ -140,9 +122,9 @@ class Span(TypedDict):
 
     what: str
     """A part of a step."""
-    start: float
-    end: float
-    """Seconds of ``time.monotonic``."""
+    start: Number
+    end: Number
+    """Seconds from the call of ``train``."""
 
 
 class Live(TypedDict):

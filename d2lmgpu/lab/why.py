@@ -2,17 +2,15 @@
 
 from d2lmgpu.process.step_parts import (
     COMPUTING,
-    EXCHANGING,
     IN_WORDS,
-    LOADING,
     MEETING,
+    OF_A_LANE,
     WAITING,
     milliseconds,
     part_change,
 )
 from d2lmgpu.records.run import counted
 
-TOLD_IN_TURN = (COMPUTING, EXCHANGING, WAITING, MEETING, LOADING)
 AGREE = 0.1  # how far the timed steps and the table's speeds may be apart, in shares
 NOTHING = "Its times are not explained, and it judges no prediction: run it again."
 UNKNOWN = "What made the difference is not told:"
@@ -51,7 +49,7 @@ def sentence(base, new):
     merged = any(w[WAITING] is None and w.get(MEETING) is None for w in (before, after))
     if merged:  # computing and waiting are not told apart
         before, after = both(before), both(after)
-    names = {part: IN_WORDS[part] for part in TOLD_IN_TURN}
+    names = {part: IN_WORDS[part] for part in OF_A_LANE}
     if merged:
         names[COMPUTING] = "computing and waiting"
     total = [sum(filter(None, where.values())) for where in (before, after)]

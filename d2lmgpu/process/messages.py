@@ -124,13 +124,17 @@ class Batch(Event):
     """None where nobody listens."""
 
 
-class Printed(Event):
-    """A run has printed."""
+class Output(TypedDict):
+    """What a run prints."""
 
     lines: int
     """So far."""
     text: str
     """Their end."""
+
+
+class Printed(Event, Output):
+    """A run has printed."""
 
 
 class _Status(Event):
@@ -153,13 +157,17 @@ class Outcome(_Status, total=False):
     """Cores that other programs had meanwhile, on the average."""
 
 
-class Measuring(Event):
-    """A calibration goes on."""
+class Progress(TypedDict):
+    """Of a calibration."""
 
     done: float
     """From 0 to 1."""
     message: str
     """What is being measured."""
+
+
+class Measuring(Event, Progress):
+    """A calibration goes on."""
 
 
 class Said(Event):

@@ -18,6 +18,7 @@ LOCK = "lock"  # of devices in threads: what they wait for Python's lock
 OTHER = "other"  # what is in no part
 PASSES = (FORWARD, BACKWARD, COMPUTING)
 FORWARDS = (FORWARD, COMPUTING)  # where a forward pass is
+OF_A_LANE = (COMPUTING, EXCHANGING, WAITING, MEETING, LOADING)  # as the lab shows them
 
 IN_WORDS = {
     LOADING: "loading",

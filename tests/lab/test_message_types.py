@@ -99,8 +99,7 @@ def test_events_of_a_run_are_what_their_types_say(train):
     recorder.start(train)
     recorder.end()
     for event in recorder.events:
-        kind = EVENTS[event["event"]]
-        conforms(event, kind)
+        conforms(event, EVENTS[event["event"]])
     if train is epoch:
         names = {event["event"] for event in recorder.events}
         assert {"ready", "started", "loss", "point", "batch"} <= names

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from d2lmgpu.lab.why import TOLD_IN_TURN, why
-from d2lmgpu.process.step_parts import MEETING, OTHER, part_change
+from d2lmgpu.lab.why import why
+from d2lmgpu.process.step_parts import MEETING, OF_A_LANE, OTHER, part_change
 from d2lmgpu.records import compare
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -160,7 +160,7 @@ def test_the_lanes_in_the_browser_have_the_parts_of_the_sentence():
     meeting = re.search(r'static MEETING = "([^"]*)"', script)[1]
     listed = re.search(r"static WHAT = \[([^]]*)\]", script)[1].split(", ")
     shown = [meeting if name == "LabLanes.MEETING" else name.strip('"') for name in listed]
-    assert shown == [*TOLD_IN_TURN, OTHER] and meeting == MEETING
+    assert shown == [*OF_A_LANE, OTHER] and meeting == MEETING
 
 
 def test_a_part_that_has_not_changed_is_not_told_to_have():

@@ -5,6 +5,7 @@ from html import escape
 
 from d2lmgpu.machine.hardware import machine
 from d2lmgpu.process.step_parts import IN_WORDS
+from d2lmgpu.records.speedup import MOST
 from d2lmgpu.watch import WatchError, line_of_code
 from d2lmgpu.watch.cuda.costs import SENTENCES
 from d2lmgpu.watch.explain.causes import Cause
@@ -23,7 +24,6 @@ SCHEMA_VERSION = 2  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"none": 0, "cause": 1, "not explained": 2}  # and the exit codes of the command
 BUSY = 0.2  # the share of a step without a core from which on it is told
 MOST_DRIFT = 1.25  # times as long as the others the steps of one half may take
-MOST = 1.05  # times as much as so many devices can give: what is above that is no speedup
 PAGE = 2e-6  # seconds that the system needs for a page of memory, about
 APART = {  # what a speedup in rows a second means where the work is not shared
     WHOLE_DATA: "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
