@@ -4,6 +4,7 @@ import os
 import re
 import sysconfig
 import traceback
+from functools import cache
 from pathlib import Path
 
 from d2lmgpu.process.output import cut
@@ -65,6 +66,7 @@ def _peer_lost(error):
     return None
 
 
+@cache
 def is_own(file):
     """Whether a file is the reader's."""
     return not file.startswith((*LIBRARIES, PACKAGE, "<frozen"))

@@ -48,7 +48,6 @@ class Log:
     def __init__(self, folder, own):
         self._folder = folder
         self._is_own = own
-        self._files = {}
         self._kinds = {}
         self._words = {}  # of a call -> what is written of each that is like it
         self._main = threading.main_thread()
@@ -101,7 +100,7 @@ class Log:
         of what it raised."""
         if self._pid != getpid() or self._head["ended"]:
             return
-        own = [frame for frame in frames if self._own(frame[0])]
+        own = [frame for frame in frames if self._is_own(frame[0])]
         self._head |= {
             "ended": how,
             "at": monotonic(),
@@ -120,14 +119,9 @@ class Log:
         at = place * PLACE
         self._map[at : at + len(line)] = line
 
-    def _own(self, file):
-        if file not in self._files:
-            self._files[file] = self._is_own(file)
-        return self._files[file]
-
     def _kind(self, code):
         """Of a function whether it is the reader's, the backward pass's, or a public one."""
-        if self._own(code.co_filename):
+        if self._is_own(code.co_filename):
             return "own"
         if code.co_name == BACKWARD:
             return "backward"
