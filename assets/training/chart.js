@@ -7,8 +7,10 @@ class TrainingCharts {
     this.over = over; // () => "epochs" or "seconds": what the curves are drawn over
     this.runs = [];
     this.kinds = [
-      { name: "loss", curve: (run) => run.losses, range: TrainingCharts.#losses },
-      { name: "accuracy", curve: (run) => run.accuracies, range: TrainingCharts.#accuracies },
+      { name: "loss", curve: (run) => run.losses, range: TrainingCharts.#losses,
+        updates: (run) => run.updates, dots: false },
+      { name: "accuracy", curve: (run) => run.accuracies, range: TrainingCharts.#accuracies,
+        updates: (run) => run.accuracies.map((_, epoch) => run.steps * (epoch + 1)), dots: true },
     ];
     for (const kind of this.kinds) {
       kind.box = root.querySelector(`.training-${kind.name}`);
@@ -22,7 +24,11 @@ class TrainingCharts {
   /** The class of the run's colour, none for a run that is not drawn any more. */
   static colour(run, runs) {
     const shown = runs.slice(-TrainingCharts.SHOWN).includes(run);
-    return shown ? `training-colour-${run.number % TrainingCharts.SHOWN}` : "";
+    return shown ? `training-colour-${TrainingCharts.#number(run)}` : "";
+  }
+
+  static #number(run) {
+    return String(run.number % TrainingCharts.SHOWN);
   }
 
   show(runs) {
@@ -43,10 +49,10 @@ class TrainingCharts {
     const lines = this.runs.map((run, place) => ({
       id: run.number,
       name: `run ${run.number}`,
-      colour: String(run.number % TrainingCharts.SHOWN),
+      colour: TrainingCharts.#number(run),
       // Equal curves cover each other: the last one is thin, and what lies under it is seen beside it.
       width: place === last ? 2 : 6,
-      dots: kind.name === "accuracy",
+      dots: kind.dots,
       size: place === last ? 7 : 12,
       points: this.#points(run, kind),
     }));
@@ -58,12 +64,11 @@ class TrainingCharts {
     };
   }
 
-  #points(run, { name, curve }) {
-    const updates = name === "accuracy"
-      ? run.accuracies.map((_, epoch) => run.steps * (epoch + 1)) : run.updates;
+  #points(run, { curve, updates }) {
+    const made = updates(run);
     const seconds = this.over() === "seconds";
     return curve(run).map((value, index) => {
-      const update = updates[index];
+      const update = made[index];
       return [seconds ? run.seconds[update - 1] : update / run.steps, value];
     });
   }

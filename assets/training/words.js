@@ -68,10 +68,9 @@ const TrainingWords = (() => {
     const { times, why } = runs.speedup(run);
     if (!times) {
       const reason = TrainingRuns.shared(run) ? shared(run) : "This tab was hidden";
-      const [reasonInWords, then] = {
-        unsteady: [UNSTEADY, " Try again."], "not explained": [TOO_GOOD, " Try again."],
-      }[why] ?? [reason, ""];
-      return `${reasonInWords}, so no speedup is told; ${losses(run, runs)}.${then}`;
+      const noise = { unsteady: UNSTEADY, "not explained": TOO_GOOD }[why];
+      const then = noise ? " Try again." : "";
+      return `${noise ?? reason}, so no speedup is told; ${losses(run, runs)}.${then}`;
     }
     const how =
       times >= 1

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from d2lmgpu.process.roles import LOOPBACK_INTERFACE
+
 BEGIN = """
 import os, sys
 from d2lmgpu.watch.compiler import import_it_late
@@ -27,6 +29,12 @@ class Net(nn.Module):
 
     def forward(self, X):
         return 2 * self.layer(X)
+
+graphs = []
+
+def backend(graph, inputs):
+    graphs.append(graph)
+    return graph.forward
 
 def is_imported():
     return "torch._dynamo" in sys.modules
@@ -58,12 +66,6 @@ without = [train(**setting) for setting in SETTINGS]
 assert not is_imported()
 
 import torch._dynamo
-graphs = []
-
-def backend(graph, inputs):
-    graphs.append(graph)
-    return graph.forward
-
 for weight, setting in zip(without, SETTINGS):
     assert torch.equal(weight, train(**setting))
     torch.compiler.reset()
@@ -72,12 +74,6 @@ assert len(graphs) == len(SETTINGS)
 """
 COMPILES = """
 begin()
-graphs = []
-
-def backend(graph, inputs):
-    graphs.append(graph)
-    return graph.forward
-
 train(compiled_by=backend, optimizer="SGD")
 assert is_imported() and len(graphs) == 1
 """
@@ -126,7 +122,7 @@ for differentiable in (False, True) * 2:
 def outcome(source):
     """What a process of its own prints, with PyTorch's compiler put off."""
     command = [sys.executable, "-c", BEGIN + source]
-    environ = {**os.environ, "GLOO_SOCKET_IFNAME": "lo"}
+    environ = {**os.environ, "GLOO_SOCKET_IFNAME": LOOPBACK_INTERFACE}
     process = subprocess.run(command, capture_output=True, text=True, env=environ)
     assert process.returncode == 0, process.stderr
     return process.stdout

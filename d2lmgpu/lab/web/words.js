@@ -31,9 +31,9 @@ class LabWords {
   }
 
   static bytes(count) {
-    const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [0, "bytes"]];
-    const [size, unit] = units.find(([size]) => count >= size);
-    return `${LabWords.number(count / (size || 1))} ${unit}`;
+    const units = [[1e9, "GB"], [1e6, "MB"], [1e3, "kB"], [1, "bytes"]];
+    const [size, unit] = units.find(([size]) => count >= size) ?? units.at(-1);
+    return `${LabWords.number(count / size)} ${unit}`;
   }
 
   static counted(count, thing) {
