@@ -238,6 +238,8 @@ def run(job):
             from d2lmgpu.process import ddp
 
             ddp.listen()
+    # A worker that is done at once must not leave while another one connects, in any group.
+    os.environ.setdefault("TORCH_DIST_INIT_BARRIER", "1")
     dist.init_process_group(
         "nccl" if nccl else "gloo",
         store=meeting_place(job),
@@ -246,7 +248,6 @@ def run(job):
         # else NCCL guesses it at the first collective
         device_id=torch.device("cuda", number) if nccl else None,
     )
-    dist.barrier()  # a worker that is done at once must not leave while another one connects
     log = contextlib.nullcontext()
     if not nccl and not job["store"]:  # the caller sees in its folder what this rank waits for
         log = logged(job["files"], is_own, rank, job["world_size"], torch)

@@ -93,7 +93,7 @@ def test_the_page_s_own_function_answers_its_exercise():
 @pytest.mark.parametrize(("name", "reason", "wrong"), PLANTED)
 def test_a_wrong_answer_is_refused_for_its_reason_and_not_told_the_answer(name, reason, wrong):
     verdict_reason, text = verdict(name, wrong)
-    assert verdict_reason == reason
+    assert verdict_reason == reason, text
     solution = QUESTIONS[name].solution
     assert not any(line.strip() in text for line in solution.splitlines() if len(line) > 12)
     for value in right_values(name, wrong, answer(solution, name)):

@@ -51,6 +51,33 @@ def test_three_workers_sum_uneven_data(traces):
     assert launch(worker, num_processes=np.int64(3)) == [(3, 21), (2, 21), (2, 21)]
 
 
+def test_a_group_is_there_for_nobody_before_all_are_connected():
+    """Or a worker that is done leaves while another one still accepts its connection."""
+
+    def worker():
+        from time import monotonic, sleep
+
+        from torch import distributed as dist
+        from torch.distributed import distributed_c10d
+
+        connect = distributed_c10d._new_process_group_helper
+
+        def connect_late(*args, **options):
+            group = connect(*args, **options)
+            if dist.get_rank() == 1:
+                sleep(0.3)
+            connected.append(monotonic())
+            return group
+
+        connected = []
+        distributed_c10d._new_process_group_helper = connect_late
+        dist.new_group([0, 1])
+        return connected[0], monotonic()
+
+    connected, made = zip(*launch(worker, num_processes=2))
+    assert min(made) > max(connected)
+
+
 def test_workers_listen_on_the_loopback_interface_only(traces, monkeypatch):
     mark = traces.mark
     for interface, addresses in psutil.net_if_addrs().items():
