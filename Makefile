@@ -89,7 +89,7 @@ QUICK_BACKENDS := test_parity.py test_pieces.py
 SOAKS := $(addprefix soak-,chapters browser hub arguments marked exercises process cluster check explain pages hosted machines)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup book serve lab lab-app hub hub-class run quick test all-tests test-frameworks test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
+.PHONY: help setup book serve lab lab-app hub hub-class run quick lint-text test all-tests test-frameworks test-hub test-package $(ROOMS) $(FRAMEWORKS) test-cluster test-chapters test-book soak $(SOAKS) wheel offline pdf slides grade bench bench-pages predict record exercises gpu-check test-gpu-requirements mutants clean
 
 help:    ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /make \1\t/p' Makefile
@@ -157,6 +157,10 @@ quick: setup  ## before a commit: ruff, and of the rooms of tests what is cheap
 	$(PYTEST) -q -n 2 --dist worksteal $(QUICK:%=tests/%)
 	$(PYTEST) -q $(QUICK_BACKENDS:%=tests/backends/%) --framework torch
 	$(PYTEST) -q $(QUICK_BACKENDS:%=tests/backends/%) --framework mxnet
+
+lint-text: setup  ## how pages and code are written: spelling, the shape of a chapter, lines that a window cuts
+	$(PYTHON) -m codespell_lib
+	$(PYTEST) -q -m text tests/figures tests/notebooks
 
 test: setup  ## everything, three things at a time (the hub mostly waits), the longest first
 	@$(ALONE) "make test" $(MAKE) --no-print-directory all-tests

@@ -14,11 +14,11 @@ from pathlib import Path
 from chapter_facts import Chapter, FactsError, chapters
 
 from d2lmgpu.figures.device import device
-from d2lmgpu.figures.style import BLUE, GREEN, VERMILLION
+from d2lmgpu.figures.style import BLUE, GREEN, VERMILION
 
 FILE, PAGE = Path("assets", "course-map.html"), Path("chapters", "intro.md")
 LIST = '<div data-drawn="../assets/course-map.html">\n\n', "\n\n</div>"  # what is around it
-COLORS = {"PyTorch": BLUE, "MXNet": VERMILLION, None: GREEN}
+COLORS = {"PyTorch": BLUE, "MXNet": VERMILION, None: GREEN}
 NEITHER = "no framework, or both"
 
 

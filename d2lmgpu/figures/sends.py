@@ -2,7 +2,7 @@
 
 from d2lmgpu.figures.axes import text
 from d2lmgpu.figures.checks import is_series, need
-from d2lmgpu.figures.style import BLUE, GREEN, TINT, VERMILLION, number
+from d2lmgpu.figures.style import BLUE, GREEN, TINT, VERMILION, number
 from d2lmgpu.figures.svg import WIDTH, picture
 from d2lmgpu.machine.checks import is_real
 
@@ -53,7 +53,7 @@ def overlapping(forward: float, backward: float, sends, alt: str) -> str:
             text(left - 6, 57, "network", "end"),
             *lane(BLUE, [box(0, forward, 5)]),
             *lane(GREEN, [box(forward, forward + backward, 5)]),
-            *lane(VERMILLION, [box(start, stop, 40) for start, stop in sends]),
+            *lane(VERMILION, [box(start, stop, 40) for start, stop in sends]),
             text(left, 82, 0),
             text(right, 82, f"{number(1000 * end)} ms, modelled", "end"),
             text(across(0) + 4, 22, "forward"),

@@ -7,8 +7,8 @@ from d2lmgpu.figures.checks import need
 
 # Those of Okabe and Ito's colours, which the colour-blind can tell apart, that have a contrast of 3
 # at least both with white pages and with nearly black ones.
-BLUE, VERMILLION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
-COLORS = [BLUE, VERMILLION, GREEN, PINK]  # of devices, and of the lines of a chart
+BLUE, VERMILION, GREEN, PINK = "#0072B2", "#D55E00", "#009E73", "#CC79A7"
+COLORS = [BLUE, VERMILION, GREEN, PINK]  # of devices, and of the lines of a chart
 GRAY = "#7F7F7F"
 TINT = 0.5  # how much of its colour an area shows at most where ink is read on it
 INK = "currentColor"  # pictures have no ground of their own: they take the page's, and its ink

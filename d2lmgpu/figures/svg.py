@@ -12,7 +12,7 @@ from math import ceil, floor, log2
 from d2lmgpu.figures.axes import Axes, curve, dot, text
 from d2lmgpu.figures.checks import is_curve, is_named, is_series, need
 from d2lmgpu.figures.data_attribute import data_attribute
-from d2lmgpu.figures.style import BLUE, GRAY, PINK, VERMILLION, number
+from d2lmgpu.figures.style import BLUE, GRAY, PINK, VERMILION, number
 from d2lmgpu.machine.checks import is_list, is_real, is_whole
 
 WIDTH = 340  # pixels: so much has a screen of 360 for it
@@ -103,11 +103,11 @@ def scaling(measured: dict, modelled: dict, expected: dict, at: int, alt: str) -
         curve(map(place, sorted(modelled.items())), MODELLED),
     ]
     if measured:
-        look = f'stroke="{VERMILLION}" stroke-width="2"'
+        look = f'stroke="{VERMILION}" stroke-width="2"'
         lines.append(curve(map(place, sorted(measured.items())), look))
     for k, value in measured.items():
         title = f"{_gpus(k)}, measured: {number(value)}"
-        lines.append(dot(place((k, value)), f'r="4" fill="{VERMILLION}"', title))
+        lines.append(dot(place((k, value)), f'r="4" fill="{VERMILION}"', title))
     marked = (
         [
             dot(
@@ -170,7 +170,7 @@ def paying(modelled: dict, at: float, pays: float | None, alt: str) -> str:
         x, y = place(pays, 1)
         before = float(x) > (axes.left + axes.right) / 3  # above a curve that rises
         where, anchor = (float(x) - 12, "end") if before else (float(x) + 12, "start")
-        ring = f'r="8" fill="none" stroke="{VERMILLION}" stroke-width="2"'
+        ring = f'r="8" fill="none" stroke="{VERMILION}" stroke-width="2"'
         lines.append(dot((x, y), ring, f"pays from {number(pays)}"))
         lines.append(text(where, float(y) - 10, f"pays from {number(pays)}", anchor))
     marked = dot(
@@ -227,7 +227,7 @@ def shares(modelled: dict, chosen: float, best: float, alt: str) -> str:
     for tick in range(5):
         lines += axes.ticks(axes.at(tick / 4, tick / 4), f"{25 * tick} %", tick)
     for name, part, look in (
-        ("best", best, f'r="8" fill="none" stroke="{VERMILLION}" stroke-width="2"'),
+        ("best", best, f'r="8" fill="none" stroke="{VERMILION}" stroke-width="2"'),
         ("chosen", chosen, f'r="4" fill="{BLUE}"'),
     ):
         lines.append(dot(place(part), look, f"{name}: {part:.0%}, {modelled[part]:.2f}"))

@@ -22,8 +22,8 @@ RULES = {
     "a word on the console": r"\bconsole\.|\balert\(",
     "a host": r"https?:(?!//www\.w3\.org/)",  # but the name of SVG
     "a statement without its semicolon": r"^(?!.*(?://|= `$)).*[\w)\]\"'`]$(?!\n\s*[.?:|&)])",
-    "a line of more than 100 characters": r"^.{101,}$",
 }
+LINE = 100  # characters
 
 
 def of_each(files):
@@ -43,6 +43,12 @@ def test_a_script_keeps_the_rules(file, rule):
     broken = [match.group().strip() for match in re.finditer(RULES[rule], file.read_text(), re.M)]
     assert broken == []
     assert '"use strict";' in file.read_text()
+
+
+@pytest.mark.text
+@of_each(SCRIPTS + STYLES)
+def test_no_line_is_longer_than_a_window(file):
+    assert [line for line in file.read_text().splitlines() if len(line) > LINE] == []
 
 
 @of_each(STYLES)

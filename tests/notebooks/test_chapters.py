@@ -5,12 +5,19 @@ import pytest
 import yaml
 from notebooks import NAMES, ROOT, read
 from programs import program
-from rules import RULES
+from rules import RULES, TEXT_RULES
 
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
 def test_chapter_keeps_the_rule(name, rule):
+    assert rule(read(ROOT / name)) == []
+
+
+@pytest.mark.text
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("rule", TEXT_RULES, ids=lambda rule: rule.__name__)
+def test_chapter_is_written_as_the_others(name, rule):
     assert rule(read(ROOT / name)) == []
 
 

@@ -5,7 +5,7 @@ import hygiene
 import pytest
 from nbformat import v4
 from notebooks import headings, sections
-from rules import RULES
+from rules import RULES, TEXT_RULES
 
 CHECKED = ["nbval-check-output", "keep_output"]
 IGNORED = ["nbval-ignore-output"]
@@ -35,7 +35,7 @@ def chapter():
     )
 
 
-@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", RULES + TEXT_RULES, ids=lambda rule: rule.__name__)
 def test_chapter_without_a_fault_has_none(rule):
     assert rule(chapter()) == []
 
