@@ -26,6 +26,7 @@ USED_IN = {
     "nbstripout": "tools/chapter.py",
     "nbval": "Makefile",
     "pytest-xdist": "Makefile",
+    "codespell": "Makefile",
     "ruff": "Makefile",
     "sphinx-book-theme": "_config.yml",
     "sphinxcontrib-bibtex": "_config.yml",
