@@ -17,6 +17,7 @@ BROUGHT_ALONG = "# What those bring along."
 
 # Required by name, not imported: where each of them is used.
 USED_IN = {
+    "codespell": "Makefile",
     "hatchling": "pyproject.toml",
     "ipykernel": "hub/kernel.py",
     "jupyter-book": "tools/book.py",
@@ -26,7 +27,6 @@ USED_IN = {
     "nbstripout": "tools/chapter.py",
     "nbval": "Makefile",
     "pytest-xdist": "Makefile",
-    "codespell": "Makefile",
     "ruff": "Makefile",
     "sphinx-book-theme": "_config.yml",
     "sphinxcontrib-bibtex": "_config.yml",
