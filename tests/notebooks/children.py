@@ -4,6 +4,7 @@ A mutant is dead when a cell raises or a checked cell prints something else than
 its process ends, or when a cell hangs: takes far longer than it does as it stands.
 """
 
+import ast
 import contextlib
 import io
 import linecache
@@ -35,12 +36,22 @@ def run(cell, source, namespace):
     name = f"<{cell.id}>"
     # As in a notebook: an error names its line, with the source.
     linecache.cache[name] = len(source), None, source.splitlines(keepends=True), name
+    code, last = ast.parse(source, name), None
+    if any(output.output_type == "execute_result" for output in cell.outputs):
+        last = ast.Expression(code.body.pop().value)
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(compile(source, name, "exec"), namespace)
+        exec(compile(code, name, "exec"), namespace)
+        if last:
+            print(repr(eval(compile(last, name, "eval"), namespace)))
     if "nbval-check-output" in tags(cell):
-        stored = "".join(output.text for output in cell.outputs)
+        stored = "".join(map(shown, cell.outputs))
         if sanitized(out.getvalue()) != sanitized(stored):
             raise WrongOutput(out.getvalue())
+
+
+def shown(output):
+    """The text of a stored output: printed, or of the value of the cell's last line."""
+    return output.text if output.output_type == "stream" else output.data["text/plain"]
 
 
 def sanitized(text):

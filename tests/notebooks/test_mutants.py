@@ -99,6 +99,15 @@ def test_first_failure_kills(source, killed_by):
     assert children.killer(cells, source, {}, [60] * 3) == killed_by
 
 
+@pytest.mark.parametrize(
+    "source, killed_by", [("n = 2", None), ("n = 3", "WrongOutput 1 cells on")]
+)
+def test_the_value_of_a_last_line_is_compared(source, killed_by):
+    cells = page("n = 2", "print('n:')\nn", text="n:\n")
+    cells[-1].outputs.append(v4.new_output("execute_result", {"text/plain": "2"}))
+    assert children.killer(cells, source, {}, [60] * 2) == killed_by
+
+
 def test_hang_kills():
     cells = page("pass", "print(1)", text="1\n")
     assert children.killer(cells, "while True: pass", {}, [0, 60]) == children.HANG
