@@ -46,7 +46,7 @@ def test_a_script_keeps_the_rules(file, rule):
 
 
 @pytest.mark.text
-@of_each(SCRIPTS + STYLES)
+@of_each(SCRIPTS)
 def test_no_line_is_longer_than_a_window(file):
     assert [line for line in file.read_text().splitlines() if len(line) > LINE] == []
 
