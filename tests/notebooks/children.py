@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 
 from nbval.plugin import get_sanitize_patterns
-from notebooks import tags
+from notebooks import tags, text_of
 
 from d2lmgpu.process.cluster import box, state
 
@@ -44,14 +44,9 @@ def run(cell, source, namespace):
         if last:
             print(repr(eval(compile(last, name, "eval"), namespace)))
     if "nbval-check-output" in tags(cell):
-        stored = "".join(map(shown, cell.outputs))
+        stored = "\n".join(map(text_of, cell.outputs))
         if sanitized(out.getvalue()) != sanitized(stored):
             raise WrongOutput(out.getvalue())
-
-
-def shown(output):
-    """The text of a stored output: printed, or of the value of the cell's last line."""
-    return output.text if output.output_type == "stream" else output.data["text/plain"]
 
 
 def sanitized(text):

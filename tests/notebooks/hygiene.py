@@ -4,7 +4,7 @@ import ast
 import re
 from functools import cache
 
-from notebooks import ROOT, code_cells, sections, tags, tree
+from notebooks import ROOT, code_cells, sections, tags, text_of, tree
 from programs import program
 
 CHECK, IGNORE, KEEP = "nbval-check-output", "nbval-ignore-output", "keep_output"
@@ -41,15 +41,6 @@ def output_faults(notebook):
         elif cell.execution_count is None:
             faults.append(f"checked cell without an execution count: {first_line(cell)}")
     return faults
-
-
-def text_of(output):
-    """The text in a stored output that nbval compares."""
-    if output.output_type == "stream":
-        return output.text.strip()
-    if output.output_type == "error":
-        return output.ename
-    return output.get("data", {}).get("text/plain", "").strip()
 
 
 def count_faults(notebook):

@@ -56,3 +56,12 @@ def headings(source):
         elif fence is None and line.startswith("## "):
             titles.append(line[3:].strip())
     return titles
+
+
+def text_of(output):
+    """The text in a stored output that nbval compares."""
+    if output.output_type == "stream":
+        return output.text.strip()
+    if output.output_type == "error":
+        return output.ename
+    return output.get("data", {}).get("text/plain", "").strip()
