@@ -64,60 +64,70 @@ def mfu(parameters, blocks, width, tokens, rate, peak):
 # ## Tensor Parallelism
 
 # %% [markdown] exercise="f-and-g"
-# ### An MLP on k devices, and back
+# ### An MLP on k ranks, and back
 #
-# Each of $k$ devices has all of `X` and some units of an MLP: their columns of `A` and their rows of
-# `B`. Write `mlp(device, X, A, B, dY)`. It returns `(Y, dX, dA, dB)`: the output
-# $Y = \mathrm{ReLU}(XA)B$ of the *whole* MLP, and the gradients, when `dY` is that of $Y$. `Y` and
-# `dX` are whole and equal on all devices, `dA` and `dB` are those of this device's part. You may use
-# `device.k` and `device.all_gather(array)`, which returns the arrays of all devices, one below the
-# other.
+# This answer runs in real processes. Each of $k$ ranks has all of `X` and some units of an MLP: their
+# columns of `A` and their rows of `B`, all of them tensors. Write `mlp(X, A, B, dY)`. It returns
+# `(Y, dX, dA, dB)`: the output $Y = \mathrm{ReLU}(XA)B$ of the *whole* MLP, and the gradients, when
+# `dY` is that of $Y$. `Y` and `dX` are whole and equal on all ranks, `dA` and `dB` are those of this
+# rank's part. Write the backward pass yourself, without autograd: `f` and `g` are one line each. The
+# function travels to the processes alone, so it imports what it needs.
 
 # %%
-def mlp(device, X, A, B, dY):
-    def all_reduce(data):
-        return device.all_gather(data).reshape(device.k, *data.shape).sum(axis=0)
+def mlp(X, A, B, dY):
+    import torch
+    from torch import distributed as dist
 
-    H = np.maximum(X @ A, 0)
-    Y = all_reduce(H @ B)
+    H = torch.relu(X @ A)
+    Y = H @ B
+    dist.all_reduce(Y)
     dH = dY @ B.T * (H > 0)
-    return Y, all_reduce(dH @ A.T), X.T @ dH, H.T @ dY
+    dX = dH @ A.T
+    dist.all_reduce(dX)
+    return Y, dX, X.T @ dH, H.T @ dY
 
 # %% [markdown] exercise="row-bias"
 # ### A layer that is right on one device
 #
-# A dense layer $XW + b$ is cut by rows: each device has some columns of `X` and the same rows of `W`,
-# and all of `b`. `layer(device, X, W, b)` should return the whole output on each device. With one
-# device it does. `device.all_gather(array)` returns the arrays of all devices, one below the other.
+# A dense layer $XW + b$ is cut by rows: each rank has some columns of `X` and the same rows of `W`,
+# and all of `b`. `layer(X, W, b)` should return the whole output on each rank. The version below runs
+# in real processes. With one of them it is right.
 
 # %% given="bias"
-def layer(device, X, W, b):
-    term = X @ W + b
-    terms = device.all_gather(term).reshape(device.k, *term.shape)
-    return terms.sum(axis=0)
+def layer(X, W, b):
+    from torch import distributed as dist
+
+    output = X @ W + b
+    dist.all_reduce(output)
+    return output
 
 # %%
-def layer(device, X, W, b):
-    term = X @ W
-    terms = device.all_gather(term).reshape(device.k, *term.shape)
-    return terms.sum(axis=0) + b
+def layer(X, W, b):
+    from torch import distributed as dist
+
+    output = X @ W
+    dist.all_reduce(output)
+    return output + b
 
 # %% [markdown] exercise="norm-gain"
 # ### Whose gradient is it?
 #
-# With sequence parallelism each device has some *tokens*, `X`, and multiplies them with a gain that
-# all devices have alike. `gain_gradient(device, X, dY)` should return the gradient of the gain, with
-# which all devices then make the same update. The loss is the sum over all tokens. With one device
-# the version below is right.
+# With sequence parallelism each rank has some *tokens*, the rows of `X`, and multiplies them with a
+# gain that all ranks have alike. `gain_gradient(X, dY)` should return the gradient of the gain, with
+# which all ranks then make the same update. The loss is the sum over all tokens. The version below
+# runs in real processes, and an allreduce is missing. With one process it is right.
 
 # %% given="own"
-def gain_gradient(device, X, dY):
-    return (X * dY).sum(axis=0)
+def gain_gradient(X, dY):
+    return (X * dY).sum(0)
 
 # %%
-def gain_gradient(device, X, dY):
-    own = (X * dY).sum(axis=0)
-    return device.all_gather(own).reshape(device.k, -1).sum(axis=0)
+def gain_gradient(X, dY):
+    from torch import distributed as dist
+
+    gradient = (X * dY).sum(0)
+    dist.all_reduce(gradient)
+    return gradient
 
 # %% [markdown] exercise="target-score"
 # ### The score of the target
@@ -159,7 +169,8 @@ eight_gpus
 # A GPT of `blocks` blocks trains with tensor parallelism on `k` devices, as on the page: two
 # allreduces a block forward and two backward, each of the activations of all tokens, `batch`
 # sequences of `tokens` tokens with `width` numbers of 16 bits each. Write `sent(blocks, batch, tokens,
-# width, k)`: the bytes that a device sends in a step, if each allreduce is a ring.
+# width, k)`: the bytes that a device sends in a step, if each allreduce is a ring. Rings of four
+# processes are counted beside it.
 
 # %%
 def sent(blocks, batch, tokens, width, k):
@@ -178,7 +189,8 @@ if exercises.check("tp-bytes", sent):
 #
 # Write `order(rank, p, m)` for 1F1B: the list of what rank `rank` of `p` does in a step with `m`
 # micro-batches, as pairs `("F", i)` for the forward pass of micro-batch `i` and `("B", i)` for its
-# backward pass. The rank keeps as few micro-batches as it can without waiting longer.
+# backward pass. The rank keeps as few micro-batches as it can without waiting longer. Then four
+# processes train in your order.
 
 # %%
 def order(rank, p, m):
@@ -495,7 +507,7 @@ def dropped(load, factor):
 # `dp` times `tp` devices stand in a mesh with the sides `("dp", "tp")`. A matrix of `rows` rows is cut as
 # on the page, first in `tp` parts by tensor parallelism, then each of them by `fully_shard` over
 # `mesh["dp"]`. Everything divides. Write `held(rank, dp, tp, rows)`, which returns the first and the
-# last row that a rank holds.
+# last row that a rank holds. It is compared with what PyTorch leaves to each of four processes.
 
 # %%
 def held(rank, dp, tp, rows):
@@ -537,7 +549,8 @@ def average(cut, norm):
 # A key of a plan that stands for no layer is passed over with a warning. `keys` are those of a plan, as
 # `"blocks.*.attn.q"`, and `layers` the names of all modules of a network, as `"blocks.0.attn.q"`. A star
 # stands for anything within one part of a name, but for no dot. Write `cut(keys, layers)`, which returns
-# a list: how many layers each key stands for. Then a 0 is a misspelt key.
+# a list: how many layers each key stands for. Then a 0 is a misspelt key. PyTorch cuts such a network
+# in two processes, and has to find as many.
 
 # %%
 def cut(keys, layers):
@@ -556,7 +569,8 @@ def cut(keys, layers):
 # a block, trains with `fully_shard` on a mesh of `dp` copies over `fsdp` devices each, as on the page.
 # Write `num_bytes(blocks, block, ends, dp, fsdp, itemsize)`: of all collectives of a step in which a
 # device takes part, the bytes of the larger side, what it puts in or what comes out. A number has
-# `itemsize` bytes everywhere; `dp` and `fsdp` are at least 2 and divide everything.
+# `itemsize` bytes everywhere; `dp` and `fsdp` are at least 2 and divide everything. A step of PyTorch's
+# in four processes is counted beside it.
 
 # %%
 def num_bytes(blocks, block, ends, dp, fsdp, itemsize):

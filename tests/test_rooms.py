@@ -40,6 +40,7 @@ ELSEWHERE = {  # a file or a room that may import a framework -> why
     "collectives/ring.py": "the ring between processes sends with torch.distributed",
     "costmodel/probe.py": "the probe in launch's worker processes waits for its peers",
     "course/exercises/processes.py": "answers run on ranks, with torch.distributed between them",
+    "course/exercises/ranks.py": "what ranks do beside an answer, by PyTorch's own means",
     "course/gpu_check.py": "ranks on one GPU are checked with DistributedDataParallel",
     "process/": "a worker sets torch.distributed up before the caller's function runs, the caller "
     "holds the store in which the workers meet, a checkpoint holds PyTorch's tensors",

@@ -7,6 +7,7 @@ import pytest
 from soaking import sample
 
 from d2lmgpu.launch import LaunchError, launch
+from d2lmgpu.process.hangs.calls import NAMES
 
 
 def train(steps):
@@ -97,3 +98,22 @@ def test_a_rank_that_sleeps_is_waited_for(traces):
 
     assert launch(late, num_processes=2) == [0, 1]
     traces.assert_none()
+
+
+def test_every_function_of_pytorch_by_which_ranks_exchange_is_noted():
+    def worker():
+        import inspect
+
+        from torch.distributed import distributed_c10d as c10d
+
+        functions = {name: getattr(c10d, name) for name in c10d.__all__}
+        return {
+            name
+            for name, function in functions.items()
+            if inspect.isfunction(function) and "group" in inspect.signature(function).parameters
+        }
+
+    (functions,) = launch(worker, num_processes=1)
+    exchange = {name for name in functions if not name.startswith(("get_", "new_", "destroy_"))}
+    made_of_others = {"send_object_list", "recv_object_list"}
+    assert exchange - made_of_others - {"shrink_group"} <= set(NAMES)

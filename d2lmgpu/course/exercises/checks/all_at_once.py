@@ -1,12 +1,14 @@
 """All at Once"""
 
 import re
+from functools import partial
 
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.processes import in_processes
-from d2lmgpu.course.exercises.registry import Wrong, distance, exercise
+from d2lmgpu.course.exercises.ranks import layers_by_key, rows_on_a_mesh, step_of_hsdp
+from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
 def rows_by_reshaping(rank, dp, tp, rows):
@@ -44,6 +46,20 @@ formula(
     says="Every rank holds the rows that it holds on the page.",
     sized=False,
 )
+
+
+@exercise("mesh-rows")
+def where_pytorch_has_them(held, g):
+    """held(rank, dp, tp, rows), against PyTorch's own cuts on a mesh of four processes."""
+    dp, tp, rows = 2, 2, 4 * int(g.integers(1, 20))
+    numbers = np.arange(rows, dtype=np.float64)
+    ranks = in_processes(partial(rows_on_a_mesh, dp, tp), [[numbers.copy()] for _ in range(4)])
+    for rank, own in enumerate(ranks.results):
+        answer = array(held(rank, dp, tp, rows), "The pair of rows", (2,))
+        if [*answer] != [own[0], own[-1]]:
+            text = f"rank = {rank}, dp = {dp}, tp = {tp}, rows = {rows}: PyTorch has others there."
+            raise Wrong("pytorch", text)
+    return "In four processes each rank of PyTorch's mesh holds these rows."
 
 
 @exercise(
@@ -145,6 +161,18 @@ formula(
 )
 
 
+@exercise("plan-keys")
+def as_pytorch_cuts(cut, g):
+    """cut(keys, layers), against what PyTorch itself cuts by each of the keys, in two processes."""
+    keys, layers = [*networks(g)][1]
+    ranks = in_processes(partial(layers_by_key, keys, layers), [[np.zeros(1)] for _ in range(2)])
+    answer = array(cut([*keys], [*layers]), "The list of numbers of layers", (len(keys),))
+    for key, number, of_pytorch in zip(keys, answer, ranks.results[0]):
+        if number != of_pytorch:
+            raise Wrong("pytorch", f"{key!r} is not as many layers as PyTorch cuts by it.")
+    return "In two processes PyTorch cuts as many layers by each key."
+
+
 def by_collective(blocks, block, ends, dp, fsdp, itemsize, backward=True, part=True, again=False):
     """Each collective that the device takes part in, one after the other."""
     groups = [block] * blocks + [ends]
@@ -189,3 +217,21 @@ formula(
     what="The number of bytes",
     says="The bytes are right for all meshes.",
 )
+
+
+@exercise("mesh-bytes")
+def as_pytorch_sends_them(num_bytes, g):
+    """num_bytes(blocks, …), against the collectives of a step of PyTorch's HSDP, in processes."""
+    blocks, width, dp, fsdp = int(g.integers(2, 5)), 8, 2, 2
+    case = blocks, width * width, width * width, dp, fsdp, 8
+    rows = [[row] for row in g.normal(size=(4, 3, width))]
+    ranks = in_processes(partial(step_of_hsdp, blocks, dp, fsdp), rows)
+    larger = [
+        call.numbers * (len(call.ranks) if call.name.startswith("all_gather") else 1)
+        for call in ranks.sent[0]
+    ]
+    answer = array(num_bytes(*case), "The number of bytes", ())
+    if answer != 8 * sum(larger):
+        text = f"{blocks} blocks on a mesh of 2 x 2 processes: PyTorch sends {8 * sum(larger)}"
+        raise Wrong("pytorch", f"{text} bytes in {len(larger)} collectives, and not {answer:g}.")
+    return f"In four processes PyTorch sends that in a step: {8 * sum(larger)} bytes a rank."

@@ -1,9 +1,12 @@
 """Pipelines"""
 
+from functools import partial
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.processes import in_processes
+from d2lmgpu.course.exercises.ranks import stage
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
@@ -67,6 +70,30 @@ def _operations(answer, where):
     if not all(kind in ("F", "B") for kind, _ in pairs):
         raise Wrong("type", f'{where}: a pair begins with "F" or "B".')
     return pairs
+
+
+@exercise("one-f-one-b")
+def the_stages_run_in_it(order, g):
+    """order(rank, p, m), as four processes run it: each ends with the gradient of one device."""
+    p, m = 4, 6
+    orders = [
+        _operations(order(rank, p, m), f"rank = {rank}, p = {p}, m = {m}") for rank in range(p)
+    ]
+    X, y = g.normal(size=(2, m, 3, 5))
+    weights = g.normal(size=(p, 5, 5))
+    ranks = in_processes(partial(stage, orders), [[X.copy(), y.copy(), w.copy()] for w in weights])
+    inputs, into = X.reshape(-1, 5), [np.eye(5)]  # into[rank]: from the inputs to that stage
+    for w in weights:
+        into.append(into[-1] @ w)
+    error, behind = inputs @ into[-1] - y.reshape(-1, 5), np.eye(5)
+    for rank in reversed(range(p)):
+        right = (inputs @ into[rank]).T @ error @ behind.T
+        behind = weights[rank] @ behind
+        answer = array(ranks.results[rank], f"The gradient of rank {rank}", right.shape)
+        if (off := distance(answer, right)) > 1e-9:
+            text = f"Run by {p} processes, the gradient of rank {rank} is {off:.1%} off."
+            raise Wrong("gradient", text)
+    return f"Run by {p} processes, all come to their end, with the gradients of one device."
 
 
 def _data(g):

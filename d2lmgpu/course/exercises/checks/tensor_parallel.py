@@ -1,10 +1,12 @@
 """Tensor Parallelism"""
 
+from functools import partial
+
 import numpy as np
 
-from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.processes import in_processes
+from d2lmgpu.course.exercises.ranks import rings
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 NAMES = ("Y", "dX", "dA", "dB")
@@ -26,43 +28,48 @@ def on_one_device(X, A, B, dY):
 
 @exercise(
     "f-and-g",
-    "Each device's product with its rows of B is one term of the output. Of what is each device's "
+    "Each rank's product with its rows of B is one term of the output. Of what is each rank's "
     "gradient of X one term?",
-    "Two sums over the devices are enough: of the output, and of the gradient of X. The gradients "
+    "Two sums over the ranks are enough: of the output, and of the gradient of X. The gradients "
     "of A and B need none.",
 )
 def like_the_whole_mlp(mlp, g):
-    """mlp(device, X, A, B, dY): (Y, dX, dA, dB), two of them whole, two of this device's part."""
-    for k in (1, 2, 4):
-        rows, width, units = 3, 4, 4 * k
-        X, dY = g.normal(size=(rows, width)), g.normal(size=(rows, width))
-        A, B = g.normal(size=(width, units)), g.normal(size=(units, width))
-        right = on_one_device(X, A, B, dY)
-        parts = np.split(A, k, axis=1), np.split(B, k, axis=0)
-        exchange = together(
-            mlp, k, [X.copy() for _ in range(k)], *parts, [dY.copy() for _ in range(k)]
+    """mlp(X, A, B, dY): (Y, dX, dA, dB), two of them whole, two of this rank's part."""
+    k = 4
+    rows, width, units = 3, 4, 4 * k
+    X, dY = g.normal(size=(rows, width)), g.normal(size=(rows, width))
+    A, B = g.normal(size=(width, units)), g.normal(size=(units, width))
+    right = on_one_device(X, A, B, dY)
+    parts = [*zip(np.split(A, k, axis=1), np.split(B, k, axis=0))]
+    ranks = in_processes(mlp, [[X.copy(), a.copy(), b.copy(), dY.copy()] for a, b in parts])
+    if not all(isinstance(result, list) and len(result) == 4 for result in ranks.results):
+        raise Wrong("type", "`mlp` has to return (Y, dX, dA, dB).")
+    for rank, results in enumerate(ranks.results):
+        expected = (
+            *right[:2],
+            np.split(right[2], k, axis=1)[rank],
+            np.split(right[3], k, axis=0)[rank],
         )
-        if not all(
-            isinstance(result, (tuple, list)) and len(result) == 4 for result in exchange.results
-        ):
-            raise Wrong("type", "`mlp` has to return (Y, dX, dA, dB).")
-        for rank, results in enumerate(exchange.results):
-            expected = (
-                *right[:2],
-                np.split(right[2], k, axis=1)[rank],
-                np.split(right[3], k, axis=0)[rank],
-            )
-            for name, result, value in zip(NAMES, results, expected, strict=True):
-                off = distance(array(result, name, value.shape), value)
-                if off > 1e-9:
-                    reason = {"Y": "g", "dX": "f"}.get(name, "value")
-                    text = f"On {k} devices {name} of device {rank} is {off:.1%} off."
-                    raise Wrong(reason if k > 1 else "value", text)
-        allowed = 2 * (k - 1) * X.nbytes
-        if max(exchange.sent) > allowed:
-            text = f"On {k} devices one sends {max(exchange.sent)} bytes; {allowed} are enough."
-            raise Wrong("bytes", text)
-    return "Output and gradients are those of one device, with two sums over the devices."
+        terms = on_one_device(X, *parts[rank], dY)
+        for name, result, value, term in zip(NAMES, results, expected, terms, strict=True):
+            answer = array(result, name, value.shape)
+            off = distance(answer, value)
+            if off > 1e-9:
+                text = f"On {k} ranks {name} of rank {rank} is {off:.1%} off."
+                if distance(answer, term) < 1e-9:
+                    text = f"{text} It is the rank's own term of it."
+                    raise Wrong("g" if name == "Y" else "f", text)
+                raise Wrong("value", text)
+    _are_enough(ranks, X.size + dY.size)
+    return "Output and gradients are those of one device, with two sums over the ranks."
+
+
+def _are_enough(ranks, numbers):
+    """Wrong if a rank hands over more numbers than that to its sums and messages."""
+    most = max(sum(call.numbers for call in calls) for calls in ranks.sent)
+    if most > numbers:
+        text = f"On {len(ranks.calls)} ranks one sends or sums {most} numbers;"
+        raise Wrong("bytes", f"{text} {numbers} are enough.")
 
 
 @exercise(
@@ -71,51 +78,49 @@ def like_the_whole_mlp(mlp, g):
     "The bias belongs to the sum, not to its terms.",
 )
 def one_bias(layer, g):
-    """layer(device, X, W, b): the output of the layer whose rows the devices have."""
-    for k in (1, 2, 4):
-        X, W, b = g.normal(size=(3, 2 * k)), g.normal(size=(2 * k, 5)), g.normal(size=5)
-        right = np.einsum("ij,jk->ik", X, W) + b
-        exchange = together(
-            layer, k, np.split(X, k, axis=1), np.split(W, k), [b.copy() for _ in range(k)]
-        )
-        for rank, result in enumerate(exchange.results):
-            answer = array(result, "The output", right.shape)
-            off = distance(answer, right)
-            if off > 1e-9:
-                reason = "bias" if np.allclose(answer - right, (answer - right)[0]) else "sum"
-                text = f"On {k} devices the output of device {rank} is {off:.1%} off."
-                if reason == "bias":
-                    text += " In every row it is off by the same."
-                raise Wrong(reason, text)
+    """layer(X, W, b): the output of the layer whose rows the ranks have."""
+    k = 3
+    X, W, b = g.normal(size=(3, 2 * k)), g.normal(size=(2 * k, 5)), g.normal(size=5)
+    right = np.einsum("ij,jk->ik", X, W) + b
+    parts = zip(np.split(X, k, axis=1), np.split(W, k))
+    ranks = in_processes(layer, [[x.copy(), w.copy(), b.copy()] for x, w in parts])
+    for rank, result in enumerate(ranks.results):
+        answer = array(result, "The output", right.shape)
+        off = distance(answer, right)
+        if off > 1e-9:
+            reason = "bias" if np.allclose(answer - right, (answer - right)[0]) else "sum"
+            text = f"On {k} ranks the output of rank {rank} is {off:.1%} off."
+            if reason == "bias":
+                text += " In every row it is off by the same."
+            raise Wrong(reason, text)
     return "The output is that of one device."
 
 
 @exercise(
     "norm-gain",
-    "Which tokens has a device seen? Whose loss does the gain change?",
-    "Add up over the devices what each has found for its own tokens.",
+    "Which tokens has a rank seen? Whose loss does the gain change?",
+    "Add up over the ranks what each has found for its own tokens.",
 )
 def of_all_tokens(gain_gradient, g):
-    """gain_gradient(device, X, dY): the gradient for the tokens of all devices."""
-    for k in (1, 2, 4):
-        X, dY = g.normal(size=(3 * k, 5)), g.normal(size=(3 * k, 5))
-        right = np.einsum("ij,ij->j", X, dY)
-        exchange = together(gain_gradient, k, np.split(X, k), np.split(dY, k))
-        gradients = [array(result, "The gradient", right.shape) for result in exchange.results]
-        for rank, gradient in enumerate(gradients):
-            off = distance(gradient, right)
-            if off > 1e-9:
-                text = f"On {k} devices the gradient of device {rank} is {off:.1%} off."
-                if distance(gradient * k, right) < 1e-9:
-                    raise Wrong("mean", f"{text} The loss is a sum, not a mean.")
-                tokens = slice(3 * rank, 3 * rank + 3)
-                if distance(gradient, (X[tokens] * dY[tokens]).sum(axis=0)) < 1e-9:
-                    raise Wrong("own", f"{text} It knows of its own tokens only.")
-                raise Wrong("value", text)
-        if max(exchange.sent) > 2 * (k - 1) * right.nbytes:
-            text = f"On {k} devices one sends {max(exchange.sent)} bytes: fewer are enough."
-            raise Wrong("bytes", text)
-    return "The gradient is that of all tokens, on every device."
+    """gain_gradient(X, dY): the gradient for the tokens of all ranks."""
+    k = 3
+    X, dY = g.normal(size=(3 * k, 5)), g.normal(size=(3 * k, 5))
+    right = np.einsum("ij,ij->j", X, dY)
+    parts = zip(np.split(X, k), np.split(dY, k))
+    ranks = in_processes(gain_gradient, [[x.copy(), dy.copy()] for x, dy in parts])
+    gradients = [array(result, "The gradient", right.shape) for result in ranks.results]
+    for rank, gradient in enumerate(gradients):
+        off = distance(gradient, right)
+        if off > 1e-9:
+            text = f"On {k} ranks the gradient of rank {rank} is {off:.1%} off."
+            if distance(gradient * k, right) < 1e-9:
+                raise Wrong("mean", f"{text} The loss is a sum, not a mean.")
+            tokens = slice(3 * rank, 3 * rank + 3)
+            if distance(gradient, (X[tokens] * dY[tokens]).sum(axis=0)) < 1e-9:
+                raise Wrong("own", f"{text} It knows of its own tokens only.")
+            raise Wrong("value", text)
+    _are_enough(ranks, right.size)
+    return "The gradient is that of all tokens, on every rank."
 
 
 @exercise(
@@ -201,3 +206,17 @@ formula(
     what="The number of bytes",
     says="The bytes are right, on one to eight devices.",
 )
+
+
+@exercise("tp-bytes")
+def as_a_ring_sends_them(sent, g):
+    """sent(blocks, batch, tokens, width, k), against rings in real processes."""
+    k, blocks, batch, tokens, width = 4, 2, 1, 4, 8
+    numbers = np.zeros(batch * tokens * width)
+    ranks = in_processes(partial(rings, 4 * blocks), [[numbers.copy()] for _ in range(k)])
+    counted = 2 * sum(call.numbers for call in ranks.sent[0])
+    answer = array(sent(blocks, batch, tokens, width, k), "The number of bytes", ())
+    if answer != counted:
+        text = f"In four processes rank 0 sends {counted} bytes by its rings, and not {answer:g}."
+        raise Wrong("rings", text)
+    return f"In four processes rings send what your function says: {counted} bytes a rank."
