@@ -34,6 +34,24 @@ def pytest_runtest_setup(item):
     leave_out(item)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup():
+    _take_its_name_out()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call():
+    _take_its_name_out()
+
+
+def _take_its_name_out():
+    """A process whose environment has changed starts another fork server, and imports PyTorch anew.
+
+    pytest puts the name of the test into the environment before each part of it.
+    """
+    os.environ.pop("PYTEST_CURRENT_TEST", None)
+
+
 @pytest.fixture(scope="session")
 def browser():
     """A headless Chromium."""

@@ -45,11 +45,14 @@ class Child:
     ``program`` is the supervisor's command; JOB, EVENTS and FOLDER (see ``supervisor``) and
     ``arguments`` follow it. ``environ`` is added to its environment. With ``errors_apart`` what is
     written to standard error has a pipe of its own. A ``fork_server`` forks the program, which it
-    has imported, in place of a start. Raises PythonError on Windows, and where no process can be
+    has imported, in place of a start. A program that is started also gets the file descriptors
+    ``handed``. Raises PythonError on Windows, and where no process can be
     started; ConnectionError where the fork server has ended.
     """
 
-    def __init__(self, program, arguments, environ, errors_apart=False, fork_server=None):
+    def __init__(
+        self, program, arguments, environ, errors_apart=False, fork_server=None, handed=()
+    ):
         check_forks()
         self._left = {}
         self.expired = False
@@ -74,7 +77,7 @@ class Child:
                         stdin=life,
                         stdout=output,
                         stderr=errors,
-                        pass_fds=[job.fileno(), events.fileno()],
+                        pass_fds=[job.fileno(), events.fileno(), *handed],
                         start_new_session=True,  # a notebook's interrupt reaches the kernel alone
                     )
             except ConnectionError:

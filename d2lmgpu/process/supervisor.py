@@ -43,10 +43,11 @@ SECONDS_TO_CLEAN = 5  # of a resource tracker: shared memory that nobody unlinks
 _libc = ctypes.CDLL(None) if LINUX else None
 
 
-def start_guard(events, folder):
+def start_guard(events, folder, unneeded=()):
     """Fork: return in the child, which is the supervisor, and guard it in this process.
 
-    Returns a file descriptor that is readable once the guard has gone.
+    Returns a file descriptor that is readable once the guard has gone. File descriptors that are
+    ``unneeded`` are the supervisor's alone.
     """
     caller = os.getppid()
     guarded, held_open = os.pipe()
@@ -56,6 +57,8 @@ def start_guard(events, folder):
         os.close(held_open)
         signal.signal(signal.SIGTERM, lambda *_: leave(folder))
         return guarded
+    for descriptor in unneeded:
+        os.close(descriptor)
     null = os.open(os.devnull, os.O_WRONLY)
     for stream in (1, 2):  # the caller waits for the end of what is printed
         os.dup2(null, stream)
@@ -128,12 +131,13 @@ def _report(events, event="exit", **fields):
         os.write(events, json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
-def see_to_the_end(workers, guarded, events, folder, servers=()):
+def see_to_the_end(workers, guarded, events, folder, servers=(), afterwards=None):
     """Wait until all ``workers`` have ended, or ``GRACE`` seconds more once one of them has failed.
 
     Report their exit codes, None for those that had not ended, and leave when the caller does.
     ``servers`` may serve workers elsewhere, too. So it is reported when the workers here are
     ``done``, and the servers, whose failure counts as well, end when the caller says so: "d".
+    ``afterwards()``, if given, is called when the exit codes are reported.
     """
     woken, deadline = wake_at_an_end(), None
     codes, serving = dict.fromkeys([*workers, *servers]), bool(servers)
@@ -158,7 +162,7 @@ def see_to_the_end(workers, guarded, events, folder, servers=()):
         else:
             for worker in [worker for worker, code in codes.items() if code is None]:
                 _kill(worker, signal.SIGINT)
-    end(codes, codes.values(), guarded, events, folder)
+    end(codes, codes.values(), guarded, events, folder, afterwards)
 
 
 def _bound_logs(folder):
@@ -176,13 +180,15 @@ def _bound_logs(folder):
                 os.close(log)
 
 
-def end(processes, codes, guarded, events, folder):
+def end(processes, codes, guarded, events, folder, afterwards=None):
     """End all processes, report the ``codes`` of the workers, and leave when the caller does."""
     for process in processes:  # all of a group at once, that none forks meanwhile
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process, signal.SIGSTOP if LINUX else signal.SIGKILL)
     end_all()
     _report(events, codes=list(codes), supervisor=None)
+    if afterwards:
+        afterwards()
     while guarded not in ready(None, 0, guarded) and os.read(0, 1):
         pass
     leave(folder)

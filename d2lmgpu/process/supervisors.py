@@ -5,7 +5,8 @@ import threading
 from contextlib import suppress
 
 from d2lmgpu.process.child import Child
-from d2lmgpu.process.forkserver import ForkServer, can_fork
+from d2lmgpu.process.forks import can_fork
+from d2lmgpu.process.forkserver import ForkServer
 from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import STANDARD, import_path, run_module
 

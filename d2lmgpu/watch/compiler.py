@@ -18,7 +18,9 @@ AS_IT_COMES = "ddp_optimizer"  # of its setting ``optimize_ddp``, which DDP asks
 
 
 def import_it_late():
-    """To be called before PyTorch is imported."""
+    """To be called before PyTorch is imported; what is forked by a process that did has it."""
+    if "torch" in sys.modules:
+        return
     once_imported("torch._compile", partial(_replace, "_disable_dynamo", _disable))
     once_imported("torch.optim.optimizer", partial(_replace, "_use_grad_for_differentiable", _step))
     once_imported("torch.nn.parallel.distributed", _answer_ddp)

@@ -50,3 +50,27 @@ def once_imported(name, then):
         then(sys.modules[name])
     else:
         sys.meta_path.insert(0, _Finder(name, then))
+
+
+class _Withheld(importlib.abc.Loader):
+    """The loader of a module that has been imported already."""
+
+    def __init__(self, module):
+        self.module, self.spec = module, module.__spec__
+
+    def find_spec(self, name, path, target=None):  # it is its own finder
+        if name != self.spec.name:
+            return None
+        sys.meta_path.remove(self)
+        return importlib.util.spec_from_loader(name, self, is_package=True)
+
+    def create_module(self, spec):
+        return self.module
+
+    def exec_module(self, module):
+        module.__spec__, module.__loader__ = self.spec, self.spec.loader
+
+
+def withhold(name):
+    """Take a package that has been imported away: who imports it from now on gets it back."""
+    sys.meta_path.insert(0, _Withheld(sys.modules.pop(name)))

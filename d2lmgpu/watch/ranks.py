@@ -1,40 +1,55 @@
-"""The supervisor of a watched script: ``d2lmgpu.watch.ranks JOB EVENTS FOLDER``.
+"""The supervisor of a watched script: ``d2lmgpu.watch.ranks JOB EVENTS FOLDER [SOCKET]``.
 
 It reads one job, starts a ``worker`` for each rank with the environment that torchrun gives, and
 sees to their end, see ``process.supervisor``. Scripts for older launchers take their rank as an
 argument: each gets its own in place of {rank}, as an argument or as the value of one, and the world
-size in place of {world_size}. No framework is imported here.
+size in place of {world_size}.
+
+With SOCKET it forks the supervisors of later runs, see ``template``. Then it imports PyTorch, and
+forks rank 0, too; the other ranks are started, since sets have an order of their own in each
+process that is. It computes nothing and has no other thread.
 """
 
+import gc
+import importlib
 import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
+from d2lmgpu.machine.imports import collector_paused
+from d2lmgpu.process.forks import answered, still_runs
 from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.settings import run_module
 from d2lmgpu.process.supervisor import (
     end_with_the_parent,
     lead_a_group,
+    ready,
     see_to_the_end,
     start_guard,
+    wake_at_an_end,
 )
+from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files import NONE, VIEW, protection
 
 COMMAND = run_module("d2lmgpu.watch.ranks")
 WORKER = run_module("d2lmgpu.watch.worker")
 VARIABLE = "D2LMGPU_WATCH"  # a worker's settings, as JSON
 MEETING = "D2LMGPU_MEETING"  # the address and port of MASTER_ADDR and MASTER_PORT, as they were
+THREADS = "OMP_NUM_THREADS"  # what PyTorch reads as its libraries are loaded
 PLACES = re.compile(r"(?<![^=])\{(rank|world_size)\}$")  # {rank}, and --local_rank={rank}
 GRACE = 20.0  # seconds above the limit after which everything is ended from outside
 ROOT = str(Path(__file__).parents[2])  # where this package is found
 
 
-def main(job, events, folder):
-    guarded = start_guard(int(events), folder)
+def main(job, events, folder, *server):
+    server = [socket.socket(fileno=int(descriptor)) for descriptor in server]
+    guarded = start_guard(int(events), folder, [each.fileno() for each in server])
     with open(int(job), "rb") as pipe:
         job = json.loads(pipe.read())
     (port,) = held_ports(1)
@@ -44,22 +59,99 @@ def main(job, events, folder):
     if protected.kind == NONE and not job["unprotected"]:
         job["processes"] = 0
     job["settings"]["view"] = protected.kind == VIEW
-    workers = [start(rank, port, job, protected) for rank in range(job["processes"])]
-    see_to_the_end(workers, guarded, int(events), folder)
+    others = [start(rank, port, job, protected) for rank in range(1, job["processes"])]
+    first = []
+    if job["processes"]:
+        if server and protected.kind == VIEW:
+            import_torch(job["environ"])
+        forks = "torch" in sys.modules and protected.kind == VIEW and not is_hidden(job)
+        first = [(fork if forks else start)(0, port, job, protected)]
+    serve = partial(fork_on_request, *server, guarded, int(events)) if server else None
+    see_to_the_end([*first, *others], guarded, int(events), folder, afterwards=serve)
+
+
+def import_torch(environ):
+    """In a process that will fork: import PyTorch as a worker would in which a script does."""
+    sys.dont_write_bytecode = True
+    os.environ |= {name: environ[name] for name in [THREADS] if name in environ}
+    os.environ.setdefault(THREADS, "1")
+    import_it_late()
+    with collector_paused():
+        for module in ("torch", "d2lmgpu.watch.worker"):
+            importlib.import_module(module)
+        gc.freeze()
+
+
+def is_hidden(job):
+    """Whether the script's folder has a module of a name that is imported here already."""
+    folder = os.path.dirname(job["settings"]["script"])
+    names = {name.partition(".")[0] for name in sys.modules}
+    files = (path for name in names for path in (f"{name}.py", f"{name}/__init__.py"))
+    return any(os.path.exists(os.path.join(folder, file)) for file in files)
+
+
+def fork_on_request(server, guarded, events):
+    """Fork the supervisors of later runs, until the caller or the guard goes."""
+    woken, asked = wake_at_an_end(), True
+    while True:
+        due = ready(None, 0, guarded, woken, *[server.fileno()] * asked)
+        if 0 in due or guarded in due:
+            return
+        if woken in due:
+            os.read(woken, 512)
+            still_runs()
+        if server.fileno() in due:
+            asked = answered(server, (guarded, events, woken), main)
+
+
+def begin(job, protected):
+    """What a worker does first: go where the script's files are ``protected``."""
+    lead_a_group()
+    protected.enter(job["settings"]["folder"])
+    end_with_the_parent()  # again: who enters a user namespace has forgotten it
+
+
+def fork(rank, port, job, protected):
+    """Fork the worker of a rank, with PyTorch imported; its process id."""
+    if pid := os.fork():
+        return pid
+    try:
+        os.chdir(job["cwd"])
+        begin(job, protected)
+        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        with open(os.devnull, "rb") as null:
+            os.dup2(null.fileno(), 0)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGCHLD, signal.SIGTERM):
+            signal.signal(number, signal.SIG_DFL)
+        environ, arguments = of_rank(rank, port, job)
+        sys.modules["d2lmgpu.watch.worker"].forked(environ, *arguments)
+    except BaseException:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(1)
 
 
 def start(rank, port, job, protected):
     """Start the worker of a rank, its files ``protected``; its process id."""
+    environ, arguments = of_rank(rank, port, job)
+    worker = subprocess.Popen(
+        [*WORKER, *arguments],
+        cwd=job["cwd"],
+        env=environ,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=partial(begin, job, protected),
+        restore_signals=True,
+    )
+    return worker.pid
 
-    def begin():
-        lead_a_group()
-        protected.enter(job["settings"]["folder"])
-        end_with_the_parent()  # again: who enters a user namespace has forgotten it
 
+def of_rank(rank, port, job):
+    """The environment of the worker of a rank, and its arguments."""
     number = str(job["processes"])
     path = [entry for entry in (os.environ.get("PYTHONPATH"), ROOT) if entry]
     environ = {
-        "OMP_NUM_THREADS": "1",  # as torchrun has it; a device is a core
+        THREADS: "1",  # as torchrun has it; a device is a core
         "GLOO_SOCKET_IFNAME": LOOPBACK_INTERFACE,
         **os.environ,
         **job["environ"],
@@ -81,16 +173,7 @@ def start(rank, port, job, protected):
         VARIABLE: json.dumps(job["settings"]),
     }
     places = {"rank": str(rank), "world_size": number}
-    arguments = [PLACES.sub(lambda place: places[place[1]], each) for each in job["command"]]
-    worker = subprocess.Popen(
-        [*WORKER, *arguments],
-        cwd=job["cwd"],
-        env=environ,
-        stdin=subprocess.DEVNULL,
-        preexec_fn=begin,
-        restore_signals=True,
-    )
-    return worker.pid
+    return environ, [PLACES.sub(lambda place: places[place[1]], each) for each in job["command"]]
 
 
 if __name__ == "__main__":

@@ -171,6 +171,7 @@ def run(
     framework="torch",
     unprotected=False,
     progress=None,
+    template=None,
 ):
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
@@ -178,7 +179,8 @@ def run(
     environ: added to the environment. own: a file of the reader's code, if it is not the script;
     lines of it and of its folder are named. framework: that whose import starts the watch.
     unprotected: run it also where nothing but our own functions protects the reader's files.
-    progress: the ``Progress`` of a command that runs several times.
+    progress: the ``Progress`` of a command that runs several times. template: the ``Template`` of
+    one that runs in PyTorch and takes no times.
 
     Raises WatchError for a script that is not there, and where its files cannot be protected.
     """
@@ -188,7 +190,7 @@ def run(
     number = "1 process" if processes == 1 else f"{processes} processes"
     what = f"{Path(own or script).name} in {number}"
     most = limits.wall + ranks.GRACE
-    with Child(ranks.COMMAND, [], {}) as child:
+    with template.supervisor() if template else Child(ranks.COMMAND, [], {}) as child:
         settings: Settings = {
             "view": False,
             "folder": str(child.folder),
@@ -203,7 +205,7 @@ def run(
             "command": [str(script), *arguments],
             "processes": processes,
             "settings": settings,
-            "environ": environ or {},
+            "environ": child.environ | (environ or {}),
             "cwd": os.getcwd(),
             "unprotected": unprotected,
         }

@@ -16,6 +16,7 @@ import multiprocessing.util
 import os
 import runpy
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -31,7 +32,7 @@ from d2lmgpu.watch import collectives, ranks
 from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
-from d2lmgpu.watch.import_hook import once_imported
+from d2lmgpu.watch.import_hook import once_imported, withhold
 from d2lmgpu.watch.steps import ExternalSteps, OptimizerSteps
 
 OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
@@ -40,6 +41,8 @@ WORDS = 1000  # bytes of the beginning, and of the end, of what was raised
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
 ENDS = ("finished", "exit", "raised")  # what a script does by itself
 POLL = 0.02  # seconds from one look to the next
+# What PyTorch and its libraries read of the environment as they are loaded begins so.
+READ_AT_IMPORT = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "ATEN_", "TORCH", "PYTORCH_", "LD_")
 UNSEEN = ("horovod", "deepspeed")  # packages whose exchange nobody has watched yet
 
 
@@ -342,6 +345,40 @@ def _end_of(watch, error):
     text = "".join(traceback.format_exception_only(error)).strip()
     where = watch.where([frame[:2] for frame in frames])
     return "raised", frames, {"error": {"text": cut(text, WORDS, WORDS), "where": where}}
+
+
+def forked(environ, script, *arguments):
+    """What ``main`` does, in a process that has PyTorch imported, for the script's own import.
+
+    What the script sets before that still counts: where PyTorch would have read it as it was
+    imported, this process begins once more, as one that is started.
+    """
+    import numpy as np  # as PyTorch has done
+
+    np.random.seed()  # not the numbers that another run draws
+    tempfile.tempdir = None  # as the environment has it now
+    threads, was_set = environ[ranks.THREADS], os.environ[ranks.THREADS]
+    os.environ.clear()
+    os.environ.update(environ)
+    if threads != was_set:
+        sys.modules["torch"].set_num_threads(int(threads))
+    before, folder = _read_at_import(), os.getcwd()
+
+    def begin_again_if_set(_):
+        if before == _read_at_import():
+            return
+        os.chdir(folder)
+        for stream in (sys.stdout, sys.stderr):
+            stream.flush()
+        os.execve(sys.executable, [*ranks.WORKER, script, *arguments], environ)
+
+    withhold("torch")
+    once_imported("torch", begin_again_if_set)
+    main(script, *arguments)
+
+
+def _read_at_import():
+    return {name: value for name, value in os.environ.items() if name.startswith(READ_AT_IMPORT)}
 
 
 def main(script, *arguments):

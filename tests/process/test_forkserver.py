@@ -13,8 +13,9 @@ import pytest
 from traces import until
 
 from d2lmgpu.launch import LaunchError, launch, prepare
-from d2lmgpu.process import forkserver, supervisors
-from d2lmgpu.process.forkserver import ForkServer, can_fork
+from d2lmgpu.process import forks, forkserver, supervisors
+from d2lmgpu.process.forks import can_fork
+from d2lmgpu.process.forkserver import ForkServer
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="no descriptors of processes: not on Linux")
 
@@ -283,13 +284,13 @@ def test_one_that_cannot_import_is_tried_once_and_again_when_things_have_changed
 
 def test_an_interrupt_before_the_answer_costs_that_process_alone(traces, monkeypatch):
     (first,) = roots()
-    recv_fds = forkserver.socket.recv_fds
+    recv_fds = forks.socket.recv_fds
 
     def interrupted(*arguments):
-        monkeypatch.setattr(forkserver.socket, "recv_fds", recv_fds)
+        monkeypatch.setattr(forks.socket, "recv_fds", recv_fds)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(forkserver.socket, "recv_fds", interrupted)
+    monkeypatch.setattr(forks.socket, "recv_fds", interrupted)
     with pytest.raises(KeyboardInterrupt):
         launch(root, num_processes=1)
     traces.assert_none()

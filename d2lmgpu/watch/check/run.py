@@ -14,6 +14,7 @@ from d2lmgpu.watch.check.evidence import Evidence
 from d2lmgpu.watch.github import annotation
 from d2lmgpu.watch.progress import Progress
 from d2lmgpu.watch.run import Limits, check_devices, check_script, run, source_of
+from d2lmgpu.watch.template import Template
 
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(steps=36)
@@ -141,9 +142,14 @@ def check(
     devices = check_devices(devices)
     if devices < 2:
         raise MisuseError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
+    with Template() as template:
+        further = {"unprotected": unprotected, "progress": Progress(progress, expected=2)}
+        return _checked(path, arguments, devices, limits, further | {"template": template})
+
+
+def _checked(path, arguments, devices, limits, further):
     spawns = bool(SPAWNS.search(source_of(path)))
     options = {"double": True, "short": True, "devices": devices}
-    further = {"unprotected": unprotected, "progress": Progress(progress, expected=2)}
 
     def runs(number, options):
         # One process has the cores of all: it computes what all of them have.
