@@ -8,6 +8,8 @@ class Settings(TypedDict):
 
     view: bool
     """Whether it is in a view of the files; else what it writes is diverted."""
+    begun: float
+    """When the run began, on the clock of ``time.monotonic``."""
     folder: str
     """Where it leaves its report."""
     observer: str

@@ -10,6 +10,7 @@ forks rank 0, too; the other ranks are started, since sets have an order of thei
 process that is. It computes nothing and has no other thread.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -19,6 +20,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -48,6 +50,7 @@ ROOT = str(Path(__file__).parents[2])  # where this package is found
 
 
 def main(job, events, folder, *server):
+    begun = time.monotonic()
     server = [socket.socket(fileno=int(descriptor)) for descriptor in server]
     guarded = start_guard(int(events), folder, [each.fileno() for each in server])
     with open(int(job), "rb") as pipe:
@@ -58,12 +61,13 @@ def main(job, events, folder, *server):
     os.write(int(events), json.dumps(event).encode() + b"\n")
     if protected.kind == NONE and not job["unprotected"]:
         job["processes"] = 0
-    job["settings"]["view"] = protected.kind == VIEW
+    job["settings"] |= {"view": protected.kind == VIEW, "begun": begun}
     others = [start(rank, port, job, protected) for rank in range(1, job["processes"])]
     first = []
     if job["processes"]:
         if server and protected.kind == VIEW:
-            import_torch(job["environ"])
+            with contextlib.suppress(Exception):  # a worker raises it, too, and tells
+                import_torch(job["environ"])
         forks = "torch" in sys.modules and protected.kind == VIEW and not is_hidden(job)
         first = [(fork if forks else start)(0, port, job, protected)]
     serve = partial(fork_on_request, *server, guarded, int(events)) if server else None

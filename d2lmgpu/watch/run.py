@@ -2,6 +2,7 @@
 
     the caller → a guard → the supervisor (``ranks``) → one ``worker`` a rank → what they start
 
+With a ``template`` the supervisor of the first run stays, and forks those of later ones.
 ``run`` starts ``processes`` workers with the environment that torchrun would give them. Each loads
 an *observer*, then runs the script as ``__main__``. A script that starts processes of its own
 (``mp.spawn``, ``multiprocessing``) is watched in those, too; how many they are is its own choice.
@@ -193,6 +194,7 @@ def run(
     with template.supervisor() if template else Child(ranks.COMMAND, [], {}) as child:
         settings: Settings = {
             "view": False,
+            "begun": 0.0,
             "folder": str(child.folder),
             "observer": observer,
             "options": options or {},

@@ -70,7 +70,8 @@ class Watch:
         self._log = Log(self.folder, self.is_own)
         if not spawned:
             self._log.start(self.rank, self.world)
-        self._at_end, self._ending, self._start = [], threading.Lock(), time.monotonic()
+        self._at_end, self._ending = [], threading.Lock()
+        self._start = time.monotonic() if spawned else settings["begun"]
         self.set = {}  # what the script sets of its process -> the line that does
         self.note_line(os, "sched_setaffinity", lambda *_: "cores")
         self.note_line(os, "putenv", lambda name, _: os.fsdecode(name))

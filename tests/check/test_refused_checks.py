@@ -9,6 +9,7 @@ from processes import marked
 
 from d2lmgpu.machine.hardware import num_cores
 from d2lmgpu.watch import WatchError
+from d2lmgpu.watch.check import run as check_run
 from d2lmgpu.watch.check.run import LIMITS, check
 
 BY_HAND = """
@@ -73,3 +74,20 @@ def test_without_pytorch(folder, monkeypatch):
     monkeypatch.setattr("d2lmgpu.watch.run.version_of", lambda name: None)
     with pytest.raises(WatchError, match="PyTorch is not installed"):
         check("script.py")
+
+
+@pytest.mark.parametrize(
+    ("line", "runs"),
+    [
+        ("raise FileNotFoundError(2, 'no such file', 'nowhere.bin')", 1),
+        ("raise RuntimeError('expected Float but found Double')", 2),
+    ],
+)
+def test_only_what_float64_may_have_caused_is_tried_without_it(folder, line, runs, monkeypatch):
+    started = []
+    really = check_run.run
+    monkeypatch.setattr(check_run, "run", lambda *a, **k: started.append(a) or really(*a, **k))
+    (folder / "script.py").write_text(f"import torch\n{line}")
+    with pytest.raises(WatchError, match="The script raised"):
+        check(folder / "script.py")
+    assert len(started) == runs

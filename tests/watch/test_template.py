@@ -102,6 +102,19 @@ def test_a_module_beside_the_script_is_its_own_whatever_pytorch_imports(printed,
             assert printed(line, processes, template) == ["own"] * processes
 
 
+def test_a_pytorch_that_cannot_be_imported_is_told_as_the_script_s_own_error(tmp_path, monkeypatch):
+    broken = tmp_path / "path" / "torch" / "__init__.py"
+    broken.parent.mkdir(parents=True)
+    broken.write_text("raise RuntimeError('a library is missing')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    script = tmp_path / "train.py"
+    script.write_text(TRAINS)
+    options = {"double": False, "short": False, "devices": 2}
+    with Template() as template:
+        done = run(script, [], 2, OBSERVER, options, LIMITS, template=template)
+    assert done.trouble == "The script raised RuntimeError: a library is missing"
+
+
 def test_where_the_first_supervisor_is_killed_the_next_run_is_started(printed):
     line = "import os; print('SEES', os.getppid())"
     with Template() as template:

@@ -33,6 +33,15 @@ OUTCOMES = {"same": 0, "different": 1, "not compared": 2}  # and the exit codes 
 # of these a run with one process on the same rows says more:
 UNSEEN = {"none", "evaluation", "same-seed"}
 LEAST = 3  # updates of a slow script from which on it is said that it trains as one device does
+# errors that float64 does not cause:
+NOT_OF_FLOAT64 = (
+    "FileNotFoundError",
+    "ImportError",
+    "ModuleNotFoundError",
+    "NameError",
+    "PermissionError",
+    "ZeroDivisionError",
+)
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 
@@ -206,10 +215,14 @@ def _run_many(runs, processes, options):
             return many
         if options["short"] and any("StopIteration" in text for text in raised):
             options["short"] = False  # the script counts its batches by itself
-        elif options["double"] and raised:
-            options["double"] = False  # of another type, most often; else it will raise again
+        elif options["double"] and any(map(_may_be_of_float64, raised)):
+            options["double"] = False  # else it will raise again
         else:
             return many
+
+
+def _may_be_of_float64(text):
+    return not any(name in text for name in NOT_OF_FLOAT64)
 
 
 def _wants_gpus(watched):
