@@ -122,7 +122,9 @@ def fork(rank, port, job, protected):
     try:
         os.chdir(job["cwd"])
         begin(job, protected)
-        os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+        for descriptor in {*map(int, os.listdir("/proc/self/fd"))} - {0, 1, 2}:
+            with contextlib.suppress(OSError):  # that of the list itself
+                os.close(descriptor)
         with open(os.devnull, "rb") as null:
             os.dup2(null.fileno(), 0)
         signal.set_wakeup_fd(-1)
