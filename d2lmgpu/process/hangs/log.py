@@ -11,11 +11,12 @@ import os
 import threading
 from json import dumps  # of these, as a function may replace those of their modules
 from os import getpid
-from sys import _current_frames, _getframe
+from sys import _getframe
 from time import monotonic, process_time, sleep
 from traceback import extract_tb
 
 from d2lmgpu.machine.core_queue import on_cores
+from d2lmgpu.machine.frames import current_frames
 from d2lmgpu.process.hangs.locks import interrupted_later, stuck_children, waits_for_ever
 
 NAME = "hang-{pid}"
@@ -164,7 +165,7 @@ class Log:
         """Write where the main thread is, again and again."""
         pid = self._pid
         while self._pid == pid and self._main.is_alive():
-            frames = _current_frames()
+            frames = current_frames()
             if frame := frames.get(self._main.ident):
                 places, public, backward = self._places(frame, 1)
                 place = self._named(places[0]) if places else None

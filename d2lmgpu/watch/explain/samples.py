@@ -1,8 +1,9 @@
 """Which of the reader's lines are being run: a thread that looks every few milliseconds."""
 
-import sys
 import threading
 from collections import Counter
+
+from d2lmgpu.machine.frames import current_frames
 
 EVERY = 0.007  # seconds
 
@@ -29,7 +30,7 @@ class Samples:
         while not self._over.wait(EVERY):
             part = self._parts.name
             names = {t.ident: t for t in threading.enumerate()}
-            frames = sys._current_frames()
+            frames = current_frames()
             if self._parts.name != part:
                 continue  # it has gone on meanwhile
             for ident, frame in frames.items():
