@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import importlib
 
 
 @contextlib.contextmanager
@@ -14,3 +15,11 @@ def collector_paused():
     finally:
         if collects:
             gc.enable()
+
+
+def import_once(modules):
+    """Import them in a process that will fork."""
+    with collector_paused():
+        for name in modules:
+            importlib.import_module(name)
+        gc.freeze()  # nor need what it forks look through, and so copy, what they share

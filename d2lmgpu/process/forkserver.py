@@ -19,6 +19,7 @@ import threading
 import time
 from pathlib import Path
 
+from d2lmgpu.machine.imports import import_once
 from d2lmgpu.process import ranks
 from d2lmgpu.process.forks import Forks, answered, still_runs
 from d2lmgpu.process.settings import run_module
@@ -86,7 +87,7 @@ def _circumstances(environ):
 
 def main(descriptor, idle, *modules):
     server, caller = socket.socket(fileno=int(descriptor)), os.getppid()
-    ranks.import_once(modules)
+    import_once(modules)
     os.chdir("/")  # the caller's folder may go, or be unmounted
     woken, used, asked = wake_at_an_end(), time.monotonic(), True
     while os.getppid() == caller:  # else the guards end what is below them, as this process ends

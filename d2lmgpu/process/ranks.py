@@ -16,8 +16,6 @@ What went wrong is reported as an event, ``left``, where the folder takes no fil
 """
 
 import contextlib
-import gc
-import importlib
 import os
 import pickle
 import signal
@@ -29,7 +27,7 @@ from time import time_ns
 
 from d2lmgpu.machine import seed
 from d2lmgpu.machine.devices import own_gpus, place
-from d2lmgpu.machine.imports import collector_paused
+from d2lmgpu.machine.imports import import_once
 from d2lmgpu.process import roles
 from d2lmgpu.process.errors import error_report, is_own
 from d2lmgpu.process.events import VARIABLE
@@ -78,14 +76,6 @@ def main(job, events, folder, *modules):
         pids.append(pid)
     workers, servers = pids[: job["num_processes"]], pids[job["num_processes"] :]
     see_to_the_end(workers, guarded, events, folder, servers)
-
-
-def import_once(modules):
-    """Import them in a process that will fork."""
-    with collector_paused():
-        for name in modules:
-            importlib.import_module(name)
-        gc.freeze()  # nor need what it forks look through, and so copy, what they share
 
 
 def start(name, part, job, own):

@@ -11,8 +11,6 @@ process that is. It computes nothing and has no other thread.
 """
 
 import contextlib
-import gc
-import importlib
 import json
 import os
 import re
@@ -24,7 +22,7 @@ import time
 from functools import partial
 from pathlib import Path
 
-from d2lmgpu.machine.imports import collector_paused
+from d2lmgpu.machine.imports import import_once
 from d2lmgpu.process.forks import answered, still_runs
 from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.settings import run_module
@@ -80,10 +78,7 @@ def import_torch(environ):
     os.environ |= {name: environ[name] for name in [THREADS] if name in environ}
     os.environ.setdefault(THREADS, "1")
     import_it_late()
-    with collector_paused():
-        for module in ("torch", "d2lmgpu.watch.worker"):
-            importlib.import_module(module)
-        gc.freeze()
+    import_once(["torch", "d2lmgpu.watch.worker"])
 
 
 def is_hidden(job):

@@ -145,7 +145,6 @@ FLOODS = {
 MEASURED = """\
 import resource
 from d2lmgpu.course import exercises
-from d2lmgpu.course.exercises import processes
 
 def loud(n, weights):
     {loud}

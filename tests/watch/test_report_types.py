@@ -5,21 +5,12 @@ import typing
 
 import pytest
 from json_types import fault
+from tiny_script import TRAINS
 
 from d2lmgpu.process.child import Child
 from d2lmgpu.watch.messages import Job, Report
 from d2lmgpu.watch.run import Limits, run
 
-TRAINS = """
-import torch
-
-net = torch.nn.Linear(2, 1)
-trainer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(3):
-    trainer.zero_grad()
-    net(torch.ones(4, 2)).sum().backward()
-    trainer.step()
-"""
 ENDS = {
     "finished": TRAINS,
     "raised": TRAINS + "net(1)",

@@ -9,6 +9,7 @@ import textwrap
 import psutil
 import pytest
 from processes import asked
+from tiny_script import TRAINS
 
 from d2lmgpu.process.forks import can_fork
 from d2lmgpu.watch.run import Limits, run
@@ -17,22 +18,11 @@ from d2lmgpu.watch.template import Template
 pytestmark = pytest.mark.skipif(not can_fork(), reason="no descriptors of processes: not on Linux")
 OBSERVER = "d2lmgpu.watch.check.observer"
 LIMITS = Limits(wall=120)
-TRAINS = """
-import torch
-from torch import distributed as dist
-
-net = torch.nn.Linear(2, 1)
-trainer = torch.optim.SGD(net.parameters(), lr=0.1)
-for _ in range(3):
-    trainer.zero_grad()
-    net(torch.ones(4, 2)).sum().backward()
-    trainer.step()
-"""
 
 
 @pytest.fixture
 def printed(tmp_path):
-    """(words that the script prints after "SEES" in a run of so many processes, how it ended)."""
+    """What the script prints after "SEES", a line for each time, in a run of so many processes."""
 
     def watched(before, processes, template, after="", threads=1):
         script = tmp_path / "train.py"
