@@ -271,7 +271,7 @@ exercises: setup  ## the learners' notebooks, the page and the autograders from 
 
 gpu-check: setup  ## every GPU of this machine in both frameworks, checked and written to records/
 	@$(PYTHON) -m d2lmgpu gpu-check --unrun chapters
-	@$(PYTHON) -m d2lmgpu gpu-check
+	@$(PYTHON) -m d2lmgpu gpu-check; status=$$?; $(PYTHON) tools/gpu_signs.py && exit $$status
 
 test-gpu-requirements: setup  ## install requirements-gpu.txt into a fresh environment and use it without a GPU
 	D2LMGPU_TEST_GPU_REQUIREMENTS=1 $(PYTHON) -m pytest tests/hub/test_requirements_gpu.py

@@ -1,7 +1,8 @@
 """``make gpu-check``: every GPU of this machine, in both frameworks, checked and recorded.
 
 Each framework runs in its own environment (see requirements-gpu.txt) and writes
-``records/<machine>-gpu-check-<framework>.json``.
+``records/<machine>-gpu-check-<framework>.json``. Then the cells of the chapters that take GPUs run,
+for ``records/<machine>-gpu-cells.json``.
 """
 
 import os
@@ -16,6 +17,7 @@ import numpy as np
 
 from d2lmgpu.backend.arguments import LENET_SHAPES
 from d2lmgpu.course.doctor import GPU_BUILD
+from d2lmgpu.course.gpu_cells import check_cells
 from d2lmgpu.launch import launch
 from d2lmgpu.machine.devices import VARIABLE
 from d2lmgpu.machine.environ import variable
@@ -217,6 +219,8 @@ def main(pythons) -> int:
             wrong.append(name)
         elif subprocess.run(command, env=os.environ | {VARIABLE: "gpu"}).returncode:
             wrong.append(name)
+    if "torch" not in wrong and check_cells("chapters", len(gpus), pythons["torch"]):
+        wrong.append("cells of the chapters")
     print("The check failed for", " and ".join(wrong)) if wrong else print("No problem found.")
     return bool(wrong)
 

@@ -1,7 +1,8 @@
 """What the chapters say was not run on a GPU: each mark, with its page and its section.
 
-The list is made of the marks themselves, in the notebooks' text: "not yet run by us", "not run
-here", "not been run on this page", "nothing of this has run here", and the like.
+The list is made of the marks themselves: in the notebooks' text "not yet run by us", "not run
+here", "not been run on this page", "nothing of this has run here", and the like; and the signs of
+the cells that take GPUs.
 """
 
 import json
@@ -10,6 +11,9 @@ import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
+from d2lmgpu.course.gpu_cells import UNRUN, gpu_cells
+from d2lmgpu.records.run import counted
+
 MARK = re.compile(
     r"\b(?:[Nn]ot\s+(?:yet\s+)?(?:been\s+)?run\s+(?:on\s+any\s+)?"
     r"|[Nn]othing\s+of\s+this\s+(?:page\s+)?has\s+run\s+)"
@@ -17,6 +21,7 @@ MARK = re.compile(
 )
 BLOCK = re.compile(r"\n\n+|\n(?=[-|] )")  # paragraphs, rows of a table, entries of a list
 SENTENCE = re.compile(r"(?<=[.:!?])[)*]*\s+(?=[*(`[]*[A-Z`])")
+CELL = "a cell that takes"
 BEFORE = re.compile(r"[*(]*(?:It|That|They|These|This|Such|Not)\b")  # what it is of is said before
 
 
@@ -32,11 +37,16 @@ class Unrun:
 def unrun(folder) -> list[Unrun]:
     """All marks in the notebooks of a folder of chapters, in the order of pages and texts."""
     folder, marks = Path(folder), []
+    cells = {(cell.page, cell.number): cell for cell in gpu_cells(folder)}
     for path in sorted(folder.rglob("*.ipynb")):
         if ".ipynb_checkpoints" in path.parts:
             continue
         section, page = "", path.relative_to(folder).as_posix()
-        for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
+            gpu_cell = cells.get((page, number))
+            if gpu_cell and gpu_cell.sign == UNRUN:
+                takes = f"{CELL} {counted(gpu_cell.gpus, 'GPU')}: make gpu-check runs it there"
+                marks.append(Unrun(page, section, takes))
             if cell["cell_type"] != "markdown":
                 continue
             for part in re.split(r"(?m)^(?=#{1,3} )", "".join(cell["source"])):
