@@ -4,6 +4,7 @@ What a script sets before it imports PyTorch (threads, affinity, allocators) mus
 nothing here imports it.
 """
 
+import importlib
 import importlib.abc
 import importlib.util
 import sys
@@ -53,24 +54,33 @@ def once_imported(name, then):
 
 
 class _Withheld(importlib.abc.Loader):
-    """The loader of a module that has been imported already."""
+    """The loader of a package that has been imported already, and of what is in it."""
 
-    def __init__(self, module):
-        self.module, self.spec = module, module.__spec__
+    def __init__(self, name, first):
+        inside = [each for each in sys.modules if f"{each}.".startswith(f"{name}.")]
+        self.modules = {each: sys.modules.pop(each) for each in inside}
+        self.name, self.first, self.spec = name, first, self.modules[name].__spec__
 
     def find_spec(self, name, path, target=None):  # it is its own finder
-        if name != self.spec.name:
+        if name != self.name:
             return None
         sys.meta_path.remove(self)
         return importlib.util.spec_from_loader(name, self, is_package=True)
 
     def create_module(self, spec):
-        return self.module
+        return self.modules[self.name]
 
     def exec_module(self, module):
+        for name in self.first:
+            importlib.import_module(name)
         module.__spec__, module.__loader__ = self.spec, self.spec.loader
+        sys.modules.update(self.modules)
 
 
-def withhold(name):
-    """Take a package that has been imported away: who imports it from now on gets it back."""
-    sys.meta_path.insert(0, _Withheld(sys.modules.pop(name)))
+def withhold(name, *first):
+    """Take a package that has been imported away: who imports it from now on gets it back.
+
+    That is so for who imports a module in it, too. ``first``: what it imports before.
+    """
+    if name in sys.modules:
+        sys.meta_path.insert(0, _Withheld(name, first))

@@ -22,7 +22,6 @@ import time
 from functools import partial
 from pathlib import Path
 
-from d2lmgpu.machine.imports import import_once
 from d2lmgpu.process.forks import answered, still_runs
 from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.settings import run_module
@@ -34,20 +33,19 @@ from d2lmgpu.process.supervisor import (
     start_guard,
     wake_at_an_end,
 )
-from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files import NONE, VIEW, protection
+from d2lmgpu.watch.preloading import THREADS, is_hidden, preload
 
 COMMAND = run_module("d2lmgpu.watch.ranks")
 WORKER = run_module("d2lmgpu.watch.worker")
 VARIABLE = "D2LMGPU_WATCH"  # a worker's settings, as JSON
 MEETING = "D2LMGPU_MEETING"  # the address and port of MASTER_ADDR and MASTER_PORT, as they were
-THREADS = "OMP_NUM_THREADS"  # what PyTorch reads as its libraries are loaded
 PLACES = re.compile(r"(?<![^=])\{(rank|world_size)\}$")  # {rank}, and --local_rank={rank}
 GRACE = 20.0  # seconds above the limit after which everything is ended from outside
 ROOT = str(Path(__file__).parents[2])  # where this package is found
 
 
-def main(job, events, folder, *server):
+def main(job, events, folder, *server, preloaded=False):
     begun = time.monotonic()
     server = [socket.socket(fileno=int(descriptor)) for descriptor in server]
     guarded = start_guard(int(events), folder, [each.fileno() for each in server])
@@ -60,36 +58,24 @@ def main(job, events, folder, *server):
     if protected.kind == NONE and not job["unprotected"]:
         job["processes"] = 0
     job["settings"] |= {"view": protected.kind == VIEW, "begun": begun}
-    others = [start(rank, port, job, protected) for rank in range(1, job["processes"])]
-    first = []
+    started = [start(rank, port, job, protected) for rank in range(1, job["processes"])]
+    workers = [worker.pid for worker in started]
     if job["processes"]:
+        script = job["settings"]["script"]
         if server and protected.kind == VIEW:
-            with contextlib.suppress(Exception):  # a worker raises it, too, and tells
-                import_torch(job["environ"])
-        forks = "torch" in sys.modules and protected.kind == VIEW and not is_hidden(job)
-        first = [(fork if forks else start)(0, port, job, protected)]
-    serve = partial(fork_on_request, *server, guarded, int(events)) if server else None
-    see_to_the_end([*first, *others], guarded, int(events), folder, afterwards=serve)
+            preloaded = preload(job["environ"], script)
+        if preloaded and protected.kind == VIEW and not is_hidden(script):
+            first = fork(0, port, job, protected)
+        else:
+            started.append(start(0, port, job, protected))
+            first = started[-1].pid
+        workers.insert(0, first)
+    supervise = partial(main, preloaded=preloaded)
+    serve = partial(fork_on_request, *server, guarded, int(events), supervise) if server else None
+    see_to_the_end(workers, guarded, int(events), folder, afterwards=serve)
 
 
-def import_torch(environ):
-    """In a process that will fork: import PyTorch as a worker would in which a script does."""
-    sys.dont_write_bytecode = True
-    os.environ |= {name: environ[name] for name in [THREADS] if name in environ}
-    os.environ.setdefault(THREADS, "1")
-    import_it_late()
-    import_once(["torch", "d2lmgpu.watch.worker"])
-
-
-def is_hidden(job):
-    """Whether the script's folder has a module of a name that is imported here already."""
-    folder = os.path.dirname(job["settings"]["script"])
-    names = {name.partition(".")[0] for name in sys.modules}
-    files = (path for name in names for path in (f"{name}.py", f"{name}/__init__.py"))
-    return any(os.path.exists(os.path.join(folder, file)) for file in files)
-
-
-def fork_on_request(server, guarded, events):
+def fork_on_request(server, guarded, events, supervise):
     """Fork the supervisors of later runs, until the caller or the guard goes."""
     woken, asked = wake_at_an_end(), True
     while True:
@@ -100,7 +86,7 @@ def fork_on_request(server, guarded, events):
             os.read(woken, 512)
             still_runs()
         if server.fileno() in due:
-            asked = answered(server, (guarded, events, woken), main)
+            asked = answered(server, (guarded, events, woken), supervise)
 
 
 def begin(job, protected):
@@ -134,9 +120,12 @@ def fork(rank, port, job, protected):
 
 
 def start(rank, port, job, protected):
-    """Start the worker of a rank, its files ``protected``; its process id."""
+    """Start the worker of a rank, its files ``protected``; its ``Popen``.
+
+    Keep that: of one that is forgotten the next ``Popen`` takes the exit code, if it has ended.
+    """
     environ, arguments = of_rank(rank, port, job)
-    worker = subprocess.Popen(
+    return subprocess.Popen(
         [*WORKER, *arguments],
         cwd=job["cwd"],
         env=environ,
@@ -144,7 +133,6 @@ def start(rank, port, job, protected):
         preexec_fn=partial(begin, job, protected),
         restore_signals=True,
     )
-    return worker.pid
 
 
 def of_rank(rank, port, job):

@@ -33,6 +33,7 @@ from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.import_hook import once_imported, withhold
+from d2lmgpu.watch.preloading import THREADS
 from d2lmgpu.watch.steps import ExternalSteps, OptimizerSteps
 
 OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
@@ -358,7 +359,7 @@ def forked(environ, script, *arguments):
 
     np.random.seed()  # not the numbers that another run draws
     tempfile.tempdir = None  # as the environment has it now
-    threads, was_set = environ[ranks.THREADS], os.environ[ranks.THREADS]
+    threads, was_set = environ[THREADS], os.environ[THREADS]
     os.environ.clear()
     os.environ.update(environ)
     if threads != was_set:
@@ -374,6 +375,7 @@ def forked(environ, script, *arguments):
         os.execve(sys.executable, [*ranks.WORKER, script, *arguments], environ)
 
     withhold("torch")
+    withhold("torchvision", "torch")
     once_imported("torch", begin_again_if_set)
     main(script, *arguments)
 

@@ -84,6 +84,59 @@ def test_what_the_script_sets_before_it_imports_pytorch_counts(printed, before, 
             assert printed(before, processes, template, after, 2) == [sees] * processes
 
 
+# Every import that gets something of PyTorch must first let the watch's hooks in.
+FIRST_IMPORTS = [
+    "from torch.distributed import is_nccl_available as nccl",
+    "from torchvision.transforms import torch; nccl = torch.distributed.is_nccl_available",
+]
+
+
+@pytest.mark.parametrize("line", FIRST_IMPORTS)
+def test_whatever_the_script_imports_first_the_hooks_are_there_before(
+    printed, tmp_path, monkeypatch, line
+):
+    package = tmp_path / "path" / "torchvision" / "transforms"
+    package.mkdir(parents=True)
+    (package.parent / "__init__.py").write_text("import torch\n")
+    (package / "__init__.py").write_text("import torch\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    before = f"""
+    {line}
+    print("SEES", nccl())
+    """
+    with Template() as template:
+        for processes in (2, 1):
+            assert printed(before, processes, template) == ["True"] * processes
+
+
+def test_what_the_script_imports_of_torchvision_is_imported_once(printed, tmp_path, monkeypatch):
+    package = tmp_path / "path" / "torchvision"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("import os, torch\nPID = os.getpid()\n")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    line = "import os, torchvision; print('SEES', os.getpid() == torchvision.PID)"
+    with Template() as template:
+        assert printed(line, 2, template) == ["False", "True"]  # rank 0 is forked, rank 1 started
+        assert printed(line, 1, template) == ["False"]
+
+
+def test_a_torchvision_that_cannot_be_imported_is_told_as_the_script_s_own_error(
+    tmp_path, monkeypatch
+):
+    broken = tmp_path / "path" / "torchvision" / "__init__.py"
+    broken.parent.mkdir(parents=True)
+    slow = "import os, time\nif 'RANK' not in os.environ: time.sleep(6)\n"  # rank 1 ends first
+    broken.write_text(f"import torch\n{slow}raise RuntimeError('an operator is missing')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "path"))
+    script = tmp_path / "train.py"
+    script.write_text("import torchvision\n" + TRAINS)
+    options = {"double": False, "short": False, "devices": 2}
+    with Template() as template:
+        for processes in (2, 1):
+            done = run(script, [], processes, OBSERVER, options, LIMITS, template=template)
+            assert done.trouble == "The script raised RuntimeError: an operator is missing"
+
+
 def test_a_module_beside_the_script_is_its_own_whatever_pytorch_imports(printed, tmp_path):
     (tmp_path / "pprint.py").write_text("WORDS = 'own'\npprint = pformat = repr")
     with Template() as template:
