@@ -41,6 +41,9 @@ CALLER = textwrap.dedent("""
 """)
 
 
+LIMIT = 60  # seconds
+
+
 class Caller:
     """A program that launches on two hosts, and the folder in which it leaves files."""
 
@@ -53,16 +56,21 @@ class Caller:
             stderr=subprocess.PIPE,
             env=os.environ | {"TMPDIR": str(folder)},
         )
-        # A run that hangs is a test that fails.
-        self.limit = threading.Timer(60, self.process.kill)
+        # A run that hangs is a test that fails. Beside other programs Slurm takes most of a minute
+        # to begin a job, so what comes after has a limit of its own.
+        self.limit = threading.Timer(LIMIT, self.process.kill)
         self.limit.start()
         self.until("started")
+        self.limit.cancel()
+        self.limit = threading.Timer(LIMIT, self.process.kill)
+        self.limit.start()
 
     def until(self, word):
         for line in self.process.stdout:
             if line.startswith(word):
                 return line
-        raise AssertionError(f"no {word!r}: {self.process.stderr.read()}")
+        end = "ended by this test" if self.limit.finished.is_set() else "it ended by itself"
+        raise AssertionError(f"no {word!r} in {LIMIT} s, {end}: {self.process.stderr.read()}")
 
     def left(self):
         """Below the caller, and in its folder."""
