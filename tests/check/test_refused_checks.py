@@ -80,7 +80,11 @@ def test_without_pytorch(folder, monkeypatch):
     ("line", "runs"),
     [
         ("raise FileNotFoundError(2, 'no such file', 'nowhere.bin')", 1),
+        ("raise ValueError('Must specify global_rank or group_rank')", 1),
         ("raise RuntimeError('expected Float but found Double')", 2),
+        ("raise ValueError('no such type: torch.float64')", 2),
+        # what one rank raises whatever the others do it raises again
+        ("import os\nraise (RuntimeError, ImportError)[int(os.environ['RANK'])]('closed')", 1),
     ],
 )
 def test_only_what_float64_may_have_caused_is_tried_without_it(folder, line, runs, monkeypatch):

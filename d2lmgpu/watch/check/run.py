@@ -42,6 +42,9 @@ NOT_OF_FLOAT64 = (
     "PermissionError",
     "ZeroDivisionError",
 )
+# and of these those whose text speaks of no type of numbers
+OF_VALUES = ("AttributeError", "KeyError", "ValueError")
+TYPES = re.compile("type|float|double|half|precision", re.IGNORECASE)
 SPAWNS = re.compile(r"\b(spawn|start_processes|notebook_launcher|elastic_launch)\(|\.Process\(")
 
 
@@ -215,13 +218,15 @@ def _run_many(runs, processes, options):
             return many
         if options["short"] and any("StopIteration" in text for text in raised):
             options["short"] = False  # the script counts its batches by itself
-        elif options["double"] and any(map(_may_be_of_float64, raised)):
+        elif raised and options["double"] and all(map(_may_be_of_float64, raised)):
             options["double"] = False  # else it will raise again
         else:
             return many
 
 
 def _may_be_of_float64(text):
+    if any(name in text for name in OF_VALUES) and not TYPES.search(text):
+        return False
     return not any(name in text for name in NOT_OF_FLOAT64)
 
 
