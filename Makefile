@@ -51,7 +51,7 @@ PYTEST := env -i $(foreach name,$(SEEN),$(name)='$($(name))') $(PYTHON) -m pytes
 ALONE := $(PYTHON) tools/folder_lock.py
 
 # Rooms of tests whose processes are many or live long: a lane each, the longest first.
-LANES := $(addprefix test-,process package hub course browser lab explain hosted)
+LANES := $(addprefix test-,process package hub course check browser lab explain hosted)
 ROOMS := $(filter-out test-package test-hub,$(LANES))
 # Each framework in a process of its own.
 FRAMEWORKS := test-torch test-mxnet

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 FOLDER = Path(__file__).parent / "scripts"
+DIFFERENT = ("right_batch-norm", "right_dropout")  # right, and the weights differ
 
 
 def expected():

@@ -1,4 +1,4 @@
-"""A sample of scripts with a defect and right ones; all of them are in ``table.py``."""
+"""What is said of a script with a defect, and of a right one, beside the verdict."""
 
 import json
 import math
