@@ -12,14 +12,12 @@ from pathlib import Path
 import nbformat
 from chapter import normalise
 
-from d2lmgpu.course.gpu_cells import STEM, gpu_cells, sign
-from d2lmgpu.records import store
+from d2lmgpu.course.gpu_cells import gpu_cells, kept_records, sign
 
 
 def write(root) -> list[str]:
     """Sign all cells of ``root``; the places of those whose sign was changed."""
-    records = [store.read(path) for path in sorted((root / "records").glob(f"*-{STEM}.json"))]
-    changed = []
+    records, changed = kept_records(root / "records"), []
     for cell in gpu_cells(root / "chapters"):
         line = sign(cell, records)
         if line != cell.sign:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 
-from d2lmgpu.course.chapters import tagged
+from d2lmgpu.course import chapters
 from d2lmgpu.records import store
 from d2lmgpu.records.run import counted
 
@@ -58,19 +58,24 @@ def gpu_cells(folder) -> list[GpuCell]:
     """
     cells = []
     for path in sorted(Path(folder).glob("*/*.ipynb")):
-        page, section = path.relative_to(folder).as_posix(), ""
-        definitions = tagged(path)
+        page, section, above = path.relative_to(folder).as_posix(), "", ()
         for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
-            source = "".join(cell["source"])
+            source, tags = "".join(cell["source"]), {*cell["metadata"].get("tags", [])}
             if cell["cell_type"] == "markdown":
                 section = (re.findall(r"(?m)^#{1,3} (.*)", source) or [section])[-1]
-            for tag in TAGS.keys() & set(cell["metadata"].get("tags", [])):
-                sign, _, code = source.partition("\n")
-                if not SIGN.fullmatch(sign):
-                    raise ValueError(f"{page}, cell {number}: begin with {UNRUN!r}, not {sign!r}")
-                above = tuple(text for n, text in definitions.items() if n < number)
-                cells.append(GpuCell(page, number, section, TAGS[tag], sign, code, above))
+            elif tags & chapters.TAGS:
+                above += (source,)
+            for tag in tags & TAGS.keys():
+                first, _, code = source.partition("\n")
+                if not SIGN.fullmatch(first):
+                    raise ValueError(f"{page}, cell {number}: begin with {UNRUN!r}, not {first!r}")
+                cells.append(GpuCell(page, number, section, TAGS[tag], first, code, above))
     return cells
+
+
+def kept_records(folder) -> list[dict]:
+    """What `check_cells` has written to a folder of records."""
+    return [store.read(path) for path in sorted(Path(folder).glob(f"*-{STEM}.json"))]
 
 
 def sign(cell: GpuCell, records) -> str:

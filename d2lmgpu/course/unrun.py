@@ -21,7 +21,6 @@ MARK = re.compile(
 )
 BLOCK = re.compile(r"\n\n+|\n(?=[-|] )")  # paragraphs, rows of a table, entries of a list
 SENTENCE = re.compile(r"(?<=[.:!?])[)*]*\s+(?=[*(`[]*[A-Z`])")
-CELL = "a cell that takes"
 BEFORE = re.compile(r"[*(]*(?:It|That|They|These|This|Such|Not)\b")  # what it is of is said before
 
 
@@ -45,8 +44,9 @@ def unrun(folder) -> list[Unrun]:
         for number, cell in enumerate(json.loads(path.read_text(encoding="utf-8"))["cells"]):
             gpu_cell = cells.get((page, number))
             if gpu_cell and gpu_cell.sign == UNRUN:
-                takes = f"{CELL} {counted(gpu_cell.gpus, 'GPU')}: make gpu-check runs it there"
-                marks.append(Unrun(page, section, takes))
+                gpus = counted(gpu_cell.gpus, "GPU")
+                words = f"a cell that takes {gpus}: make gpu-check runs it there"
+                marks.append(Unrun(page, section, words))
             if cell["cell_type"] != "markdown":
                 continue
             for part in re.split(r"(?m)^(?=#{1,3} )", "".join(cell["source"])):

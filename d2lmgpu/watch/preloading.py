@@ -11,7 +11,7 @@ import sys
 from d2lmgpu.machine.imports import import_once
 from d2lmgpu.watch.compiler import import_it_late
 
-PACKAGES = ("torch", "torchvision")
+PACKAGES = ("torch", "torchvision")  # the others import the first
 THREADS = "OMP_NUM_THREADS"  # what PyTorch reads as its libraries are loaded
 
 
@@ -21,8 +21,7 @@ def preload(environ, script):
     Where it did not, nothing is to be forked: a worker raises it, too, and tells.
     """
     sys.dont_write_bytecode = True
-    os.environ |= {name: environ[name] for name in [THREADS] if name in environ}
-    os.environ.setdefault(THREADS, "1")
+    os.environ[THREADS] = (os.environ | environ).get(THREADS, "1")
     import_it_late()
     try:
         import_once(["torch", "d2lmgpu.watch.worker", *imported_by(script)])

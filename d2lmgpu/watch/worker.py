@@ -33,7 +33,7 @@ from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
 from d2lmgpu.watch.import_hook import once_imported, withhold
-from d2lmgpu.watch.preloading import THREADS
+from d2lmgpu.watch.preloading import PACKAGES, THREADS
 from d2lmgpu.watch.steps import ExternalSteps, OptimizerSteps
 
 OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
@@ -374,8 +374,10 @@ def forked(environ, script, *arguments):
             stream.flush()
         os.execve(sys.executable, [*ranks.WORKER, script, *arguments], environ)
 
-    withhold("torch")
-    withhold("torchvision", "torch")
+    torch, *further = PACKAGES
+    withhold(torch)
+    for name in further:
+        withhold(name, torch)
     once_imported("torch", begin_again_if_set)
     main(script, *arguments)
 
