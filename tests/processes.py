@@ -6,6 +6,7 @@ between two questions. Here a process that cannot be asked is none.
 """
 
 import time
+from contextlib import suppress
 from functools import partial
 
 import psutil
@@ -56,6 +57,16 @@ def left(processes, seconds):
             return alive
         time.sleep(0.05)
     return []
+
+
+def kill(processes):
+    """Kill those that are still there: each may have ended since it was found, or by the last kill.
+
+    Any that may not be killed is an error: it would be left to the next test.
+    """
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
 
 
 def below(guard):

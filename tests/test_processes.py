@@ -1,13 +1,14 @@
 """The looks at processes: at one that runs, one that nobody has buried, and one that has gone."""
 
 import os
+import signal
 import subprocess
 import sys
 import uuid
 
 import psutil
 import pytest
-from processes import asked, below, commands, left, marked, running, runs
+from processes import asked, below, commands, kill, left, marked, running, runs
 
 
 @pytest.fixture
@@ -41,6 +42,17 @@ def test_one_that_has_ended_is_none_before_and_after_its_parent_asks(sleeper):
         process.wait()
 
 
+def test_one_that_has_gone_is_not_killed_and_the_next_is(sleeper):
+    process, mark = sleeper
+    (seen,) = marked("D2LMGPU_TEST", mark)
+    gone = subprocess.Popen(["sleep", "60"])
+    dead = psutil.Process(gone.pid)
+    gone.kill()
+    gone.wait()
+    kill([dead, seen])
+    assert process.wait(timeout=60) == -signal.SIGKILL
+
+
 def test_one_whose_parent_never_asks_is_not_left():
     parent = subprocess.Popen(["sh", "-c", "sleep 60 & exec sleep 60"])
     while not (children := psutil.Process(parent.pid).children()):
@@ -63,6 +75,5 @@ def test_workers_are_below_a_guard_and_its_supervisor():
         supervisor, workers = below(psutil.Process(guard.pid))
         assert [worker.pid for worker in workers] == pids and supervisor.ppid() == guard.pid
     finally:
-        for process in psutil.Process(guard.pid).children(recursive=True):
-            process.kill()
+        kill(psutil.Process(guard.pid).children(recursive=True))
         guard.communicate()

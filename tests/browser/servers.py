@@ -14,7 +14,7 @@ from pathlib import Path
 import nbformat
 import psutil
 from lab_notebook import CELLS
-from processes import commands, left
+from processes import commands, kill, left
 
 from d2lmgpu.process.roles import held_ports
 
@@ -95,8 +95,7 @@ class Server:
         self.process.terminate()
         alive = left(processes, SECONDS)
         names = list(commands(alive).values())
-        for process in alive:
-            process.kill()
+        kill(alive)
         self.process.wait()
         assert alive == [], f"{names}\n{''.join(self.log)}"
         assert list(self.temporary.glob("d2lmgpu-*")) == []

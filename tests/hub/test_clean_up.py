@@ -2,13 +2,13 @@
 
 import os
 import subprocess
-from contextlib import suppress
 from pathlib import Path
 from threading import Thread
 
 import psutil
 import pytest
 import requests
+from processes import kill
 from running_hub import RunningHub, wait_until
 from soaking import sample
 
@@ -131,5 +131,4 @@ def test_what_hides_its_environment_ends_with_its_server(empty_hub, end):
     try:
         assert not daemon.is_running()
     finally:
-        with suppress(psutil.NoSuchProcess):
-            daemon.kill()
+        kill([daemon])

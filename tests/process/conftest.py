@@ -5,6 +5,7 @@ import tempfile
 
 import gpu_stand_in
 import pytest
+from processes import kill
 from traces import Traces
 
 
@@ -16,8 +17,7 @@ def traces(monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     yield traces
-    for process in traces.processes():  # a failed test must not leave them to the next
-        process.kill()
+    kill(traces.processes())  # a failed test must not leave them to the next
 
 
 @pytest.fixture

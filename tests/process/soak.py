@@ -14,7 +14,7 @@ import time
 
 import psutil
 import pytest
-from processes import below
+from processes import below, kill
 
 INTERRUPTIONS, KILLS, SECONDS = 25, 15, 120
 VICTIMS = [
@@ -150,8 +150,7 @@ def test_kills_leave_nothing(traces, program):
         caller.start()
         caller.until("ready")
         chain = caller.chain()
-        for role in chance.sample(victims, len(victims)):
-            chain[role].kill()
+        kill(chain[role] for role in chance.sample(victims, len(victims)))
         killed = time.monotonic()
         if "caller" not in victims:
             if program is LAB:

@@ -7,6 +7,7 @@ import sys
 import textwrap
 
 import pytest
+from processes import kill
 from soaking import soaked
 from traces import until
 
@@ -111,8 +112,7 @@ def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
     ]
     if "caller" in victims:
         caller.kill()
-    for process in doomed:
-        process.kill()
+    kill(doomed)
     _, stderr = caller.communicate(timeout=60)
     traces.assert_none(caller_ended=True)
     if victims == "supervisor":

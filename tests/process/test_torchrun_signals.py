@@ -4,11 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from contextlib import suppress
 
 import psutil
 import pytest
-from processes import asked, runs
+from processes import asked, kill, runs
 from soaking import soaked
 
 WORKER = """
@@ -49,9 +48,8 @@ def torchrun(tmp_path):
         return process, worker
 
     yield start
+    kill(started)
     for process in started:
-        with suppress(psutil.NoSuchProcess):
-            process.kill()
         process.wait()
 
 
