@@ -38,7 +38,8 @@ def definitions(word=""):
 
 def nd_blocks():
     text = "\n".join(c.source for c in NOTEBOOK.cells if c.cell_type == "markdown")
-    return re.findall(r"\*The same in `nd`:\*\n\n```python\n(.*?)```", text, re.S)
+    opening = "<details><summary>The same in <code>nd</code></summary>"
+    return re.findall(rf"{opening}\n\n```python\n(.*?)```", text, re.S)
 
 
 def run(program, out):
