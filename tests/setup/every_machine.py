@@ -17,6 +17,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -170,18 +171,27 @@ def keep(answer):
 
 def main(names):
     """Print the rows of the machines of these names, of all if there are none."""
-    subprocess.run(["useradd", "--no-create-home", ACCOUNT], check=True)
-    try:
-        for name in names or MACHINES:
-            folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-machine-", dir="/var/tmp"))
-            try:
+    for name in names or MACHINES:
+        folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-machine-", dir="/var/tmp"))
+        try:
+            with account(MACHINES[name]):
                 keep(row(name, MACHINES[name], folder))
-            finally:
-                if MACHINES[name].room:
-                    subprocess.run(["umount", folder])
-                shutil.rmtree(folder)
+        finally:
+            if MACHINES[name].room:
+                subprocess.run(["umount", folder])
+            shutil.rmtree(folder)
+
+
+@contextmanager
+def account(machine):
+    """The account that a machine is used by, unless that is root: one for one machine at a time."""
+    if not machine.root:
+        subprocess.run(["useradd", "--no-create-home", ACCOUNT], check=True)
+    try:
+        yield
     finally:
-        subprocess.run(["userdel", ACCOUNT])
+        if not machine.root:
+            subprocess.run(["userdel", ACCOUNT])
 
 
 if __name__ == "__main__":
