@@ -28,6 +28,7 @@ LOGS = ROOT / ".cache" / "machines"
 KEPT = ROOT / "records" / "machines.json"
 ACCOUNT = "d2lmgpu-reader"
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+PLACE = "/srv"  # a home that is read-only is a mount, and below /tmp and /var/tmp there are none
 BROWSERS = ("chromium*", "google-chrome*", "firefox*")
 LEFT_OUT = re.compile(r"^SKIPPED \[(\d+)\] (?:\S+ )?(.*)|^(set-up: no .*)", re.MULTILINE)
 
@@ -172,7 +173,7 @@ def keep(answer):
 def main(names):
     """Print the rows of the machines of these names, of all if there are none."""
     for name in names or MACHINES:
-        folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-machine-", dir="/var/tmp"))
+        folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-machine-", dir=PLACE))
         try:
             with account(MACHINES[name]):
                 keep(row(name, MACHINES[name], folder))

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[2]
 FILES = [
@@ -43,11 +44,11 @@ def test_git_for_windows_settings_change_no_file(repository, tmp_path, settings)
 
 
 def test_no_text_of_the_repository_is_kept_with_other_ends():
-    result = subprocess.run(["git", "ls-files", "--eol"], cwd=ROOT, capture_output=True, text=True)
-    if result.returncode:
-        pytest.fail(result.stderr)
-    kept = {line.split()[0] for line in result.stdout.splitlines()}
-    assert kept <= {"i/lf", "i/-text", "i/none"}
+    contents = {path: path.read_bytes() for path in tracked()}
+    assert contents
+    assert [
+        p for p, content in contents.items() if b"\r\n" in content and b"\0" not in content
+    ] == []
 
 
 def crlf(path):
