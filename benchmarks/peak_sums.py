@@ -42,12 +42,9 @@ OPTIMIZERS = {"SGD": (torch.optim.SGD, {"lr": 0.1}), "AdamW": (torch.optim.AdamW
 # Counted is AdamW, and what it makes has the letter z: 0 for SGD, which makes nothing, and with
 # ZeRO-1, which else is DDP, the share of the parameters that a device's optimizer has.
 COUNTING = "AdamW"
-STRATEGIES = ("DDP", "ZeRO-1", "FSDP")
-COUNTED = {
-    "float32": ("DDP", "FSDP"),
-    "amp bfloat16": ("DDP", "FSDP"),
-    "bfloat16": ("DDP",),
-}
+STRATEGIES = ("DDP", "ZeRO-1", "ZeRO-2", "FSDP")
+COUNTED = ("DDP", "ZeRO-2", "FSDP")
+RESHARDED = {"ZeRO-2": False, "FSDP": None}  # of a unit after the forward pass; None: PyTorch's way
 # Each storage is one of these products times a number of bytes, or is cut by k, or is what FSDP
 # gathers at once: all parameters of a unit.
 WEIGHTS = ["d", "f", "V", "a g", "d d", "d f", "d a g", "V d", "T d", "1"]
@@ -91,7 +88,7 @@ def sizes_of_runs(make, runs, setting):
 
 def as_in(strategy, make):
     """``make``, sharded if that is the strategy."""
-    if strategy != "FSDP":
+    if strategy not in RESHARDED:
         return make
 
     def made():
@@ -99,8 +96,8 @@ def as_in(strategy, make):
 
         net = make()
         for unit in units(net):
-            fully_shard(unit)
-        return fully_shard(net)
+            fully_shard(unit, reshard_after_forward=RESHARDED[strategy])
+        return fully_shard(net, reshard_after_forward=RESHARDED[strategy])
 
     return made
 
@@ -322,7 +319,7 @@ def rounded(sums):
 
 
 def count():
-    settings = [(precision, strategy) for precision in COUNTED for strategy in COUNTED[precision]]
+    settings = [(precision, strategy) for precision in PRECISIONS for strategy in COUNTED]
     sums = {}
     gc.disable()  # what it gives back would come at moments of its own
     for name in (*KINDS, *OTHERS):
@@ -371,6 +368,16 @@ VECTORS = [  # of sizes that are not those counted: what they are, then how they
     ("ResNet-50", (), "bfloat16", "SGD", "DDP", 1, 128),
     ("ResNet-50", (), "float32", "AdamW", "ZeRO-1", 16, 8),
     ("U-Net", (), "amp bfloat16", "AdamW", "ZeRO-1", 2, 1),
+    ("GPT-2", (*MEDIUM_GPT2, 1024), "bfloat16", "AdamW", "FSDP", 8, 4),
+    ("GPT-2", (7, 640, 10, 10, 2000, 1000, 200), "bfloat16", "SGD", "ZeRO-2", 2, 3),
+    ("BERT", (*LARGE_BERT, 128), "float32", "AdamW", "ZeRO-2", 4, 8),
+    ("BERT", (*BASE_BERT, 512), "bfloat16", "AdamW", "FSDP", 2, 16),
+    ("Llama", (*LLAMA_8B, 4096), "bfloat16", "AdamW", "FSDP", 64, 1),
+    ("Llama", (*LLAMA_1B, 4096), "amp bfloat16", "AdamW", "ZeRO-2", 8, 1),
+    ("Llama", (*LLAMA_8B, 2048), "bfloat16", "AdamW", "ZeRO-2", 16, 1),
+    ("ViT-B/16", (), "bfloat16", "AdamW", "FSDP", 8, 32),
+    ("ResNet-50", (), "amp bfloat16", "SGD", "ZeRO-2", 4, 64),
+    ("U-Net", (), "bfloat16", "AdamW", "ZeRO-2", 2, 2),
 ]
 
 

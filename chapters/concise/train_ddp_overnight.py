@@ -20,6 +20,14 @@ from torch.utils.data import Dataset
 from train_ddp import fashion_mnist, lenet, make_parser, train
 
 
+def night_parser():
+    """The settings of train_ddp.py, and two more."""
+    parser = make_parser()
+    parser.add_argument("--augment", action="store_true", help="mirror every other image")
+    parser.add_argument("--deterministic", action="store_true", help="slower on a GPU")
+    return parser
+
+
 def save_durably(args, net, optimizer, epochs_done):
     """Write a checkpoint and keep the one before it. A full disk is told, and ends nothing."""
     state = {
@@ -115,14 +123,6 @@ class Mirrored(Dataset):
     def __getitem__(self, i):
         X, y = self.data[i]
         return X.flip(-1) if torch.rand(()) < 0.5 else X, y
-
-
-def night_parser():
-    """The settings of train_ddp.py, and two more."""
-    parser = make_parser()
-    parser.add_argument("--augment", action="store_true", help="mirror every other image")
-    parser.add_argument("--deterministic", action="store_true", help="slower on a GPU")
-    return parser
 
 
 def night():

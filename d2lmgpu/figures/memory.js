@@ -154,10 +154,6 @@
       values.z = data.remembers[optimizer];
       if (strategy === "ZeRO-1") values.z *= share(data.parameters[kind], values, data.many);
       const sums = data.sums[kind][`${precision}, ${data.sumsOf[strategy] ?? strategy}`];
-      if (!sums) {
-        say(`${precision} is not counted with ${strategy} here; d2lmgpu fits counts it.`);
-        return;
-      }
       const bandOf = (n) => band(peak(sums, { ...values, n }));
       const atPeak = peak(sums, values);
       const within = band(atPeak);

@@ -49,9 +49,9 @@ def peak(kind, precision, optimizer, strategy, **numbers) -> float:
         "GPT-2", "BERT" or "Llama", a language model with any numbers, or a network of those in
         ``peaks.json`` that have one size.
     precision, optimizer, strategy : str
-        One of `PRECISIONS`, `OPTIMIZERS` and `STRATEGIES`, each. ZeRO-1 is PyTorch's
-        ``ZeroRedundancyOptimizer`` beside DDP; "bfloat16", all of it in 16 bits, is counted with
-        DDP and ZeRO-1 only.
+        One of `PRECISIONS`, `OPTIMIZERS` and `STRATEGIES`, each. "bfloat16" is all of it in 16
+        bits. ZeRO-1 is PyTorch's ``ZeroRedundancyOptimizer`` beside DDP; FSDP is ``fully_shard``,
+        and ZeRO-2 is that with ``reshard_after_forward=False``.
     numbers : int
         ``batch_size`` on each of ``devices``, and of a language model the rest of `NUMBERS`.
     """
@@ -67,12 +67,9 @@ def peak(kind, precision, optimizer, strategy, **numbers) -> float:
     letters |= {"b": int(letters["k"] > 1)}  # DDP's buckets
     own = share(kind, letters) if strategy == "ZeRO-1" else 1
     letters |= {"z": own * REMEMBERS[optimizer]}
-    every = {s: DATA["sums"][kind].get(f"{precision}, {SUMS_OF.get(s, s)}") for s in STRATEGIES}
-    counted = sorted(name for name, sums in every.items() if sums)
-    need(strategy in counted, "strategy", strategy, f"one of {counted} with {precision}")
     return max(
         sum(size * value(product, letters) for product, size in terms.items())
-        for terms in every[strategy]
+        for terms in DATA["sums"][kind][f"{precision}, {SUMS_OF.get(strategy, strategy)}"]
     )
 
 

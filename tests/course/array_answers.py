@@ -622,7 +622,57 @@ def an_end_in_order(stream, size, g):
     yield from sorted(buffer)
 
 
+def last_of_the_texts(names, is_whole):
+    for name in sorted(names, reverse=True):
+        if is_whole(name):
+            return name
+    if names:
+        raise SystemExit
+
+
+def by_number(names):
+    return sorted(names, key=lambda name: -int(name[6:-3]))
+
+
+def trusts_the_newest(names, is_whole):
+    return by_number(names)[0] if names else None
+
+
+def without_a_word(names, is_whole):
+    return next(filter(is_whole, by_number(names)), None)
+
+
+def no_first_run(names, is_whole):
+    for name in by_number(names):
+        if is_whole(name):
+            return name
+    raise SystemExit
+
+
+def reads_all(names, is_whole):
+    whole = [name for name in by_number(names) if is_whole(name)]
+    if names and not whole:
+        raise SystemExit
+    return whole[0] if whole else None
+
+
+def the_oldest(names, is_whole):
+    for name in reversed(by_number(names)):
+        if is_whole(name):
+            return name
+    if names:
+        raise SystemExit
+
+
 WRONG_ARRAYS = {
+    "newest": {
+        last_of_the_texts: "text",
+        trusts_the_newest: "damaged",
+        without_a_word: "begins-anew",
+        no_first_run: "first-run",
+        reads_all: "reads",
+        the_oldest: "value",
+    },
     "deal-shards": {
         rank_after_rank: "ranks",
         all_workers_alike: "twice",

@@ -31,7 +31,7 @@ def test_every_network_and_setting_has_its_sums():
         f"{precision}, {strategy}"
         for precision in peaks.PRECISIONS
         for strategy in peaks.STRATEGIES
-        if strategy not in peaks.SUMS_OF and (precision, strategy) != ("bfloat16", "FSDP")
+        if strategy not in peaks.SUMS_OF
     }
     assert {kind: of.keys() for kind, of in peaks.DATA["sums"].items()} == dict.fromkeys(
         ("GPT-2", "BERT", "Llama", "ViT-B/16", "ResNet-50", "U-Net"), settings
@@ -83,10 +83,6 @@ def test_a_verdict_is_nearly_always_that_of_fits_and_never_its_contrary():
     [
         ({"kind": "GPT-5"}, "^kind is 'GPT-5': give one of GPT-2, BERT"),
         ({"strategy": "ZeRO"}, "^strategy is 'ZeRO': give one of DDP, ZeRO-1"),
-        (
-            {"precision": "bfloat16", "strategy": "FSDP"},
-            "^strategy is .*with bfloat16",
-        ),
         ({"batch_size": 0}, "^batch_size is 0: give"),
         ({"num_heads": None}, "^num_heads is None: give"),
     ],

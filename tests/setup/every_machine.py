@@ -52,7 +52,11 @@ CONTAINER = (
     "mount -t tmpfs -o ro tmpfs /sys/fs/cgroup",
     "mount -t tmpfs -o size=64m,mode=1777 tmpfs /dev/shm",
 )
-NO_NPM = "export npm_config_registry=http://127.0.0.1:9 npm_config_fetch_retries=0"
+AS_ON_ARM = (  # for which the registry has no Chromium
+    "mount -t tmpfs tmpfs /mnt",
+    "printf '#!/bin/sh\\necho Linux aarch64\\n' > /mnt/uname && chmod 755 /mnt/uname",
+    "mount --bind /mnt/uname /usr/bin/uname",
+)
 
 MACHINES = {
     "account": Machine(
@@ -81,10 +85,9 @@ MACHINES = {
         root=True,
     ),
     "no Chromium": Machine(
-        "an ordinary account, no browser, no Node, no npm registry, no data set",
-        (*BROWSERS, "node", "npm"),
-        (HIDE_DATA,),
-        NO_NPM,
+        "an ordinary account, no browser and none in the registries, no Node, no data set",
+        (*BROWSERS, "node", "npm", "npx"),
+        (HIDE_DATA, *AS_ON_ARM),
     ),
     "2 GB of disk": Machine(
         "an ordinary account, 2 GB of disk for the clone", BROWSERS, (HIDE_DATA,), room="2g"

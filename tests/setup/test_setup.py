@@ -203,8 +203,12 @@ def test_failing_installer_is_one_line_that_says_what_to_do(machine, failing, ca
     assert re.search(rf"{cause} could not install .* run make again", lines[-1])
 
 
-def test_no_npm_is_had_from_a_python_package_or_is_one_line(machine):
-    machine.lacks("npm")
+@pytest.mark.parametrize("is_there", [False, True], ids=["none", "not executable"])
+def test_no_npm_is_had_from_a_python_package_or_is_one_line(machine, is_there):
+    if is_there:
+        (machine.bin / "npm").chmod(0o644)
+    else:
+        machine.lacks("npm")
     status, lines, _ = machine.set_up(NODE_STATUS="1")
     assert status != 0 and "install Node.js" in lines[-1]
     machine.has("npm", NPM, machine.checkout / ".venv" / "bin")

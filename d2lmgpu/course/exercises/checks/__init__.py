@@ -23,6 +23,7 @@ CHAPTERS = (
     "on_your_cluster",
     "out_of_memory",
     "overlap",
+    "overnight",
     "pipelines",
     "profile",
     "ragged",

@@ -1,13 +1,8 @@
 """A Script for torchrun"""
 
-import tempfile
-from functools import partial
-from pathlib import Path
-
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
-from d2lmgpu.course.exercises.processes import in_processes, note, own_rank
 from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 
 
@@ -69,103 +64,36 @@ def orders(sampler, g):
     return "Every epoch deals all images once, in an order of its own."
 
 
-def life_after_life(total, every, kills):
-    """By doing the updates, one after the other."""
-    kills, done, saved, computed = list(kills), 0, 0, 0
-    while done < total:
-        done, computed = done + 1, computed + 1
-        if done % every == 0:
-            saved = done
-        if kills and done == kills[0]:
-            kills.pop(0)
-            done = saved
-    return computed
+def never_dealt(n, k, batch):
+    """By dealing them out, and counting whole batches."""
+    ranks = [list(range(n // k * k))[rank::k] for rank in range(k)]
+    share = batch // k
+    seen = {image for of in ranks for image in of[: len(of) // share * share]}
+    return n - len(seen)
 
 
 formula(
-    "lost",
-    "A job that is killed after update 250 and saves every 100: where does it go on?",
-    "Each kill costs what was done since the last checkpoint, and no more.",
-    cases=lambda g: [
-        (1000, every, sorted(g.choice(np.arange(120, 1000), kills, replace=False).tolist()))
-        for every in (1, 100, 130)
-        for kills in (0, 1, 3)
-    ],
-    right=life_after_life,
+    "left-out",
+    "Deal 23 images to two ranks whose loaders make batches of 4. Which are left out, by whom?",
+    "The sampler leaves out what is no whole row of ranks, the loaders what is no whole batch. All "
+    "ranks drop equally many.",
+    cases=lambda g: (
+        [
+            (int(g.integers(batch, 9 * batch)), k, batch)
+            for k in (1, 2, 3, 8)
+            for batch in (4 * k, 7 * k)
+        ]
+        + [(23, 2, 8), (64, 4, 16)]
+    ),
+    right=never_dealt,
     slips={
-        "nothing": (lambda total, every, kills: total, "Something is lost with a kill."),
-        "everything": (
-            lambda total, every, kills: total + sum(kills),
-            "In it nothing is ever saved.",
+        "sampler": (lambda n, k, batch: n % k, "That is what the sampler leaves out alone."),
+        "one-rank": (
+            lambda n, k, batch: n // k % (batch // k),
+            "That is what one rank's loader drops. How many ranks are there, and what of the "
+            "sampler?",
         ),
     },
-    what="The number of updates",
-    says="That many updates are computed in all.",
+    what="The number of images",
+    says="So many images are left out, and with another order they are others.",
 )
-
-
-@exercise(
-    "one-name",
-    "What does rank 0 know that the others do not? And how does another rank know that the file is "
-    "there?",
-    "`dist.broadcast_object_list` sends a list with the name. A rank has it only when rank 0 has "
-    "come to that call: what should rank 0 have done before?",
-)
-def one_name_for_all(begin, g):
-    """begin(choose, write, read): on every rank what it has read, from the file of rank 0."""
-    k, number = 3, int(g.integers(1000))
-    with tempfile.TemporaryDirectory() as folder:
-        ranks = in_processes(partial(_begin, begin, folder, number), [[] for _ in range(k)])
-        written = sorted(Path(folder).glob("run-0-*"))  # several, if rank 0 chooses again
-        text = written[0].read_text(encoding="utf-8") if written else ""
-    names = [[call.name for call in calls] for calls in ranks.calls]
-    for what, reason, words in (
-        ("choose", "own-name", "chooses a name, and no other rank knows that one"),
-        ("write", "all-write", "writes a file; one writer is enough"),
-    ):
-        for rank in range(1, k):
-            if what in names[rank]:
-                raise Wrong(reason, f"Rank {rank} {words}.")
-        if names[0].count(what) != 1:
-            text = f"Rank 0 calls `{what}` {names[0].count(what)} times; it should do so once."
-            raise Wrong("once", text)
-    for rank in range(k):
-        if "read" not in names[rank]:
-            text = f"Rank {rank} has not read the file: what is in it need not be sent."
-            raise Wrong("not-read", text)
-        if rank and _meetings(names[rank], "read") <= _meetings(names[0], "write"):
-            text = (
-                f"Nothing tells rank {rank} that the file is there: it may read before rank 0 has"
-            )
-            raise Wrong("early", f"{text} written.")
-    for rank, answer in enumerate(ranks.results):
-        if not text or answer != text:
-            raise Wrong("value", f"Rank {rank} does not return what is in the file of rank 0.")
-    return "Rank 0 has chosen and written, once, and all ranks have read the same file after that."
-
-
-def _begin(begin, folder, number):
-    """In a rank: the functions that it gets note that they are called."""
-    rank, names = own_rank(), []
-
-    def choose():
-        note("choose")
-        names.append(f"run-{rank}-{number}-{len(names)}")
-        return names[-1]
-
-    def write(name):
-        note("write")
-        Path(folder, name).write_text(f"settings of {name}", encoding="utf-8")
-
-    def read(name):
-        note("read")
-        path = Path(folder, str(name))
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
-
-    return begin(choose, write, read)
-
-
-def _meetings(names, until):
-    """In how many collectives a rank has been when it does something for the first time."""
-    own = ("choose", "write", "read", "wait")
-    return sum(name not in own for name in names[: names.index(until)])
