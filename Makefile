@@ -30,10 +30,11 @@ export MXNET_HOME := $(CACHE)/mxnet
 # pip asks rustc for its version, and rustup then makes a folder of its own.
 export RUSTUP_HOME := $(CACHE)/rustup
 
-# Temporary files are in this folder where their own cannot be written, or nothing runs from it.
+# Temporary files are in /var/tmp where their own folder cannot be written, or nothing runs from it; in this one if that is no
+# better. The former has a short name: a socket's path has 107 bytes.
 USABLE := t=$$(mktemp -d) && echo '\#!/bin/sh' >$$t/run && chmod +x $$t/run && $$t/run; s=$$?; rm -rf $$t; exit $$s
 ifneq ($(shell ($(USABLE)) >/dev/null 2>&1 && echo usable),usable)
-export TMPDIR := $(CACHE)/tmp
+export TMPDIR := $(if $(shell export TMPDIR=/var/tmp; ($(USABLE)) >/dev/null 2>&1 && echo usable),/var/tmp,$(CACHE)/tmp)
 $(shell mkdir -p $(CACHE)/tmp)
 endif
 # Lines of two jobs are kept apart by files in /tmp, without which GNU make 4.3 crashes.

@@ -149,13 +149,17 @@ def check_script(script, framework="torch") -> Path:
     return path.resolve()
 
 
-def check_devices(devices) -> int:
-    """``devices`` as a number. MisuseError for more than there are: here a CPU core is a device."""
+def check_devices(devices, least=1) -> int:
+    """``devices`` as a number. MisuseError for more than there are: here a CPU core is a device.
+
+    So many as ``least`` may share a core, where nothing is timed.
+    """
     need.whole("devices", devices)
-    if devices > num_cores():
+    most = max(least, num_cores())
+    if devices > most:
         raise MisuseError(
-            f"devices={devices}: this machine has {num_cores()} CPU cores, and more processes than "
-            f"cores would take turns. Give at most {num_cores()}."
+            f"devices={devices}: this machine has {num_cores()} CPU core{'s' * (num_cores() > 1)}, "
+            f"and more processes than cores would take turns. Give at most {most}."
         )
     return int(devices)
 

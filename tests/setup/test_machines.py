@@ -32,17 +32,19 @@ def shown(prefix, environ, tmp_path):
 
 
 @pytest.mark.needs("root")
+@pytest.mark.parametrize("places", ["/tmp", "/tmp /var/tmp"])
 @pytest.mark.parametrize("tmp", TMP)
-def test_where_tmp_cannot_be_used_temporary_files_are_in_this_folder(tmp, tmp_path_factory):
-    with_tmp = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs -o "$0" tmpfs /tmp && exec "$@"']
+def test_where_tmp_cannot_be_used_temporary_files_are_elsewhere(tmp, places):
+    mount = f'for place in {places}; do mount -t tmpfs -o "$0" tmpfs $place; done && exec "$@"'
     folder = ROOT / ".cache" / "machines"  # a folder under /tmp would be hidden
     folder.mkdir(parents=True, exist_ok=True)
-    assert shown([*with_tmp, TMP[tmp]], {}, folder) == str(folder / ".cache" / "tmp")
+    elsewhere = shown(["unshare", "--mount", "sh", "-c", mount, TMP[tmp]], {}, folder)
+    assert elsewhere == ("/var/tmp" if places == "/tmp" else str(folder / ".cache" / "tmp"))
 
 
 @pytest.mark.parametrize("name", ["/nonexistent", "/proc", "/dev/null"])
 def test_a_tmpdir_that_cannot_be_used_is_replaced(name, tmp_path):
-    assert shown([], {"TMPDIR": name}, tmp_path) == str(tmp_path / ".cache" / "tmp")
+    assert shown([], {"TMPDIR": name}, tmp_path) == "/var/tmp"
 
 
 def test_one_that_can_be_used_stays(tmp_path):

@@ -131,7 +131,8 @@ def check(
     arguments : list of str
         Of the script's command line.
     devices : int
-        Processes, from 2 to the number of CPU cores.
+        Processes, from 2 to the number of CPU cores. On one core two take turns, which changes no
+        result.
     limits : Limits
         Of each run.
     unprotected : bool
@@ -151,7 +152,7 @@ def check(
         For a script, or devices, that are not there.
     """
     path = check_script(script)
-    devices = check_devices(devices)
+    devices = check_devices(devices, least=2)
     if devices < 2:
         raise MisuseError(f"devices={devices}: one device has nothing to be compared with. Give 2.")
     with Template() as template:
