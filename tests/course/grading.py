@@ -38,10 +38,12 @@ def visible():
 
 
 COPIED = f"def port_of_0(k, num_bytes):\n    return {visible()!r}[k, num_bytes]"
-LEAVES = """\
+# How long what a submission leaves would last: by it these tests find theirs, and none of others'.
+LASTS = 1_000_000 + os.getpid()
+LEAVES = f"""\
 import subprocess, sys
-subprocess.Popen(["sleep", "4321"])
-daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '4321'], {})"
+subprocess.Popen(["sleep", "{LASTS}"])
+daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '{LASTS}'], {{}})"
 subprocess.run([sys.executable, "-c", daemon])"""
 
 

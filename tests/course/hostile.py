@@ -4,6 +4,7 @@
 """
 
 from exercise_parts import PARTS
+from grading import LASTS
 
 PART = "foundations"
 NAMES = [question.name for question in PARTS[PART].questions()]
@@ -18,7 +19,8 @@ ENDED = {
     "writes-nonsense": RESULTS + 'open(out, "w").write("{}"); os.kill(P, 9)',
     "makes-a-pipe": RESULTS + "os.mkfifo(out); os.kill(P, 9)",
     "kills-the-keeper": KEEPER
-    + 'subprocess.Popen(["setsid", "env", "-i", "sleep", "4321"]); os.kill(K, 9); os.kill(P, 9)',
+    + f'subprocess.Popen(["setsid", "env", "-i", "sleep", "{LASTS}"]);'
+    + "os.kill(K, 9); os.kill(P, 9)",
     "ends-its-kernel": PARENT + "os._exit(0)",
     "results-that-raise": "import otter.test_files\n"
     "class Evil:\n    def __reduce__(self):\n        return exit, (0,)\n"
@@ -61,11 +63,6 @@ FORGING = {
     "own-exercises": "import types, d2lmgpu.course\n"
     "d2lmgpu.course.exercises = types.SimpleNamespace(check=lambda *_, **__: True)",
 }
-LEAVES = """\
-import subprocess, sys
-subprocess.Popen(["sleep", "4321"])
-daemon = "import os; os.setsid(); os.fork() or os.execve('/bin/sleep', ['sleep', '4321'], {})"
-subprocess.run([sys.executable, "-c", daemon])"""
 # It leaves folders that are nested deeper than Python calls functions.
 NESTS = """\
 import os

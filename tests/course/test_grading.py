@@ -15,6 +15,7 @@ from exercise_parts import ROOT, solved
 from grading import (
     ACCOUNTS,
     COPIED,
+    LASTS,
     LEAVES,
     PART,
     SOLUTIONS,
@@ -39,7 +40,7 @@ CELL_SECONDS = 10
 
 def left_running():
     """What LEAVES has started and nobody has ended."""
-    return [process for process, words in commands().items() if words == "sleep 4321"]
+    return [process for process, words in commands().items() if words == f"sleep {LASTS}"]
 
 
 def test_a_class_is_graded(made, tmp_path):
