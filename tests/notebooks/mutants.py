@@ -81,6 +81,7 @@ def outcomes(name, chosen):
     Prints the outcomes that somebody should look at as they come.
     """
     os.chdir((ROOT / name).parent)
+    sys.path.insert(0, "")  # as in a kernel: modules that lie beside the page
     with tempfile.TemporaryDirectory() as folder:
         os.environ[state.VARIABLE] = f"{folder}/hosts"  # the page beside it has its own
         return fates(name, chosen)
