@@ -30,8 +30,8 @@ export MXNET_HOME := $(CACHE)/mxnet
 # pip asks rustc for its version, and rustup then makes a folder of its own.
 export RUSTUP_HOME := $(CACHE)/rustup
 
-# Temporary files are in /var/tmp where their own folder cannot be written, or nothing runs from it; in this one if that is no
-# better. The former has a short name: a socket's path has 107 bytes.
+# Temporary files are in /var/tmp where their own folder cannot be written, or nothing runs from it, and in this folder if that is
+# no better. It is tried last, for its name may be too long for a socket: a path of 107 bytes.
 USABLE := t=$$(mktemp -d) && echo '\#!/bin/sh' >$$t/run && chmod +x $$t/run && $$t/run; s=$$?; rm -rf $$t; exit $$s
 ifneq ($(shell ($(USABLE)) >/dev/null 2>&1 && echo usable),usable)
 export TMPDIR := $(if $(shell export TMPDIR=/var/tmp; ($(USABLE)) >/dev/null 2>&1 && echo usable),/var/tmp,$(CACHE)/tmp)

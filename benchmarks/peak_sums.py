@@ -43,7 +43,7 @@ OPTIMIZERS = {"SGD": (torch.optim.SGD, {"lr": 0.1}), "AdamW": (torch.optim.AdamW
 # ZeRO-1, which else is DDP, the share of the parameters that a device's optimizer has.
 COUNTING = "AdamW"
 STRATEGIES = ("DDP", "ZeRO-1", "ZeRO-2", "FSDP")
-COUNTED = ("DDP", "ZeRO-2", "FSDP")
+COUNTED = ("DDP", "ZeRO-2", "FSDP")  # ZeRO-1 has the sums of DDP
 RESHARDED = {"ZeRO-2": False, "FSDP": None}  # of a unit after the forward pass; None: PyTorch's way
 # Each storage is one of these products times a number of bytes, or is cut by k, or is what FSDP
 # gathers at once: all parameters of a unit.
