@@ -13,6 +13,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from lacking import leave_out
+from playwright.sync_api import Error
 from programs import program
 
 # The same examples in every run, so that what fails is what was changed.
@@ -67,7 +68,10 @@ def pytest_runtest_makereport(item, call):
         pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
         for number, page in enumerate(pages, 1):
             picture = FAILURES / f"{item.name}-{call.start:.0f}-{number}.png"
-            page.screenshot(path=picture)
+            try:
+                page.screenshot(path=picture)
+            except Error as error:  # the report is of the test's failure all the same
+                picture = f"no picture: {error}"
             fields = page.evaluate("[...document.querySelectorAll('input')].map(e => e.value)")
             text = f"{picture}\nfields: {fields}\n{page.inner_text('body')}"
             report.sections.append((f"page {number}: {page.url}", text))
