@@ -64,6 +64,15 @@ def test_devices_that_are_not_there(folder, devices, words):
         check("script.py", devices=devices)
 
 
+def test_on_one_core_two_processes_are_compared_and_three_are_not(folder, monkeypatch):
+    monkeypatch.setattr("d2lmgpu.watch.run.num_cores", lambda: 1)
+    (folder / "script.py").write_text("pass")
+    with pytest.raises(WatchError, match="Give at most 2"):
+        check("script.py", devices=3)
+    with pytest.raises(WatchError, match=r"^(?!.*take turns)"):  # what is wrong is the script
+        check("script.py", devices=2)
+
+
 def test_a_script_that_is_not_there(folder):
     with pytest.raises(WatchError, match="no such file"):
         check("nowhere.py")
