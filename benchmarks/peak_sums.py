@@ -94,10 +94,11 @@ def as_in(strategy, make):
     def made():
         from torch.distributed.fsdp import fully_shard
 
+        shard = partial(fully_shard, reshard_after_forward=RESHARDED[strategy])
         net = make()
         for unit in units(net):
-            fully_shard(unit, reshard_after_forward=RESHARDED[strategy])
-        return fully_shard(net, reshard_after_forward=RESHARDED[strategy])
+            shard(unit)
+        return shard(net)
 
     return made
 

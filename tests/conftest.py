@@ -13,7 +13,6 @@ from pathlib import Path
 import hypothesis
 import pytest
 from lacking import leave_out
-from playwright.sync_api import Error
 from programs import program
 
 # The same examples in every run, so that what fails is what was changed.
@@ -65,6 +64,8 @@ def pytest_runtest_makereport(item, call):
     """Add to a failure what its pages show: their text to the report, a picture in ``FAILURES``."""
     report = yield
     if report.failed and "browser" in item.funcargs:
+        from playwright.sync_api import Error  # which most rooms of tests do without
+
         pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
         for number, page in enumerate(pages, 1):
             picture = FAILURES / f"{item.name}-{call.start:.0f}-{number}.png"

@@ -173,6 +173,18 @@ def keep(answer):
     store.save(KEPT, store.provenance("make soak-machines") | {"rows": rows})
 
 
+@contextmanager
+def account(machine):
+    """The account that a machine is used by, unless that is root: one for one machine at a time."""
+    if not machine.root:
+        subprocess.run(["useradd", "--no-create-home", ACCOUNT], check=True)
+    try:
+        yield
+    finally:
+        if not machine.root:
+            subprocess.run(["userdel", ACCOUNT])
+
+
 def main(names):
     """Print the rows of the machines of these names, of all if there are none."""
     for name in names or MACHINES:
@@ -184,18 +196,6 @@ def main(names):
             if MACHINES[name].room:
                 subprocess.run(["umount", folder])
             shutil.rmtree(folder)
-
-
-@contextmanager
-def account(machine):
-    """The account that a machine is used by, unless that is root: one for one machine at a time."""
-    if not machine.root:
-        subprocess.run(["useradd", "--no-create-home", ACCOUNT], check=True)
-    try:
-        yield
-    finally:
-        if not machine.root:
-            subprocess.run(["userdel", ACCOUNT])
 
 
 if __name__ == "__main__":
