@@ -6,7 +6,8 @@ can be seen. From outside, which a browser cannot: the cores that others left we
 this factor. And from inside, by the pieces of a run, without the first, which warms up, and without
 the fastest and the slowest tenth. Where the outside is not seen, none is more than `MOST` times as
 slow as another. Where it is seen, single ones may be: a step of a few hundredths of a second varies
-by more on an idle machine. Then their mean is at most `MOST` times the fastest.
+by more on an idle machine. Then their mean is at most `MOST` times what the fastest quarter takes
+at most: a short run has so few pieces that the very fastest is a matter of luck.
 """
 
 from statistics import fmean
@@ -42,9 +43,9 @@ def spread(pieces):
 
 
 def above_the_fast(pieces):
-    """How many times as slow the mean piece is as the fastest, see above; 1 of too few."""
+    """How many times as slow the mean piece is as the fast quarter, see above; 1 of too few."""
     rest = middle(pieces)
-    return fmean(rest) / rest[0] if rest and rest[0] > 0 else 1.0
+    return fmean(rest) / rest[(len(rest) - 1) // 4] if rest and rest[0] > 0 else 1.0
 
 
 def slowed(num_gpus, others, cores, quota):
