@@ -72,22 +72,19 @@ MACHINES = {
         git=False,
     ),
     "offline container": Machine(
-        "root, no Node, no cgroups, /dev/shm of 64 MB, /tmp read-only, no network after the set-up",
+        "root, one core, no Node, no cgroups, /dev/shm of 64 MB, /tmp read-only, no network after"
+        " the set-up",
         ("node", "npm", "npx"),
         (*CONTAINER, "mount -t tmpfs -o ro tmpfs /tmp"),
+        before="taskset -cp 1 $$ >&2",
         root=True,
         network=False,
     ),
-    "one core": Machine(
-        "root, one core, /tmp where nothing may be executed",
-        mounts=("mount -t tmpfs -o noexec tmpfs /tmp",),
-        before="taskset -cp 1 $$ >&2",
-        root=True,
-    ),
     "no Chromium": Machine(
-        "an ordinary account, no browser and none in the registries, no Node, no data set",
+        "an ordinary account, no browser and none in the registries, no Node, no data set, /tmp"
+        " where nothing may be executed",
         (*BROWSERS, "node", "npm", "npx"),
-        (HIDE_DATA, *AS_ON_ARM),
+        (HIDE_DATA, *AS_ON_ARM, "mount -t tmpfs -o noexec,mode=1777 tmpfs /tmp"),
     ),
     "2 GB of disk": Machine(
         "an ordinary account, 2 GB of disk for the clone", BROWSERS, (HIDE_DATA,), room="2g"
