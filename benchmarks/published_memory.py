@@ -20,6 +20,8 @@ from d2lmgpu.torch.memory import fits
 
 BYTES = {"bytes": 1, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
 PATH = Path(store.FOLDER) / "published-memory.json"
+FIGURES = {"allocated": "allocated", "reserved": "reserved", "used": "reserved"}
+VERDICTS = "verdicts"
 WORSE = 0.001  # more than this is no rounding
 
 
@@ -43,8 +45,10 @@ def with_fit(row) -> dict:
     """The row with what ``fits`` says: the bytes and the error, or whether it fits and is right."""
     fit = fit_of(row["name"], row["batch_size"], row["precision"])
     row = row | {"bytes": size(row)}
-    if row["counter"] in ("allocated", "reserved"):
-        predicted = getattr(fit, row["counter"])
+    if row["counter"] in FIGURES:
+        # `used` is what nvidia-smi said: it has the kernels, too, for which the source has a figure
+        beside = int(row["beside"] or 0) * BYTES["MiB"]
+        predicted = getattr(fit, FIGURES[row["counter"]]) + beside
         return row | {"predicted": predicted, "error": round(predicted / row["bytes"] - 1, 4)}
     on_card = on_total(fit.least, fit.reserved, Card("the card", row["bytes"], row["source"]))
     right = {"enough": FITS, "too little": DOES_NOT}[row["counter"]]
@@ -53,14 +57,14 @@ def with_fit(row) -> dict:
 
 
 def classes(fitted) -> dict[str, float]:
-    """How bad each class is: the median error of a network, how many verdicts are wrong."""
+    """How bad each network is: its median error, and how many verdicts are wrong or left open."""
     errors = defaultdict(list)
     for row in fitted:
         if "error" in row:
             errors[f"{row['name']}, {row['counter']}"].append(abs(row["error"]))
         else:
-            errors["verdicts"].append(row["verdict"] != row["right"])
-    return {name: sum(of) if name == "verdicts" else median(of) for name, of in errors.items()}
+            errors[f"{row['name']}, {VERDICTS}"].append(row["verdict"] != row["right"])
+    return {name: (sum if name.endswith(VERDICTS) else median)(of) for name, of in errors.items()}
 
 
 def worse(before: dict[str, float], now: dict[str, float]) -> list[str]:
@@ -76,7 +80,7 @@ def main() -> int:
     now = [with_fit(row) for row in rows()]
     for row in sorted(now, key=lambda row: -abs(row.get("error", 0))):
         what = f"{row['error']:+.1%}" if "error" in row else row["verdict"]
-        print(f"{row['name']:16} batch {row['batch_size']:>3} {row['precision']:11} {what}")
+        print(f"{row['name']:15} batch {row['batch_size']:>3} {row['precision']:11} {what}")
     before = json.loads(PATH.read_text(encoding="utf-8"))["rows"] if PATH.exists() else []
     bad = worse(classes(before), classes(now))
     for line in bad:

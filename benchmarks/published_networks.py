@@ -4,12 +4,16 @@ Written after their descriptions, as far as memory is concerned: widths, depths,
 loss.
 """
 
+from functools import partial
 from itertools import pairwise
 
 import torch
 from torch import nn
+from torch.distributed.fsdp import fully_shard
 from torch.nn import functional as F
+from torch.utils.checkpoint import checkpoint
 
+from benchmarks.published_texts import BERT, GPT2, DistilBERT, labelled, next_token, tokens
 from d2lmgpu.backend import _let_torchvision_import
 
 _let_torchvision_import()
@@ -28,10 +32,6 @@ def pixels(side, classes):
     return lambda n: (torch.rand(n, 3, *sides), torch.randint(classes, (n, *sides)))
 
 
-def tokens(length):
-    return lambda n: (torch.zeros(n, length, dtype=torch.int64),)
-
-
 def cross_entropy(net, X, y):
     return F.cross_entropy(net(X), y)
 
@@ -48,10 +48,35 @@ class ClearedByTheLoss(torch.optim.Adam):
         pass
 
 
+class FilledWithZeros:
+    """Gradients stay where they are, as before PyTorch 2."""
+
+    def zero_grad(self, set_to_none=True):
+        super().zero_grad(set_to_none=False)
+
+
+class MomentumOfOld(FilledWithZeros, torch.optim.SGD):
+    pass
+
+
+class AdamWOfOld(FilledWithZeros, torch.optim.AdamW):
+    pass
+
+
 def vit():
     net = models.vit_l_16()
     net.heads.head = nn.Linear(1024, 10)
     return net
+
+
+def sharded_vit():
+    """Block by block, each of them recomputed."""
+    net = vit()
+    for block in net.encoder.layers:
+        forward = block.forward
+        block.forward = partial(checkpoint, forward, use_reentrant=False)
+        fully_shard(block)
+    return fully_shard(net)
 
 
 def with_two_heads(net, X, y):
@@ -109,59 +134,64 @@ def of_each_pixel(net, X, y):
     return total
 
 
-class Block(nn.Module):
-    """A block of GPT-2: ``eager`` keeps all pairs of tokens, else the attention is fused."""
+class FCN(nn.Module):
+    """A dilated ResNet with two heads; ``deep`` has three convolutions at its start for one."""
 
-    def __init__(self, width, heads, dropout, eager):
+    def __init__(self, resnet, deep, classes=19):
         super().__init__()
-        self.heads, self.dropout, self.eager = heads, dropout, eager
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
-        self.qkv, self.projection = nn.Linear(width, 3 * width), nn.Linear(width, width)
-        self.first, self.second = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
-        if eager:
-            self.register_buffer("seen", torch.ones(1, 1, 1024, 1024).tril())
-
-    def attention(self, q, k, v):
-        if not self.eager:
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True)
-        length = q.shape[-2]
-        scores = q @ k.transpose(-2, -1) / q.shape[-1] ** 0.5
-        seen = self.seen[:, :, :length, :length]
-        scores = scores * seen - 1e4 * (1 - seen)
-        return F.dropout(scores.softmax(-1), self.dropout) @ v
-
-    def forward(self, X):
-        batch, length, width = X.shape
-        q, k, v = (
-            part.view(batch, length, self.heads, -1).transpose(1, 2)
-            for part in self.qkv(self.norms[0](X)).split(width, 2)
+        net = resnet(replace_stride_with_dilation=[False, True, True])
+        first = nn.Sequential(net.conv1, net.bn1, net.relu)
+        if deep:
+            halved = convolution(3, 32)
+            halved[0].stride = (2, 2)
+            first = nn.Sequential(halved, convolution(32, 32), convolution(32, 64))
+        self.stages = nn.Sequential(first, net.maxpool, net.layer1, net.layer2, net.layer3)
+        self.last = net.layer4
+        self.convolutions = two_convolutions(2048, 512)
+        self.joined = convolution(2048 + 512, 512)
+        self.beside = convolution(1024, 256)
+        self.classifiers = nn.ModuleList(
+            nn.Sequential(nn.Dropout2d(0.1), nn.Conv2d(width, classes, 1)) for width in (512, 256)
         )
-        attended = self.attention(q, k, v).transpose(1, 2).contiguous().view(X.shape)
-        X = X + F.dropout(self.projection(attended), self.dropout)
-        H = self.first(self.norms[1](X))
-        H = 0.5 * H * (1 + torch.tanh(0.8 * (H + 0.044715 * torch.pow(H, 3.0))))
-        return X + F.dropout(self.second(H), self.dropout)
-
-
-class GPT2(nn.Module):
-    def __init__(self, width=768, heads=12, layers=12, words=50257, dropout=0.1, eager=True):
-        super().__init__()
-        self.dropout = dropout
-        self.words, self.places = nn.Embedding(words, width), nn.Embedding(1024, width)
-        self.blocks = nn.ModuleList(Block(width, heads, dropout, eager) for _ in range(layers))
-        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
-        self.head.weight = self.words.weight
 
     def forward(self, X):
-        H = F.dropout(self.words(X) + self.places(torch.arange(X.shape[1])), self.dropout)
-        for block in self.blocks:
-            H = block(H)
-        return self.head(self.norm(H))
+        H = self.stages(X)
+        last = self.last(H)
+        joined = self.joined(torch.cat([last, self.convolutions(last)], 1))
+        return self.classifiers[0](joined), self.classifiers[1](self.beside(H))
 
 
-def next_token(net, X):
-    scores = net(X)[:, :-1].contiguous()
-    return F.cross_entropy(scores.flatten(0, 1), X[:, 1:].flatten())
+class SimCLR(nn.Module):
+    """ResNet-50 for images of 32x32 pixels, with a projection."""
+
+    def __init__(self):
+        super().__init__()
+        self.net = models.resnet50()
+        self.net.conv1 = nn.Conv2d(3, 64, 3, padding=1, bias=False)
+        self.net.maxpool, self.net.fc = nn.Identity(), nn.Identity()
+        self.projection = nn.Sequential(
+            nn.Linear(2048, 512, bias=False), nn.BatchNorm1d(512), nn.ReLU(inplace=True)
+        )
+        self.projection.append(nn.Linear(512, 128))
+
+    def forward(self, X):
+        return F.normalize(self.projection(self.net(X)), dim=-1)
+
+
+def views(n):
+    return torch.rand(n, 3, 32, 32), torch.rand(n, 3, 32, 32)
+
+
+def contrastive(net, first, second):
+    """Each view beside all others of the batch; the gradients before it are cleared after it."""
+    X, Y = net(first), net(second)
+    both = torch.cat([X, Y])
+    similar = torch.exp(both @ both.T / 0.5)
+    others = similar.sum(1) - similar.diagonal()
+    pairs = torch.exp((X * Y).sum(-1) / 0.5).repeat(2)
+    loss = -torch.log(pairs / others).mean()
+    net.zero_grad()
+    return loss
 
 
 def sgd(parameters):
@@ -176,18 +206,31 @@ def one_by_one(parameters):
     return torch.optim.AdamW(parameters, foreach=False)  # as optimizers were in 2019
 
 
+def momentum_of_old(parameters):
+    return MomentumOfOld(parameters, lr=0.1, momentum=0.9, foreach=False)
+
+
+def one_by_one_of_old(parameters):
+    return AdamWOfOld(parameters, foreach=False)
+
+
 def fused(parameters):
     return torch.optim.AdamW(parameters, fused=True)
 
 
 NETWORKS = {  # network, batch, loss, optimizer, devices
     "vit": (vit, images(224, 10), cleared_late, ClearedByTheLoss, 1),
+    "vit sharded": (sharded_vit, images(224, 10), cleared_late, ClearedByTheLoss, 4),
     "mobilenet": (models.mobilenet_v2, images(224), cross_entropy, sgd, 1),
     "vgg": (models.vgg19, images(224), cross_entropy, sgd, 1),
     "tsn": (lambda: models.resnet50(num_classes=400), images(224, 400), cross_entropy, momentum, 8),
     "fcn": (fcn, pixels(480, 21), with_two_heads, momentum, 8),
     "gpt2": (GPT2, tokens(1024), next_token, one_by_one, 1),
     "gpt2 medium": (lambda: GPT2(1024, 16, 24), tokens(1024), next_token, one_by_one, 1),
+    "distilbert": (DistilBERT, labelled(512), cleared_late, ClearedByTheLoss, 1),
+    "bert": (BERT, labelled(512), cross_entropy, one_by_one_of_old, 1),
+    "bert recomputed": (lambda: BERT(True), labelled(512), cross_entropy, one_by_one_of_old, 1),
+    "simclr": (SimCLR, views, contrastive, ClearedByTheLoss, 1),
     "nano gpt": (
         lambda: GPT2(words=50304, dropout=0.0, eager=False),
         tokens(1024),
@@ -209,3 +252,17 @@ for name, side, classes in (
         momentum,
         4,
     )
+
+for name, deep, side in (
+    ("", True, (512, 1024)),
+    (" 769", True, 769),
+    ("b", False, (512, 1024)),
+):
+    for depth, resnet in ((50, models.resnet50), (101, models.resnet101)):
+        NETWORKS[f"fcn r{depth}{name}"] = (
+            lambda resnet=resnet, deep=deep: FCN(resnet, deep),
+            pixels(side, 19),
+            of_each_pixel,
+            momentum_of_old,
+            4,
+        )

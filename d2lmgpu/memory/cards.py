@@ -13,8 +13,8 @@ from pathlib import Path
 from d2lmgpu.memory import need
 
 GIB = 1 << 30
-# Of the published figures (benchmarks/published_memory.csv) all but one, of 0.7 GB, are at most
-# a fifth above what is told: workspaces of libraries, what else a script keeps.
+# Of the published figures (benchmarks/published_memory.csv) all but two are at most a fifth
+# above what is told: workspaces of libraries, what else a script keeps.
 MISS = 0.2
 FITS, DOES_NOT, OPEN = "fits", "does not fit", "cannot be told"
 

@@ -15,7 +15,7 @@ from d2lmgpu.torch.memory import fits
 
 ROWS = published_memory.rows()
 RECORDED = json.loads(published_memory.PATH.read_text(encoding="utf-8"))["rows"]
-FIGURES = [row for row in ROWS if row["counter"] in ("allocated", "reserved")]
+FIGURES = [row for row in ROWS if row["counter"] in published_memory.FIGURES]
 
 
 def test_half_of_the_figures_are_within_a_twentieth_and_nearly_all_within_a_fifth():
@@ -27,8 +27,11 @@ def test_half_of_the_figures_are_within_a_twentieth_and_nearly_all_within_a_fift
     assert max(errors) < 0.02, "what is told is too low, if anything"
 
 
-def test_nothing_is_said_to_fit_that_did_not():
-    assert all(row["verdict"] == row["right"] for row in RECORDED if "verdict" in row)
+def test_no_verdict_is_wrong_and_one_is_left_open():
+    verdicts = [row for row in RECORDED if "verdict" in row]
+    left_open = [row for row in verdicts if row["verdict"] == cards.OPEN]
+    assert [(row["name"], row["batch_size"]) for row in left_open] == [("simclr", "512")]
+    assert all(row["verdict"] == row["right"] for row in verdicts if row not in left_open)
 
 
 def test_the_record_has_each_row():
@@ -36,7 +39,7 @@ def test_the_record_has_each_row():
 
 
 @pytest.mark.parametrize(
-    "number", sample([5, 13, 22], range(len(ROWS))), ids=lambda n: f"{ROWS[n]['name']}-{n}"
+    "number", sample([5, 13, 20, 27, 41], range(len(ROWS))), ids=lambda n: f"{ROWS[n]['name']}-{n}"
 )
 def test_what_is_told_now_is_recorded(number):
     now, recorded = (
@@ -57,7 +60,9 @@ def test_a_class_that_becomes_worse_is_told():
     assert [line.split(":")[0] for line in published_memory.worse(bad[0], bad[2])] == [
         "x, reserved"
     ]
-    assert [line.split(":")[0] for line in published_memory.worse(bad[0], bad[3])] == ["verdicts"]
+    assert [line.split(":")[0] for line in published_memory.worse(bad[0], bad[3])] == [
+        "y, verdicts"
+    ]
 
 
 def test_a_rank_of_ddp_has_the_gradients_twice():
