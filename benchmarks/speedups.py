@@ -279,6 +279,7 @@ def figures() -> dict:
             for name, form in FORMS.items()
         },
         "inside_left_out": {by: inside_left_out(learned, by) for by in groupings},
+        "inside_left_out_of_all": inside_left_out(rows, "publication"),
         "learned": scores(learned, DELAYS),
         "kept": scores(kept, DELAYS),
         "other_way_round": scores(learned, delays(kept)),
@@ -311,6 +312,7 @@ def main() -> int:
                 f"exchange {of['exchange']:.1%}, expected {of['expected']:.1%}, "
                 f"{of['inside']:.0%} inside"
             )
+    print(f"each publication by all others: {now['inside_left_out_of_all']:.0%} inside")
     if "--record" in sys.argv:
         record = store.provenance("python -m benchmarks.speedups --record")
         print("Written to", store.write(store.FOLDER, "speedups", record | now))

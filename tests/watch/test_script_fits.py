@@ -259,6 +259,18 @@ def test_what_mxnet_takes_cannot_be_told(script, device):
         fits_script(script(OF_MXNET, DEVICE=device), card="T4")
 
 
+def test_what_the_first_fsdp_takes_cannot_be_told(script):
+    text = """
+import torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel
+
+dist.init_process_group("nccl")
+FullyShardedDataParallel(nn.Linear(512, 512).cuda())
+"""
+    with pytest.raises(WatchError, match=r"^It cannot be told: .* FullyShardedDataParallel"):
+        fits_script(script(NETWORK + text), card="T4", devices=[4])
+
+
 REFUSED = {
     "net = nn.Linear(2, 2)\nnet(torch.ones(1, 2)).sum().backward()": "puts nothing on a GPU",
     "net = nn.Linear(2, 2).cuda()\nnet(torch.ones(1, 2))": "Expected all tensors to be on the same",

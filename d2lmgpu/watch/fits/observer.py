@@ -56,7 +56,11 @@ def observe(watch):
         storages.name_rest("activations")
         return backward(*args, **kwargs)
 
+    def sharded(*_, **__):
+        watch.end("sharded")
+
     torch.optim.Optimizer.add_param_group, torch.autograd.backward = added, passed
+    torch.distributed.fsdp.FullyShardedDataParallel.__init__ = sharded  # what it keeps is not known
 
     def updates(*_):
         before()
