@@ -17,9 +17,9 @@ from d2lmgpu.process.cluster import box, inside, state
 SECONDS = 30  # in which nothing of a run may be left, on a busy machine too: it takes one at rest
 
 
-def cluster_command(*words, folder, **options):
-    """``d2lmgpu cluster`` with ``words``, on the cluster in ``folder``."""
-    command = [sys.executable, "-m", "d2lmgpu", "cluster", *map(str, words)]
+def cluster_command(*words, folder, within=(), **options):
+    """``d2lmgpu cluster`` with ``words``, on the cluster in ``folder``, started by ``within``."""
+    command = [*within, sys.executable, "-m", "d2lmgpu", "cluster", *map(str, words)]
     environ = os.environ | {state.VARIABLE: str(folder)}
     return subprocess.run(command, env=environ, text=True, capture_output=True, **options)
 

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from box_traces import SlurmCluster, cluster_command, traces_of
 
-from d2lmgpu.process.cluster import box
+from d2lmgpu.process.cluster import box, state
 from d2lmgpu.process.cluster import slurm as slurm_of_a_box
 
 
@@ -30,6 +30,28 @@ def test_it_is_idle_in_ten_seconds_and_gone_without_a_trace(tmp_path):
         assert cluster_command("down", folder=folder).returncode == 0
         assert traces_of(folder) == []
     assert pwd.getpwall() == users
+
+
+def test_it_starts_where_there_are_no_control_groups(tmp_path):
+    folder = tmp_path / "cluster"
+    hide = 'mount -t tmpfs -o ro tmpfs /sys/fs/cgroup && exec "$@"'
+    as_in_a_container = ["unshare", "--mount", "sh", "-c", hide, "sh"]
+    done = cluster_command("up", "--slurm", folder=folder, within=as_in_a_container)
+    assert done.returncode == 0, done.stderr
+    assert cluster_command("down", folder=folder).returncode == 0
+
+
+def test_a_node_that_ends_at_once_says_why(tmp_path, monkeypatch):
+    monkeypatch.setenv(state.VARIABLE, str(tmp_path / "cluster"))
+    write = slurm_of_a_box.write_files
+
+    def with_a_mistake(folder, *addresses):
+        write(folder, *addresses)
+        (folder / "cgroup.conf").write_text("CgroupPlugin=none\n", encoding="utf-8")
+
+    monkeypatch.setattr(slurm_of_a_box, "write_files", with_a_mistake)
+    with pytest.raises(state.ClusterError, match=r"n1 has ended: .*slurmd initialization failed"):
+        box.up(1, with_slurm=True)
 
 
 def test_a_job_runs_on_its_nodes_with_the_gpus_that_it_asked_for(slurm):

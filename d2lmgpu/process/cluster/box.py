@@ -147,8 +147,15 @@ def _build(names, network, rate, with_slurm):
     for process in processes.values():
         process.stdin.write(b"go\n")
         process.stdin.close()
-    for name in names:
-        _wait(lambda name=name: _answers(addresses[name]), f"{name} does not answer")
+    for name, process in processes.items():
+        _wait(
+            lambda name=name, process=process: (
+                process.poll() is not None or _answers(addresses[name])
+            ),
+            f"{name} does not answer",
+        )
+        if process.poll() is not None:
+            raise ClusterError(f"{name} has ended: {_last_lines(folder, name)}")
     if with_slurm:
         _wait(lambda: slurm.are_idle(folder, names), f"Slurm ({folder}/*.log) is not idle")
     cluster = {"hosts": hosts, "bridge": bridge, "rate": rate, "slurm": head and head.pid}
@@ -193,6 +200,12 @@ def _start(folder, name):
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
+
+
+def _last_lines(folder, name):
+    """Of the logs of a host, one each."""
+    logs = [path.read_text(encoding="utf-8").split("\n") for path in folder.glob(f"*{name}.log")]
+    return "; ".join(line for log in logs for line in log[-2:-1])
 
 
 def _answers(address):
