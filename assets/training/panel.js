@@ -11,8 +11,8 @@
 
   const PARTS = {
     intro: `
-      <p>Here your browser trains a real network: each device is a worker of its own, and the workers
-        add up their gradients as GPUs do. The first run loads 1.4 MB of images and code from this
+      <p>Here your browser trains a real network: each device is a thread, and the threads add up
+        their gradients as GPUs do. The first run loads 1.4 MB of images and code from this
         site; nothing leaves your machine.</p>`,
     buttons: `
       <p class="training-buttons">

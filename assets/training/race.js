@@ -12,8 +12,8 @@ class TrainingRace {
           <label class="race-guess"><b><span></span>: how many times as fast as one?</b>
             <span>Guess <input type="range" min="${TrainingRace.LEAST}" max="${TrainingRace.MOST}" step="0.05"
               value="1"><output></output></span></label>
-          <p class="race-what">Trains here and now, in your browser: a device is a worker of its own, on
-            a CPU core where one is free. Two quiet cores take about 20 seconds.</p>
+          <p class="race-what">Trains here and now, in your browser: each device is a thread, on a CPU core
+            of its own where one is free. On two idle cores it takes about 20 seconds.</p>
           ${buttons}
           <div class="race-lanes" role="img" aria-label="Nothing has run yet">
             <p><span></span><i class="race-one"></i><b></b></p>
