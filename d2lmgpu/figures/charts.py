@@ -24,6 +24,7 @@ from d2lmgpu.machine.checks import is_real
 
 TITLE, LANE = 46, 16  # letters in a line of a title, and of what stands beside a bar
 KINDS = ("measured", "simulated", "modelled")
+LONG = 10_000  # milliseconds, which are read better in seconds
 
 
 @styled
@@ -170,21 +171,28 @@ def costs(
 def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = None) -> Chart:
     """What each lane does when: name -> [(start, end, what)], in milliseconds.
 
-    kind is "measured" (drawn solid), "simulated" or "modelled" (dashed). title says the point.
-    Spans called "wait" are hatched. The longest of them is marked with its time, or the longest
+    Where a span ends after `LONG`, the axis and all times are in seconds. kind is "measured" (drawn
+    solid), "simulated" or "modelled" (dashed). title says the point. Spans called "wait" are hatched. The longest of them is marked with its time, or the longest
     pause between two spans of the lane ``gap``, if that is longer.
     """
     good = is_named(lanes, partial(is_series, is_one=is_span)) and len(lanes) > 0
     need(good, "lanes", lanes, "{lane: [(start, end, what), …]} with start up to end")
     need.choice("kind", kind, KINDS)
+    unit, name = "ms", "milliseconds"
+    if any(end > LONG for spans in lanes.values() for _, end, _ in spans):
+        unit, name = "s", "seconds"
+        lanes = {
+            lane: [(start / 1000, end / 1000, what) for start, end, what in spans]
+            for lane, spans in lanes.items()
+        }
     facts = [
-        f"{lane}: " + ", ".join(f"{what} from {a:.3g} to {b:.3g} ms" for a, b, what in spans)
+        f"{lane}: " + ", ".join(f"{what} from {a:.3g} to {b:.3g} {unit}" for a, b, what in spans)
         for lane, spans in lanes.items()
     ]
     marked = longest_gap(lanes, gap)
-    facts += [f"The longest gap is {marked.length:.3g} ms, of {marked.lane}"] if marked else []
+    facts += [f"The longest gap is {marked.length:.3g} {unit}, of {marked.lane}"] if marked else []
     chart, axes = _chart(
-        title, facts, 0.9 + 0.45 * len(lanes), note=f" ({kind})", xlabel=f"milliseconds, {kind}"
+        title, facts, 0.9 + 0.45 * len(lanes), note=f" ({kind})", xlabel=f"{name}, {kind}"
     )
     whats = dict.fromkeys(what for spans in lanes.values() for _, _, what in spans)
     colors = dict(zip((what for what in whats if what != WAIT), cycle(COLORS)))
@@ -195,10 +203,10 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
         for start, end, what in spans:
             fill = dict(color="none", hatch="////") if what == WAIT else dict(color=colors[what])
             drawn[what] = axes.barh(height, end - start, left=start, **fill | look)
-            points = [((start, end), height, f"{lane}, {start:.3g} to {end:.3g} ms", "")]
+            points = [((start, end), height, f"{lane}, {start:.3g} to {end:.3g} {unit}", "")]
             chart.add_readings(what, drawn[what], points)
     if marked:
-        mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK)
+        mark(axes, marked, list(lanes).index(marked.lane), DRAWN_INK, unit)
     chart.legend_below(drawn.values(), drawn)
     axes.set_yticks(range(len(lanes)), map(_wrapped, lanes))
     axes.invert_yaxis()

@@ -6,7 +6,7 @@ from itertools import pairwise
 from d2lmgpu.figures.checks import need
 
 WAIT = "wait"  # what a lane does that does nothing
-Gap = namedtuple("Gap", "length lane start")  # milliseconds, the lane's name, milliseconds
+Gap = namedtuple("Gap", "length lane start")  # length and start in the unit of the lanes
 
 
 def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
@@ -26,9 +26,9 @@ def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
     return max((gap for gap in waits + pauses if gap.length > 0), default=None)
 
 
-def mark(axes, gap: Gap, height: float, ink: str) -> None:
+def mark(axes, gap: Gap, height: float, ink: str, unit: str = "ms") -> None:
     """Hatch the gap at this height of the axes, with its time above it or, at the top, below."""
     axes.barh(height, gap.length, 0.6, gap.start, color="none", hatch="////", edgecolor=ink)
     side, align = (-1, "bottom") if height else (1, "top")  # above the first lane is the title
     at = gap.start + gap.length / 2, height + 0.33 * side
-    axes.text(*at, f"{gap.length:.3g} ms", ha="center", va=align)
+    axes.text(*at, f"{gap.length:.3g} {unit}", ha="center", va=align)

@@ -210,6 +210,16 @@ def test_a_timeline_says_what_was_when_and_whether_it_was_measured(kind, style):
     assert legend == ["compute", "send"]
 
 
+def test_a_long_timeline_is_in_seconds():
+    spans = {"n1": [(0, 2500, "trains"), (2500, 40_000, "wait")]}
+    chart = charts.timeline(spans, "Point", "measured")
+    assert "trains from 0 to 2.5 s, wait from 2.5 to 40 s" in chart.alt
+    assert "The longest gap is 37.5 s" in chart.alt
+    assert chart.axes[0].get_xlabel() == "seconds, measured"
+    assert max(bar.get_width() for group in chart.axes[0].containers for bar in group) == 37.5
+    assert [text.get_text() for text in chart.axes[0].texts] == ["37.5 s"]
+
+
 def test_traffic_shows_the_bytes_of_every_link_and_names_the_busiest():
     chart = MAKE["traffic"]()
     ring, host = map(cells, chart.axes)
