@@ -172,8 +172,9 @@ def timeline(lanes: dict, title: str, kind: str = "modelled", gap: str | None = 
     """What each lane does when: name -> [(start, end, what)], in milliseconds.
 
     Where a span ends after `LONG`, the axis and all times are in seconds. kind is "measured" (drawn
-    solid), "simulated" or "modelled" (dashed). title says the point. Spans called "wait" are hatched. The longest of them is marked with its time, or the longest
-    pause between two spans of the lane ``gap``, if that is longer.
+    solid), "simulated" or "modelled" (dashed). title says the point. Spans called "wait" are
+    hatched. The longest of them is marked with its time, or the longest pause between two spans of
+    the lane ``gap``, if that is longer.
     """
     good = is_named(lanes, partial(is_series, is_one=is_span)) and len(lanes) > 0
     need(good, "lanes", lanes, "{lane: [(start, end, what), …]} with start up to end")
