@@ -124,7 +124,7 @@ wheel: .venv-release/.ready  ## the package, checked, to dist/
 	.venv-release/bin/python -m twine check --strict dist/*.whl dist/*.tar.gz
 	.venv-release/bin/cffconvert --validate
 
-test-frameworks: .venv-frameworks/.ready  ## check and explain on scripts of Accelerate, Trainer, Lightning, Fabric and Ignite
+test-frameworks: .venv-frameworks/.ready  ## check and explain on scripts of Accelerate, Trainer, Lightning, Fabric and Ignite, fits on networks of Hugging Face
 	env -i PATH='$(PATH)' HOME='$(HOME)' .venv-frameworks/bin/python -m pytest --noconftest tests/frameworks
 
 .venv-frameworks/.ready: .venv/.ready requirements-frameworks.txt pyproject.toml

@@ -1,9 +1,9 @@
 """The hosts of a cluster as tests see them from outside, and what is left of them."""
 
 import contextlib
-import json
 import os
 import shlex
+import socket
 import subprocess
 import sys
 import time
@@ -43,11 +43,13 @@ def traces_of(folder):
         traces += folder.rglob("*")
     others = (words for process, words in commands().items() if process.pid != os.getpid())
     traces += [words for words in others if str(folder) in words]
-    interfaces = json.loads(subprocess.check_output(["ip", "-json", "link"]))
     bridge = box.links.bridge_of(folder)
-    return traces + [
-        interface["ifname"] for interface in interfaces if interface["ifname"].startswith(bridge)
-    ]
+    return traces + [name for name in interfaces() if name.startswith(bridge)]
+
+
+def interfaces():
+    """The names of this machine's network interfaces."""
+    return {name for _, name in socket.if_nameindex()}
 
 
 class Cluster(inside.Hosts):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from box_traces import Cluster, cluster_command, traces_of
+from box_traces import Cluster, cluster_command, interfaces, traces_of
 from soaking import sample
 
 from d2lmgpu.process.cluster import box, state
@@ -93,7 +93,7 @@ def test_the_keys_are_made_for_this_cluster_and_for_root_alone(cluster, two_host
 
 
 def test_up_and_down_again_leave_nothing(tmp_path):
-    folder, links = tmp_path / "cluster", {*os.listdir("/sys/class/net")}
+    folder, links = tmp_path / "cluster", interfaces()
     for _ in range(2):
         assert cluster_command("up", folder=folder).returncode == 0
         assert len(Cluster(folder).state["hosts"]) == 2
@@ -102,7 +102,7 @@ def test_up_and_down_again_leave_nothing(tmp_path):
         assert cluster_command("down", folder=folder).returncode == 0
         assert traces_of(folder) == []
         assert cluster_command("down", folder=folder).returncode == 0
-    new = {*os.listdir("/sys/class/net")} - links
+    new = interfaces() - links
     assert all(name.startswith("d2l") for name in new), "other than another cluster's"
 
 
@@ -122,7 +122,7 @@ def test_two_that_start_at_once_have_networks_of_their_own(tmp_path):
 MOMENTS = {
     "the folder": Path.exists,
     "a host": lambda folder: any(map(box._is_host, psutil.pids())),
-    "the bridge": lambda folder: box.links.bridge_of(folder) in os.listdir("/sys/class/net"),
+    "the bridge": lambda folder: box.links.bridge_of(folder) in interfaces(),
     "an sshd": lambda folder: (folder / "n1.log").exists(),
     "the state": lambda folder: (folder / "state.json").exists(),
 }

@@ -1,7 +1,7 @@
 """Modules beside a notebook, found by a relative folder, after the kernel has left its own."""
 
 import pytest
-from kernels import Kernel
+from jupyter_kernel import Kernel
 
 MODULE = """
 class Mine:

@@ -1,7 +1,7 @@
 """How cells want things logged holds for the workers, too: levels, formats and streams."""
 
 import pytest
-from kernels import Kernel
+from jupyter_kernel import Kernel
 
 FIRST = """
 import contextlib, io, logging, sys

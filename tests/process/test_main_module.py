@@ -3,7 +3,7 @@
 import sys
 
 import pytest
-from kernels import Kernel
+from jupyter_kernel import Kernel
 from soaking import sample
 
 DEFINE = """

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from kernels import Kernel
+from jupyter_kernel import Kernel
 from soaking import sample
 
 NAMES = ["random", "queue", "token", "json", "select", "signal", "socket", "struct", "types"]

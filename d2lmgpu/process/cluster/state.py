@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import re
+import socket
 from pathlib import Path
 
 from d2lmgpu.machine.atomic_write import save
@@ -58,7 +59,8 @@ def slurm_command() -> list[str]:
     """
     conf = os.environ.get("SLURM_CONF")
     ours = read().get("slurm") and conf in (None, str(folder() / "slurm.conf"))
-    on_this_machine = ours and read()["bridge"] in os.listdir("/sys/class/net")
+    # /sys may show the interfaces of another network, which a container has been given
+    on_this_machine = ours and read()["bridge"] in dict(socket.if_nameindex()).values()
     return slurm_here(folder()) if on_this_machine else []
 
 
