@@ -50,7 +50,9 @@ def with_fit(row) -> dict:
         beside = int(row["beside"] or 0) * BYTES["MiB"]
         predicted = getattr(fit, FIGURES[row["counter"]]) + beside
         return row | {"predicted": predicted, "error": round(predicted / row["bytes"] - 1, 4)}
-    on_card = on_total(fit.least, fit.reserved, Card("the card", row["bytes"], row["source"]))
+    on_card = on_total(
+        fit.least, fit.reserved + fit.late, Card("the card", row["bytes"], row["source"])
+    )
     right = {"enough": FITS, "too little": DOES_NOT}[row["counter"]]
     answer = {"low": on_card.low, "high": on_card.high, "verdict": on_card.verdict}
     return row | answer | {"right": right}

@@ -9,7 +9,8 @@ from itertools import pairwise
 
 import torch
 from torch import nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -70,13 +71,13 @@ def vit():
 
 
 def sharded_vit():
-    """Block by block, each of them recomputed."""
-    net = vit()
-    for block in net.encoder.layers:
-        forward = block.forward
-        block.forward = partial(checkpoint, forward, use_reentrant=False)
-        fully_shard(block)
-    return fully_shard(net)
+    """By the first FSDP, block by block, each of them recomputed."""
+    blocks = {models.vision_transformer.EncoderBlock}
+    net = FullyShardedDataParallel(vit(), auto_wrap_policy=ModuleWrapPolicy(blocks))
+    for block in net.modules():
+        if type(block) in blocks:
+            block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    return net
 
 
 def with_two_heads(net, X, y):
@@ -220,7 +221,7 @@ def fused(parameters):
 
 NETWORKS = {  # network, batch, loss, optimizer, devices
     "vit": (vit, images(224, 10), cleared_late, ClearedByTheLoss, 1),
-    "vit sharded": (sharded_vit, images(224, 10), cleared_late, ClearedByTheLoss, 4),
+    "vit fsdp": (sharded_vit, images(224, 10), cleared_late, ClearedByTheLoss, 4),
     "mobilenet": (models.mobilenet_v2, images(224), cross_entropy, sgd, 1),
     "vgg": (models.vgg19, images(224), cross_entropy, sgd, 1),
     "tsn": (lambda: models.resnet50(num_classes=400), images(224, 400), cross_entropy, momentum, 8),

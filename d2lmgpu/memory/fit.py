@@ -25,6 +25,8 @@ class Fit:
         With less from the driver the allocator cannot serve these steps.
     looked : int
         How often a step looked at a number, which was answered by True or 1.
+    late : int
+        So much more may be held where the GPU is behind the host: by the first FSDP.
     """
 
     peak: int
@@ -33,9 +35,10 @@ class Fit:
     reserved: int
     least: int
     looked: int
+    late: int = 0
 
     @classmethod
-    def of(cls, timeline: Timeline, looked: int) -> "Fit":
+    def of(cls, timeline: Timeline, looked: int, late: int = 0) -> "Fit":
         """What the steps of a timeline take.
 
         Parameters
@@ -43,6 +46,8 @@ class Fit:
         timeline : Timeline
         looked : int
             How often they looked at a number.
+        late : int
+            Bytes that they may hold for longer than they need them.
 
         Returns
         -------
@@ -56,6 +61,7 @@ class Fit:
             allocator.most_reserved,
             least(timeline.events, allocator),
             looked,
+            late,
         )
 
     def on(self, card: str) -> OnCard:
@@ -75,7 +81,7 @@ class Fit:
         ValueError
             For another name.
         """
-        return on_card(self.least, self.reserved, card)
+        return on_card(self.least, self.reserved + self.late, card)
 
     def __str__(self):
         parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)
@@ -86,4 +92,9 @@ class Fit:
         )
         if self.looked:
             text += f"; {self.looked} looks at numbers were answered by True or 1"
+        if self.late:
+            text += (
+                f"; up to {self.late / 1e6:,.0f} MB more where the GPU is behind the host, as the "
+                "first FSDP lets them go when it is done"
+            )
         return text

@@ -33,6 +33,21 @@ def gathered_once():
     return sharded(again=False)
 
 
+def sharded_at_first(again=True):
+    """The same by the first FSDP."""
+    from torch.distributed import fsdp
+
+    full, once = fsdp.ShardingStrategy.FULL_SHARD, fsdp.ShardingStrategy.SHARD_GRAD_OP
+    blocks = fsdp.wrap.ModuleWrapPolicy({nn.Sequential})
+    return fsdp.FullyShardedDataParallel(
+        plain(), auto_wrap_policy=blocks, sharding_strategy=full if again else once
+    )
+
+
+def gathered_once_at_first():
+    return sharded_at_first(again=False)
+
+
 def batch(n):
     return (torch.rand(n, WIDTH),)
 
@@ -70,6 +85,10 @@ CASES = [
     (sharded, adam, 2048),
     (gathered_once, adam, 8),
     (gathered_once, adam, 2048),
+    (sharded_at_first, adam, 8),
+    (sharded_at_first, adam, 2048),
+    (gathered_once_at_first, adam, 8),
+    (gathered_once_at_first, adam, 2048),
     (plain, shared_adam, 8),
     (plain, shared_adam, 2048),
 ]
@@ -85,6 +104,17 @@ def test_the_peak_of_a_device_is_that_of_a_process(make, optimizer, batch_size):
         peak = measured(make, optimizer, batch_size)
     fit = fits(make, batch, squares, optimizer, batch_size, devices=2)
     assert fit.peak - fit.parts["buckets"] == pytest.approx(peak, rel=0.02), fit
+
+
+def test_the_first_fsdp_may_hold_all_that_it_gathers_and_sends_for_longer():
+    P = 4 * sum(p.numel() for p in plain().parameters())
+    first, second = (
+        fits(make, batch, squares, adam, 8, devices=4) for make in (sharded_at_first, sharded)
+    )
+    assert first.late == 2 * P and second.late == 0
+    assert first.on("T4").low == pytest.approx(second.on("T4").low, rel=0.05)
+    assert first.on("T4").high > second.on("T4").high + 2 * P
+    assert f"up to {first.late / 1e6:,.0f} MB more" in str(first) and "more" not in str(second)
 
 
 def test_a_stage_of_zero_takes_less_than_the_one_before():

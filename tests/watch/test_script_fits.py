@@ -7,7 +7,8 @@ import sys
 import pytest
 import torch
 from torch import nn
-from torch.distributed.fsdp import fully_shard
+from torch.distributed.fsdp import FullyShardedDataParallel, fully_shard
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
 
 from d2lmgpu.torch.memory import fits
 from d2lmgpu.watch import WatchError
@@ -70,6 +71,24 @@ net.to_empty(device="cuda")
 optimizer = torch.optim.Adam(net.parameters())
 while True:
     net(torch.rand(8, 512, device="cuda")).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+# By the first FSDP: from the CPU by the number of the device, or on the GPU before.
+SHARDED_AT_FIRST = """
+import torch.distributed as dist
+from torch.distributed.fsdp import FullyShardedDataParallel
+from torch.distributed.fsdp.wrap import ModuleWrapPolicy
+
+dist.init_process_group("nccl")
+torch.cuda.set_device(0)
+net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])MOVED
+policy = ModuleWrapPolicy({nn.Linear})
+net = FullyShardedDataParallel(net, auto_wrap_policy=policy, OPTIONS)
+optimizer = torch.optim.Adam(net.parameters())
+while True:
+    net(torch.rand(8, 512, device="cuda")).sum().backward()
+    net.clip_grad_norm_(1.0)
     optimizer.step()
     optimizer.zero_grad()
 """
@@ -229,6 +248,31 @@ def test_a_sharded_network_takes_what_its_steps_take(script):
     assert answer.fit.peak == pytest.approx(expected.peak, rel=0.05)
 
 
+@pytest.mark.parametrize(
+    "moved, options",
+    [
+        ("", "device_id=torch.cuda.current_device()"),
+        (".cuda()", "use_orig_params=True"),
+    ],
+)
+def test_what_the_first_fsdp_shards_takes_what_its_steps_take(script, moved, options):
+    text = NETWORK + SHARDED_AT_FIRST
+    (answer,) = fits_script(script(text, MOVED=moved, OPTIONS=options), card="T4", devices=[4])
+
+    def net():
+        net = nn.Sequential(*[nn.Linear(512, 512) for _ in range(4)])
+        return FullyShardedDataParallel(net, auto_wrap_policy=ModuleWrapPolicy({nn.Linear}))
+
+    def loss(net, X):
+        return net(X).sum()
+
+    expected = fits(net, lambda n: [torch.rand(n, 512)], loss, torch.optim.Adam, 8, devices=4)
+    assert answer.fit.peak == pytest.approx(expected.peak, rel=0.05)
+    assert answer.fit.parts["optimizer state"] == pytest.approx(
+        8 * 4 * (512**2 + 512) / 4, rel=0.01
+    )
+
+
 def test_the_optimizer_of_zero_1_has_a_share_of_the_state(script):
     path = script(NETWORK + ZERO_1)
     first, four = fits_script(path, card="T4", devices=[1, 4])
@@ -257,18 +301,6 @@ def test_batches_and_outputs_may_be_dictionaries_and_the_loss_the_networks_own(s
 def test_what_mxnet_takes_cannot_be_told(script, device):
     with pytest.raises(WatchError, match=r"^It cannot be told: the script trains with MXNet"):
         fits_script(script(OF_MXNET, DEVICE=device), card="T4")
-
-
-def test_what_the_first_fsdp_takes_cannot_be_told(script):
-    text = """
-import torch.distributed as dist
-from torch.distributed.fsdp import FullyShardedDataParallel
-
-dist.init_process_group("nccl")
-FullyShardedDataParallel(nn.Linear(512, 512).cuda())
-"""
-    with pytest.raises(WatchError, match=r"^It cannot be told: .* FullyShardedDataParallel"):
-        fits_script(script(NETWORK + text), card="T4", devices=[4])
 
 
 REFUSED = {

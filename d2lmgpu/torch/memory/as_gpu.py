@@ -35,6 +35,7 @@ class AsGPU(TorchFunctionMode):
     def __init__(self, storages):
         super().__init__()
         self.fake, self.storages = FakeTensorMode(allow_non_fake_inputs=True), storages
+        self.wrapped = []  # by the first FSDP
 
     def put(self, tensor):
         """A copy of ``tensor`` on the GPU; itself if it is there."""

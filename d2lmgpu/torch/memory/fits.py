@@ -6,8 +6,15 @@ from torch import Tensor, nn
 
 from d2lmgpu.memory import need
 from d2lmgpu.memory.fit import Fit
+from d2lmgpu.torch.memory.first_fsdp import held_late
 from d2lmgpu.torch.memory.follow import PRECISIONS, follow
 from d2lmgpu.torch.memory.group import group
+
+OF_FSDP = (
+    "FSDP2-wrapped module",
+    "The passed-in `module` is on CPU",
+    "Accessing the data pointer of FakeTensor",
+)
 
 
 def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1) -> Fit:
@@ -36,10 +43,11 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
         One of "float32", "amp float16", "amp bfloat16" (autocast) and "bfloat16" (all of it).
     devices : int
         So many train together, and this is the first of them. What ``net`` makes may be sharded
-        by ``fully_shard`` (FSDP2, which is ZeRO-3; with ``reshard_after_forward=False`` ZeRO-2);
-        any other network is as under DistributedDataParallel, with the buckets in which gradients
-        are exchanged (without ``gradient_as_bucket_view``). With an optimizer in PyTorch's
-        ``ZeroRedundancyOptimizer`` that is ZeRO-1. The first device has the largest parameter.
+        by ``fully_shard`` (FSDP2, which is ZeRO-3; with ``reshard_after_forward=False`` ZeRO-2)
+        or by ``FullyShardedDataParallel``, the first FSDP. Any other network is as under
+        DistributedDataParallel, with the buckets in which gradients are exchanged (without
+        ``gradient_as_bucket_view``). With an optimizer in PyTorch's ``ZeroRedundancyOptimizer``
+        that is ZeRO-1. The first device has the largest parameter.
 
     Returns
     -------
@@ -69,8 +77,11 @@ def fits(net, batch, loss, optimizer, batch_size, precision="float32", devices=1
         need(right, "loss", value, "a function that returns a tensor of one number, for backward")
         return value
 
-    with group(devices), warnings.catch_warnings():
-        # FSDP2 of a layer that returns a view, which is a matter of those who change it in place.
-        warnings.filterwarnings("ignore", "FSDP2-wrapped module", UserWarning)
+    with group(devices) as wrapped, warnings.catch_warnings():
+        # FSDP2 of a layer that returns a view, which is a matter of those who change it in place;
+        # the first FSDP of what is on a CPU, and its look at where fake tensors are.
+        for text in OF_FSDP:
+            warnings.filterwarnings("ignore", text, UserWarning)
         timeline, looked = follow(net, batch, scalar, optimizer, batch_size, precision, devices)
-    return Fit.of(timeline, looked)
+        late = held_late(wrapped)
+    return Fit.of(timeline, looked, late)

@@ -12,6 +12,7 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 from torch.utils._pytree import tree_leaves
 
 from d2lmgpu.memory import need
+from d2lmgpu.torch.memory.first_fsdp import is_sharded
 from d2lmgpu.torch.memory.on_gpu import on_gpu
 from d2lmgpu.torch.memory.storages import FollowStorages, NumberNeeded
 
@@ -39,7 +40,7 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
         trained = [p for p in net.parameters() if p.requires_grad]
         for p in trained:
             p.register_post_accumulate_grad_hook(lambda p: storages.name("gradients", [p.grad]))
-        sharded = any(map(is_traceable_wrapper_subclass, trained))
+        sharded = any(map(is_traceable_wrapper_subclass, trained)) or is_sharded(net)
         exchanged = buckets(trained) if devices > 1 and not sharded else []
         storages.name("buckets", exchanged)
         trainer = optimizer(trained)
@@ -57,6 +58,8 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
             del value
             looked, begin, before = storages.looked, len(storages.timeline.events), storages.alive()
             storages.number = SECOND_STEP
+            # of the first FSDP, whose hooks come after ours
+            storages.name("gradients", [p.grad for p in trained if p.grad is not None])
             trainer.step()
             storages.timeline.updates.append(range(begin, len(storages.timeline.events)))
             # It looks at its own count of steps, on which no shape depends

@@ -7,6 +7,7 @@ from torch import distributed as dist
 from torch.utils._python_dispatch import _disable_current_modes
 
 from d2lmgpu.memory import need
+from d2lmgpu.torch.memory.first_fsdp import first_fsdp_on
 
 
 def begin(devices, init_process_group):
@@ -28,9 +29,12 @@ def without_modes(init_device_mesh):
 
 @contextmanager
 def group(devices):
-    """Within it this process is rank 0 of so many, by PyTorch's backend "fake"."""
+    """Within it this process is rank 0 of so many, by PyTorch's backend "fake".
+
+    Gives a list of what the first FSDP has wrapped.
+    """
     if devices == 1:
-        yield
+        yield []
         return
     free = dist.is_available() and not dist.is_initialized()
     need(free, "devices", devices, "1 where there is a process group already, or PyTorch has none")
@@ -39,7 +43,10 @@ def group(devices):
     begin(devices, dist.init_process_group)
     mesh = without_modes(_fsdp_init.init_device_mesh)
     try:
-        with mock.patch.object(_fsdp_init, "init_device_mesh", mesh):
-            yield
+        with (
+            mock.patch.object(_fsdp_init, "init_device_mesh", mesh),
+            first_fsdp_on("cpu") as wrapped,
+        ):
+            yield wrapped
     finally:
         dist.destroy_process_group()

@@ -17,6 +17,7 @@ from torch.utils.data import DataLoader
 
 from d2lmgpu.machine.no_gpu import NOTHING, ZERO, Nothing
 from d2lmgpu.torch.memory.as_gpu import GPU, AsGPU, replica
+from d2lmgpu.torch.memory.first_fsdp import first_fsdp_on
 from d2lmgpu.torch.memory.group import begin, without_modes
 from d2lmgpu.torch.memory.on_gpu import also_in_backward
 
@@ -102,6 +103,7 @@ def stand_ins(storages, devices, card, total):
             (FULLY_SHARD, "_get_device_from_mesh", lambda mesh: GPU),
         ):
             stack.enter_context(mock.patch.object(owner, name, function))
+        mode.wrapped = stack.enter_context(first_fsdp_on(GPU))
         stack.enter_context(also_in_backward(mode))
         yield mode
 

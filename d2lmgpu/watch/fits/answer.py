@@ -16,10 +16,6 @@ OF_MXNET = (
     "followed. Another framework keeps other things of the same network, so an answer by PyTorch "
     "would be none."
 )
-OF_FSDP1 = (
-    "It cannot be told: the script shards its network with FullyShardedDataParallel, which holds "
-    "other things than fully_shard, the newer FSDP: of that one the peak can be told."
-)
 
 
 @dataclass(frozen=True)
@@ -60,8 +56,7 @@ def fits_script(
 
     Nothing is computed on the GPU, so that none is needed; what the script does on the CPU is done.
     Raises WatchError for a card that is not known and a script that puts nothing on a GPU, does not
-    train, shards by the first FSDP, or trains with MXNet. ``unprotected``: also where your files
-    cannot be protected from it.
+    train, or trains with MXNet. ``unprotected``: also where your files cannot be protected from it.
     ``remedies``: run it again with each of `REMEDIES`, and tell those with which it takes less.
     """
     path = check_script(script)
@@ -90,8 +85,6 @@ def _fit(path, arguments, card, devices, unprotected, remedy=None):
     watched = run(path, arguments, 1, OBSERVER, options, LIMITS, environ, unprotected=unprotected)
     if any(r["mxnet"] for r in watched.reports) and not any(r["steps"] for r in watched.reports):
         raise WatchError(OF_MXNET)
-    if any(r["end"] == "sharded" for r in watched.reports):
-        raise WatchError(OF_FSDP1)
     if watched.trouble:
         raise WatchError(watched.explanation)
     report = watched.reports[0]

@@ -18,6 +18,7 @@ def observe(watch):
     """
     # PyTorch must be there before these are imported
     from d2lmgpu.torch.memory.as_gpu import is_there
+    from d2lmgpu.torch.memory.first_fsdp import held_late
     from d2lmgpu.torch.memory.follow import SECOND_STEP, tensors
     from d2lmgpu.torch.memory.on_gpu import on_gpu
     from d2lmgpu.torch.memory.script_changes import CHANGES
@@ -56,11 +57,7 @@ def observe(watch):
         storages.name_rest("activations")
         return backward(*args, **kwargs)
 
-    def sharded(*_, **__):
-        watch.end("sharded")
-
     torch.optim.Optimizer.add_param_group, torch.autograd.backward = added, passed
-    torch.distributed.fsdp.FullyShardedDataParallel.__init__ = sharded  # what it keeps is not known
 
     def updates(*_):
         before()
@@ -79,7 +76,8 @@ def observe(watch):
         if not timeline.events:
             return {"fit": None}
         last = timeline.events[timeline.peak()].number
-        return {"fit": asdict(Fit.of(timeline, storages.looked)), "line": timeline.line[last]}
+        fit = Fit.of(timeline, storages.looked, held_late(mode.wrapped))
+        return {"fit": asdict(fit), "line": timeline.line[last]}
 
     watch.steps.before.append(updates)
     watch.steps.after.append(after)
