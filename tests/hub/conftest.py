@@ -19,6 +19,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "browser"))  # the ste
 
 import safety
 from launching import course, pages  # noqa: F401 (fixtures)
+from own_accounts import OPEN_TO_ALL
 from running_hub import RunningHub
 from servers import SECONDS
 from settings import Settings
@@ -45,7 +46,7 @@ def python():
     system = f"/usr/bin/python3.{sys.version_info.minor}"
     if not Path(system).exists():
         pytest.skip(f"{sys.executable} is closed to other accounts and there is no {system}")
-    folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-python-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-python-", dir=OPEN_TO_ALL))
     folder.chmod(0o755)
     subprocess.run([system, "-m", "venv", "--without-pip", folder], check=True)
     paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})

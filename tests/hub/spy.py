@@ -24,7 +24,8 @@ def paths():
     """The UNIX sockets that have a name, or lie in a folder of a server."""
     with open("/proc/net/unix") as table:
         named = {line.split()[-1] for line in table if "/" in line}
-    return named | set(glob.glob("/tmp/d2lmgpu-server-*/kernel-*-ipc-*"))
+    folders = ("/tmp", "/var/tmp")
+    return named.union(*(glob.glob(f"{at}/d2lmgpu-server-*/kernel-*-ipc-*") for at in folders))
 
 
 def main(file):

@@ -45,6 +45,8 @@ def machine(tmp_path, python):
         path.write_text(f"#!/bin/sh\n{does}\n")
         path.chmod(0o755)
     mounts = "".join(f"mount --bind {tmp_path}/{name} /{name} && " for name in ("etc", "opt"))
+    # systemd-analyze writes there, and a machine's may be read-only
+    mounts += "{ [ -w /tmp ] || mount -t tmpfs tmpfs /tmp; } && "
 
     def run(*command):
         kept = {name: text for name, text in os.environ.items() if not name.startswith("HUB_")}

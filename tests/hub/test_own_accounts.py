@@ -20,7 +20,7 @@ import pytest
 import requests
 import zmq
 from gpu_slots import Refused
-from own_accounts import GROUP, learners_group
+from own_accounts import GROUP, OPEN_TO_ALL, learners_group
 from running_hub import RunningHub, wait_until
 
 pytestmark = pytest.mark.needs("root", "useradd")
@@ -165,7 +165,7 @@ def start_as(name, command):
 @pytest.fixture
 def spy(two, python, tmp_path_factory):
     """What Grace hears at all ports and sockets, as a file; a port of the test's is among them."""
-    folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-spy-", dir="/tmp"))
+    folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-spy-", dir=OPEN_TO_ALL))
     shutil.copy(Path(__file__).with_name("spy.py"), folder)
     folder.chmod(0o755)
     shutil.chown(folder, GRACE)

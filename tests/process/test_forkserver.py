@@ -96,7 +96,13 @@ def changed_limit(monkeypatch, folder):
 
 @pytest.mark.parametrize(
     "change",
-    [changed_variable, changed_import_path, changed_umask, changed_cores, changed_limit],
+    [
+        changed_variable,
+        changed_import_path,
+        changed_umask,
+        pytest.param(changed_cores, marks=pytest.mark.needs("cores")),
+        changed_limit,
+    ],
 )
 def test_in_other_circumstances_there_is_another_one(traces, monkeypatch, tmp_path, change):
     def seen():

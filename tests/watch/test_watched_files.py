@@ -106,8 +106,12 @@ def test_right_scripts_see_what_they_would_see_without_us(project, tmp_path):
     assert watched.output == alone.stdout and len(alone.stdout.splitlines()) > 12
 
 
-def test_check_and_explain_leave_what_a_script_deletes_and_renames(project):
+def test_check_leaves_what_a_script_deletes_and_renames(project):
     assert check("cleans.py").defect == "not-exchanged"
+
+
+@pytest.mark.needs("cores")
+def test_explain_leaves_what_a_script_deletes_and_renames(project):
     assert "ms a step" in str(answer.explain_script("cleans.py"))
 
 
