@@ -23,7 +23,7 @@ TOOLS = [
     "flock",
     "ln",
     "mkdir",
-    "ln", "mv",
+    "mv",
     "rm",
     "sleep",
     "touch",
