@@ -1,7 +1,8 @@
 """Published figures on memory and speed, as they were printed: each can be looked up and compared.
 
 ``memory.csv`` has trainings and the memory they took, ``rates.csv`` the same training on fewer and
-on more GPUs, ``capacity.csv`` what PyTorch says a card has, in messages that it ran out of memory.
+on more GPUs, ``capacity.csv`` what PyTorch says a card has, in messages that it ran out of memory;
+of a B200, what its driver says.
 What is compared so far: the cards of ``d2lmgpu.memory``, and the rows whose network is rebuilt in
 ``benchmarks/published_networks.py``.
 """
