@@ -26,8 +26,8 @@ def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
     return max((gap for gap in waits + pauses if gap.length > 0), default=None)
 
 
-def mark(axes, gap: Gap, height: float, ink: str, unit: str = "ms") -> None:
-    """Hatch the gap at this height of the axes, with its time above it or, at the top, below."""
+def mark(axes, gap: Gap, height: float, ink: str, unit: str) -> None:
+    """Hatch the gap at this height of the axes, its time in ``unit`` above or, at the top, below."""
     axes.barh(height, gap.length, 0.6, gap.start, color="none", hatch="////", edgecolor=ink)
     side, align = (-1, "bottom") if height else (1, "top")  # above the first lane is the title
     at = gap.start + gap.length / 2, height + 0.33 * side
