@@ -27,7 +27,7 @@ def longest_gap(lanes: dict, lane: str | None = None) -> Gap | None:
 
 
 def mark(axes, gap: Gap, height: float, ink: str, unit: str) -> None:
-    """Hatch the gap at this height of the axes, its time in ``unit`` above or, at the top, below."""
+    """Hatch the gap at this height, with its time in ``unit`` above it or, at the top, below."""
     axes.barh(height, gap.length, 0.6, gap.start, color="none", hatch="////", edgecolor=ink)
     side, align = (-1, "bottom") if height else (1, "top")  # above the first lane is the title
     at = gap.start + gap.length / 2, height + 0.33 * side
