@@ -62,6 +62,7 @@ def test_devices_in_threads_are_seen(monkeypatch):
     assert "2 devices in one process" in html and re.search("device 1: (loading|computing)", html)
 
 
+@pytest.mark.needs("cores")
 @pytest.mark.parametrize("train", sample(1, [launched, alone]))
 def test_what_runs_in_processes_is_seen_with_its_line(train):
     answer = explain(train, num_gpus=2, batch_size=64)
@@ -77,6 +78,7 @@ def test_launch_is_found_where_it_is_used():
     assert not uses_launch(alone, []) and not uses_launch(in_threads, [])
 
 
+@pytest.mark.needs("cores")
 def test_what_cannot_be_explained_is_said():
     with pytest.raises(WatchError, match="devices were not seen"):
         explain(one_device)

@@ -67,6 +67,7 @@ def untouched(folder):
     )
 
 
+@pytest.mark.needs("cores")
 @pytest.mark.parametrize("what", REFUSED)
 def test_a_script_that_does_not_train_is_an_answer(what, folder):
     text, words = REFUSED[what]
@@ -122,6 +123,7 @@ for i in range(20):
     assert (report["end"], report["steps"], report["backwards"]) == ("finished", 20, 20)
 
 
+@pytest.mark.needs("cores")
 def test_own_processes_are_watched_and_told(folder):
     explanation = answer.explain_script(
         written(
@@ -151,6 +153,7 @@ def test_own_processes_are_watched_and_told(folder):
     assert untouched(folder) and not children()
 
 
+@pytest.mark.needs("cores")
 def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatch):
     monkeypatch.chdir(folder)
     script = written(

@@ -13,6 +13,7 @@ BY_HAND = FOLDER.parents[1] / "check" / "outcomes" / "sharded_by_hand.py"  # for
 WAYS[BY_HAND.name] = BY_HAND
 
 
+@pytest.mark.needs("cores")
 @pytest.mark.parametrize("script", sample(["ring.py"], WAYS))
 def test_what_exchanges_gradients_is_not_told_to_train_apart(script):
     answer = explain_script(WAYS[script])
@@ -20,6 +21,7 @@ def test_what_exchanges_gradients_is_not_told_to_train_apart(script):
     assert "data-parallel" not in [cause.name for cause in (answer.cause, *answer.others) if cause]
 
 
+@pytest.mark.needs("cores")
 def test_what_never_joins_a_group_is_one_training(tmp_path):
     script = tmp_path / "alone.py"
     script.write_text(

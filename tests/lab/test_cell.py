@@ -80,6 +80,7 @@ def test_the_cell_of_a_chapter_s_train_runs_it():
     assert imports == ["from d2lmgpu.course.chapter_train import ChapterTrain"]
 
 
+@pytest.mark.needs("cores")
 def test_the_cell_gives_the_numbers_of_the_run(lab):
     lab.run()
     idle(lab)

@@ -105,6 +105,7 @@ def test_a_training_that_nobody_knows_cannot_be_measured():
     assert lab.status == "idle" and "this training" in lab.message
 
 
+@pytest.mark.needs("cores")
 def test_afterwards_there_are_forecasts(lab):
     """The command itself, on this machine: LeNet in PyTorch."""
     lab = LabModel({"LeNet": ChapterTrain(CHAPTERS / "scratch" / "pytorch.ipynb")}, num_gpus=2)

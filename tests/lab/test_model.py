@@ -15,6 +15,7 @@ from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.outcome import Outcome
 
 
+@pytest.mark.needs("cores")
 def test_a_run_becomes_a_row(lab):
     lab.num_epochs = 2
     lab.run()

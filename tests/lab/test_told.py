@@ -98,6 +98,7 @@ def with_speeds(lab, *speeds):
     return lab
 
 
+@pytest.mark.needs("cores")
 def test_an_unsteady_run_is_called_so_explains_nothing_and_judges_no_prediction(
     tmp_path, monkeypatch
 ):
@@ -119,6 +120,7 @@ def test_an_unsteady_run_is_called_so_explains_nothing_and_judges_no_prediction(
     assert known["happened"]["value"] == 1 and "unsteady" not in known["remark"]
 
 
+@pytest.mark.needs("cores")
 def test_the_run_that_a_row_lacks_is_started_and_the_settings_stay():
     lab = LabModel({"Python": trains_a_little}, num_gpus=2, batch_size=32, lr=0.3, num_epochs=2)
     lab.run()
@@ -139,6 +141,7 @@ def test_the_run_that_a_row_lacks_is_started_and_the_settings_stay():
 EDITED = "def train(num_gpus, batch_size, lr): return {'num_samples': 20, 'seconds': [%s]}"
 
 
+@pytest.mark.needs("cores")
 def test_code_that_was_changed_is_a_version_everywhere_and_never_a_repeat():
     nb = notebook(EDITED % 0.5)
     lab = TrainingLab(nb.train, num_gpus=2, batch_size=8).model
