@@ -24,6 +24,7 @@ ACCOUNTS = [[], ["--own-account"]] if os.geteuid() == 0 else [[]]
 # test's client, whose kernel had that port before. On Gradescope nobody else is there, nor here;
 # and what a submission leaves running ends with the runner, as there with its container.
 CONFINED = [*program("confinement").NAMESPACES, sys.executable, ROOT / "tools" / "confinement.py"]
+QUESTIONS = ("combine", "replicate", "naive-port")  # that the tests answer, whatever else it asks
 SOLUTIONS = {question.name: question.solution for question in PARTS[PART].questions()}
 
 
@@ -83,8 +84,8 @@ def grades(folder, made, *options):
 
 
 def points(row):
-    """A row's points, question by question."""
-    return [float(row[name]) for name in SOLUTIONS]
+    """A row's points of ``QUESTIONS``."""
+    return [float(row[name]) for name in QUESTIONS]
 
 
 def submit(folder, name, solutions, *more):
@@ -124,13 +125,13 @@ def gradescope(files, made, folder, cell_seconds=60):
 
 
 def gradescope_points(results):
-    """The points, question by question; none where there are no results."""
+    """The same of these results; none where there are none."""
     points_of = {
         test["name"]: test["score"]
         for test in (results or {"tests": []})["tests"]
         if "score" in test
     }
-    return [points_of.get(name, 0) for name in SOLUTIONS]
+    return [points_of.get(name, 0) for name in QUESTIONS]
 
 
 def files_of(submission: Path):

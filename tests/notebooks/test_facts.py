@@ -13,7 +13,7 @@ from programs import program
 
 facts = program("chapter_facts")
 CHAPTERS = facts.chapters()
-COURSE = {"idea": "one and one", "framework": None, "hosted": True}
+COURSE = {"idea": "one and one", "hosted": True}
 TEXT = "# Adding Up\n\nThis page takes about 5 minutes.\n\n## Adding"
 HOURS = {"sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19, "twenty": 20}
 
@@ -41,7 +41,7 @@ def course(folder, **notebooks):
 
 def test_a_chapter_says_its_facts():
     assert facts.facts(notebook(experiments=2), "a/b") == facts.Facts(
-        "Adding Up", 5, "one and one", None, True, None, 2
+        "Adding Up", 5, "one and one", True, None, None, 2
     )
 
 
@@ -50,11 +50,11 @@ def test_a_chapter_says_its_facts():
     [
         (v4.new_notebook(cells=notebook().cells), "its metadata need 'course'"),
         (notebook(idea=...), "has no 'idea'"),
-        (notebook(framework=...), "has no 'framework'"),
         (notebook(hosted=...), "has no 'hosted'"),
         (notebook(minutes=5), "and no 'minutes'"),
         (notebook(idea=""), "'idea' is a few words"),
-        (notebook(framework="JAX"), "'framework' is PyTorch or MXNet, or null"),
+        (notebook(framework="JAX"), "'framework' is PyTorch or MXNet, and left out"),
+        (notebook(framework=None), "'framework' is PyTorch or MXNet, and left out"),
         (notebook(hosted="yes"), "'hosted' is true or false"),
         (notebook(framework="MXNet"), "'hosted' is false in MXNet"),
         (notebook(experiments=-1), "'experiments' is the number"),
@@ -107,10 +107,11 @@ def test_a_chapter_imports_the_framework_that_it_names(name):
     assert not ("torch" in imported and named.framework == "MXNet")
 
 
-def test_facts_outlive_the_text_that_jupytext_makes_and_the_tool(tmp_path, monkeypatch):
+@pytest.mark.parametrize("more", [{"framework": "PyTorch"}, {"experiments": 2}])
+def test_facts_outlive_the_text_that_jupytext_makes_and_the_tool(tmp_path, monkeypatch, more):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "pyproject.toml").write_bytes((ROOT / "pyproject.toml").read_bytes())
-    first = notebook(idea="one: and one", framework="PyTorch")
+    first = notebook(idea="one: and one", **more)
     write(first, tmp_path / "one.ipynb")
     jupytext(["--quiet", "--to", "md:myst", "one.ipynb"])
     jupytext(["--quiet", "--to", "ipynb", "--set-kernel", "python3", "one.md"])
