@@ -2,12 +2,14 @@
 
 import json
 
+import pytest
 from all_labs import run_all_and_train
 from lab_notebook import EDIT
 from pages import Lab, edit_cell, interrupt, open_notebook, run_all, start_endless_cell
 from servers import notebook7
 
 
+@pytest.mark.needs("cores")
 def test_run_stop_edit_and_run_again(server, page):
     open_notebook(page, server)
     run_all(page)

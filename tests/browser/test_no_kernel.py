@@ -74,6 +74,7 @@ def harms(page):
     return [page.get_by_role("button", name=name).click for name in ("Kill a worker", "Stop, and")]
 
 
+@pytest.mark.needs("cores")
 def test_a_lab_without_its_kernel_says_so_on_every_control(lab):
     for rows, batch_size in enumerate((64, 128), start=1):
         lab.choose(lab.batch_size, batch_size)

@@ -59,6 +59,7 @@ def test_images_code_and_charts_are_loaded_by_the_first_run(page, show_panel):
     assert first_used < loaded
 
 
+@pytest.mark.needs("cores")
 def test_stop_ends_the_run_and_its_workers(show_panel):
     page = show_panel(**LONG)
     press(page, "Run")
