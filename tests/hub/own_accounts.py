@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 GROUP = "d2lmgpu-test"
 # Where every account may have a file: a machine's /tmp may be read-only.
-OPEN_TO_ALL = next(path for path in ("/tmp", "/var/tmp") if os.access(path, os.W_OK))
+OPEN_TO_ALL = next((path for path in ("/tmp", "/var/tmp") if os.access(path, os.W_OK)), "/tmp")
 
 
 @contextmanager
