@@ -64,6 +64,11 @@ class Fit:
             late,
         )
 
+    @property
+    def most(self) -> int:
+        """What the allocator may hold where the GPU is behind the host."""
+        return self.reserved + self.late
+
     def on(self, card: str) -> OnCard:
         """Whether these steps fit on a card.
 
@@ -81,7 +86,7 @@ class Fit:
         ValueError
             For another name.
         """
-        return on_card(self.least, self.reserved + self.late, card)
+        return on_card(self.least, self.most, card)
 
     def __str__(self):
         parts = ", ".join(f"{part} {size / 1e6:,.0f}" for part, size in self.parts.items() if size)

@@ -9,6 +9,7 @@ import transformers as hf
 from cpu_profile import measured
 from torch import nn
 
+from benchmarks.published_texts import labelled
 from d2lmgpu.torch.memory import fits
 
 SMALL = {"hidden_size": 192, "num_hidden_layers": 2, "num_attention_heads": 3}
@@ -24,6 +25,8 @@ T5 = {
 }
 BERT = SMALL | {"intermediate_size": 768}
 DISTILBERT = {"dim": 192, "n_layers": 2, "n_heads": 3, "hidden_dim": 768}
+RESNET = {"hidden_sizes": [64, 128, 256, 512], "depths": [1, 1, 1, 1]}
+LENGTH = 128  # tokens
 
 
 class LoRA(nn.Module):
@@ -32,10 +35,8 @@ class LoRA(nn.Module):
     def __init__(self, layer, inputs, outputs, rank=8):
         super().__init__()
         self.layer = layer
-        self.down, self.up = (
-            nn.Linear(inputs, rank, bias=False),
-            nn.Linear(rank, outputs, bias=False),
-        )
+        self.down = nn.Linear(inputs, rank, bias=False)
+        self.up = nn.Linear(rank, outputs, bias=False)
 
     def forward(self, X):
         return self.layer(X) + self.up(self.down(X))
@@ -43,6 +44,10 @@ class LoRA(nn.Module):
 
 def gpt2(**settings):
     return hf.GPT2LMHeadModel(hf.GPT2Config(**GPT2, **settings))
+
+
+def eager_gpt2():
+    return gpt2(attn_implementation="eager")
 
 
 def gpt2_with_lora():
@@ -58,13 +63,33 @@ def gpt2_recomputed():
     return net
 
 
-def tokens(n, length=128):
-    X = torch.zeros(n, length, dtype=torch.int64)
+def llama():
+    return hf.LlamaForCausalLM(hf.LlamaConfig(**LLAMA))
+
+
+def t5():
+    return hf.T5ForConditionalGeneration(hf.T5Config(**T5))
+
+
+def bert():
+    return hf.BertForSequenceClassification(hf.BertConfig(**BERT))
+
+
+def distilbert():
+    return hf.DistilBertForSequenceClassification(hf.DistilBertConfig(**DISTILBERT))
+
+
+def vit():
+    return hf.ViTForImageClassification(hf.ViTConfig(**BERT, image_size=64, patch_size=8))
+
+
+def resnet():
+    return hf.ResNetForImageClassification(hf.ResNetConfig(**RESNET))
+
+
+def tokens(n):
+    X = torch.zeros(n, LENGTH, dtype=torch.int64)
     return X, X.clone()
-
-
-def labelled(n, length=128):
-    return torch.zeros(n, length, dtype=torch.int64), torch.zeros(n, dtype=torch.int64)
 
 
 def pictures(n):
@@ -84,58 +109,16 @@ OPTIMIZERS = {
 NETWORKS = {  # the network, a batch, the optimizer, the precision
     "GPT-2": (gpt2, tokens, "AdamW", "float32"),
     "GPT-2, amp": (gpt2, tokens, "AdamW, fused", "amp bfloat16"),
-    "GPT-2, eager attention": (
-        lambda: gpt2(attn_implementation="eager"),
-        tokens,
-        "momentum",
-        "float32",
-    ),
+    "GPT-2, eager attention": (eager_gpt2, tokens, "momentum", "float32"),
     "GPT-2, LoRA": (gpt2_with_lora, tokens, "AdamW", "float32"),
     "GPT-2, recomputed": (gpt2_recomputed, tokens, "AdamW", "float32"),
-    "Llama": (
-        lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**LLAMA)),
-        tokens,
-        "AdamW",
-        "float32",
-    ),
-    "Llama, amp": (
-        lambda: hf.LlamaForCausalLM(hf.LlamaConfig(**LLAMA)),
-        tokens,
-        "AdamW",
-        "amp bfloat16",
-    ),
-    "T5": (
-        lambda: hf.T5ForConditionalGeneration(hf.T5Config(**T5)),
-        tokens,
-        "Adafactor",
-        "float32",
-    ),
-    "BERT": (
-        lambda: hf.BertForSequenceClassification(hf.BertConfig(**BERT)),
-        labelled,
-        "AdamW",
-        "float32",
-    ),
-    "DistilBERT": (
-        lambda: hf.DistilBertForSequenceClassification(hf.DistilBertConfig(**DISTILBERT)),
-        labelled,
-        "momentum",
-        "amp bfloat16",
-    ),
-    "ViT": (
-        lambda: hf.ViTForImageClassification(hf.ViTConfig(**BERT, image_size=64, patch_size=8)),
-        pictures,
-        "AdamW",
-        "float32",
-    ),
-    "ResNet": (
-        lambda: hf.ResNetForImageClassification(
-            hf.ResNetConfig(hidden_sizes=[64, 128, 256, 512], depths=[1, 1, 1, 1])
-        ),
-        pictures,
-        "AdamW",
-        "float32",
-    ),
+    "Llama": (llama, tokens, "AdamW", "float32"),
+    "Llama, amp": (llama, tokens, "AdamW", "amp bfloat16"),
+    "T5": (t5, tokens, "Adafactor", "float32"),
+    "BERT": (bert, labelled(LENGTH), "AdamW", "float32"),
+    "DistilBERT": (distilbert, labelled(LENGTH), "momentum", "amp bfloat16"),
+    "ViT": (vit, pictures, "AdamW", "float32"),
+    "ResNet": (resnet, pictures, "AdamW", "float32"),
 }
 
 

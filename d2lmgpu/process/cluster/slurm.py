@@ -38,8 +38,8 @@ def write_files(folder, addresses, own_address):
     device = f"Name=gpu File=/run/gpu[0-{GPUS - 1}]"
     gpus = [f"NodeName={name} {device}\n" for name in addresses]
     (folder / "gres.conf").write_text("AutoDetect=off\n" + "".join(gpus), encoding="utf-8")
-    # None of them is used, and still slurmd ends where it looks for those of a container in vain:
-    # the plugin of version 1 does not look before one is wanted.
+    # No control group is used, and still slurmd ends where there are none, as in a container: but
+    # for the plugin of version 1, which does not look before one is wanted.
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n", encoding="utf-8")
 
 

@@ -4,7 +4,6 @@ from contextlib import ExitStack, contextmanager
 from unittest import mock
 
 import torch
-from torch import nn
 from torch.distributed.fsdp import (
     FullyShardedDataParallel,
     _init_utils,
@@ -53,30 +52,9 @@ def first_fsdp_on(device):
 
 
 def move(module, _ignored_params, _ignored_buffers, device):
-    """Put what is not yet sharded on ``device``: as other objects, as fake ones have to be."""
-    moved = {}
-    for part in unsharded(module) if device else ():
-        for held in (part._parameters, part._buffers):
-            for name, tensor in held.items():
-                if tensor is None or tensor.device == device:
-                    continue
-                if id(tensor) not in moved:
-                    moved[id(tensor)] = like(tensor, tensor.detach().to(device))
-                held[name] = moved[id(tensor)]
-
-
-def like(tensor, there):
-    """``there``, as a parameter if ``tensor`` is one."""
-    parameter = isinstance(tensor, nn.Parameter)
-    return nn.Parameter(there, tensor.requires_grad) if parameter else there
-
-
-def unsharded(module):
-    """The module and all below it, down to what is in shards already."""
-    yield module
-    for child in module.children():
-        if not isinstance(child, FullyShardedDataParallel):
-            yield from unsharded(child)
+    """To ``device``, as a network is moved; PyTorch gives each parameter other data, in place."""
+    if device is not None:
+        module.to(device)
 
 
 def held_late(wrapped) -> int:
