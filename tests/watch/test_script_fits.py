@@ -268,6 +268,7 @@ def test_what_the_first_fsdp_shards_takes_what_its_steps_take(script, moved, opt
 
     expected = fits(net, lambda n: [torch.rand(n, 512)], loss, torch.optim.Adam, 8, devices=4)
     assert answer.fit.peak == pytest.approx(expected.peak, rel=0.05)
+    assert answer.fit.late == expected.late > 0
     assert answer.fit.parts["optimizer state"] == pytest.approx(
         8 * 4 * (512**2 + 512) / 4, rel=0.01
     )
