@@ -168,7 +168,8 @@ def see_to_the_end(workers, guarded, events, folder, servers=(), afterwards=None
 def _bound_logs(folder):
     """Give the disk back what a flood has printed, but for its end (on Linux); sizes stay.
 
-    A file system without holes keeps it until the run's end.
+    A log takes ``LOGGED`` bytes and what is written from one look to the next. A file system
+    without holes keeps all of it until the run's end.
     """
     with contextlib.suppress(OSError), os.scandir(folder) as entries:
         for entry in entries if LINUX else ():

@@ -97,6 +97,7 @@ def test_a_flood_takes_no_memory_of_the_caller_and_hides_no_reason(traces, call)
 def test_a_flood_of_another_rank_takes_little_of_the_disk_and_hides_no_reason():
     def worker():
         import os
+        import time
         from pathlib import Path
 
         import torch.distributed as dist
@@ -108,12 +109,14 @@ def test_a_flood_of_another_rank_takes_little_of_the_disk_and_hides_no_reason():
                 os.fdatasync(1)  # else the disk is asked for nothing yet
             print("the end", flush=True)
         dist.barrier()
-        taken = log.stat()
-        assert taken.st_size > 6 * 10**8
+        assert log.stat().st_size > 6 * 10**8
+        deadline = time.monotonic() + 20  # a fast disk takes 200 MB from one look to the next
+        while (taken := log.stat().st_blocks * 512) > 10**8 and time.monotonic() < deadline:
+            time.sleep(0.1)
         if dist.get_rank() == 1:
-            raise ValueError(f"taken: {taken.st_blocks * 512}")
+            raise ValueError(f"taken: {taken}")
 
     with pytest.raises(LaunchError, match="taken: ") as raised:
         launch(worker, num_processes=2)
-    assert int(re.search(r"taken: (\d+)", str(raised.value))[1]) < 2 * 10**8
+    assert int(re.search(r"taken: (\d+)", str(raised.value))[1]) < 10**8
     assert "the end" in str(raised.value)
