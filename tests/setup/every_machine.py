@@ -26,7 +26,7 @@ from d2lmgpu.records import store
 ROOT = Path(__file__).resolve().parents[2]
 LOGS = ROOT / ".cache" / "machines"
 KEPT = ROOT / "records" / "machines.json"
-ACCOUNT = "d2lmgpu-reader"
+ACCOUNT = f"d2lmgpu-reader-{os.getpid()}"  # rows may be run side by side
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 PLACE = "/srv"  # a home that is read-only is a mount, and below /tmp and /var/tmp there are none
 BROWSERS = ("chromium*", "google-chrome*", "firefox*")
@@ -172,7 +172,7 @@ def keep(answer):
 
 @contextmanager
 def account(machine):
-    """The account that a machine is used by, unless that is root: one for one machine at a time."""
+    """The account that a machine is used by, unless that is root."""
     if not machine.root:
         subprocess.run(["useradd", "--no-create-home", ACCOUNT], check=True)
     try:
