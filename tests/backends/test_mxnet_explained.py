@@ -10,6 +10,8 @@ from d2lmgpu.watch.explain import explain
 
 from mxnet import autograd, np  # isort: skip
 
+pytestmark = pytest.mark.needs("cores")  # two devices are compared with one
+
 
 def train(num_gpus, batch_size):
     devices = [d2l.try_gpu(i) for i in range(num_gpus)]
