@@ -23,8 +23,9 @@ from d2lmgpu.machine.hardware import num_cores
 IN_THE_BOOK = {
     "D2LMGPU_BOOK": "1",  # labs are pages of HTML, without live widgets
     # Names that the newest PyTorch has for what the older ones, which the pages run on too, call
-    # otherwise. In a notebook the reader sees these warnings.
-    "PYTHONWARNINGS": "ignore::FutureWarning",
+    # otherwise; and that a loader has more workers than the machine which makes the book has cores.
+    # In a notebook the reader sees these warnings.
+    "PYTHONWARNINGS": "ignore::FutureWarning,ignore:This DataLoader will create:UserWarning",
 }
 SETTINGS = ["D2LMGPU_PROFILE", "D2LMGPU_IMAGES", "D2LMGPU_DEVICES", "D2LMGPU_DATA"]
 
