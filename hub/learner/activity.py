@@ -46,8 +46,7 @@ class Work(Configurable):
     def has_busy_kernel(self) -> bool:
         """Whether a cell runs."""
         kernels = self.app.kernel_manager
-        states = (kernels.get_kernel(id).execution_state for id in kernels.list_kernel_ids())
-        return "busy" in states
+        return any(is_busy(kernels.get_kernel(id)) for id in kernels.list_kernel_ids())
 
     def has_busy_terminal(self) -> bool:
         """Whether a program runs in a terminal, in the foreground or in the background."""
@@ -67,6 +66,22 @@ class Work(Configurable):
                 continue
         more = (now - before.get(key, now) for key, now in self.spent.items())
         return max(more, default=0) > COMPUTES * self.seconds
+
+
+def is_busy(kernel) -> bool:
+    """Whether the kernel's process said last that it runs a cell.
+
+    One that died of a cell was busy to its end, and the server still has that of the process which
+    it started in its place and which has said nothing.
+    """
+    pid = kernel.provisioner and kernel.provisioner.pid
+    if kernel.execution_state != "busy" or pid is None:
+        return False
+    try:
+        started_at = psutil.Process(pid).create_time()
+    except psutil.Error:
+        return False
+    return started_at < kernel.last_activity.timestamp()
 
 
 def children(pid: int) -> list[psutil.Process]:
