@@ -2,7 +2,6 @@
 
 import json
 import shlex
-from functools import partial
 
 import websocket
 from running_hub import RunningHub, wait_until
@@ -47,11 +46,6 @@ def type_and_leave(hub, user, line):
     terminal.close()
 
 
-def has_at_most(hub, number):
-    """Whether no more servers than ``number`` run."""
-    return len(hub.servers()) <= number
-
-
 def test_idle_servers_and_those_silent_for_too_long_are_stopped(tmp_path):
     settings = {"HUB_ACCOUNTS": "one", "HUB_IDLE_TIMEOUT": "4", "HUB_SILENT_TIMEOUT": "1"}
     with RunningHub(tmp_path, without_lab=True, **settings) as hub:
@@ -83,6 +77,9 @@ def test_what_works_without_a_word_is_kept_until_its_work_is_over(tmp_path):
         assert set(hub.servers()) == set(left)
         for user in left:
             (tmp_path / f"state/home/{user}/go").touch()
-        for number in reversed(range(len(left))):  # the culler stops them one after another
-            less = partial(has_at_most, hub, number)
-            wait_until(less, 120, "the next of those whose work is over is gone")
+        while before := len(hub.servers()):  # the culler stops them one after another
+            wait_until(
+                lambda before=before: len(hub.servers()) < before,
+                120,
+                "the next of those whose work is over is gone",
+            )

@@ -97,10 +97,13 @@ def test_a_flood_takes_no_memory_of_the_caller_and_hides_no_reason(traces, call)
 def test_a_flood_of_another_rank_takes_little_of_the_disk_and_hides_no_reason():
     def worker():
         import os
-        import time
         from pathlib import Path
 
         import torch.distributed as dist
+        from traces import until
+
+        def taken():
+            return log.stat().st_blocks * 512
 
         log = Path(os.environ["TMPDIR"], "log-1")
         if dist.get_rank() == 1:
@@ -110,11 +113,9 @@ def test_a_flood_of_another_rank_takes_little_of_the_disk_and_hides_no_reason():
             print("the end", flush=True)
         dist.barrier()
         assert log.stat().st_size > 6 * 10**8
-        deadline = time.monotonic() + 20  # a fast disk takes 200 MB from one look to the next
-        while (taken := log.stat().st_blocks * 512) > 10**8 and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: taken() < 10**8)  # a fast disk takes 200 MB from one look to the next
         if dist.get_rank() == 1:
-            raise ValueError(f"taken: {taken}")
+            raise ValueError(f"taken: {taken()}")
 
     with pytest.raises(LaunchError, match="taken: ") as raised:
         launch(worker, num_processes=2)
