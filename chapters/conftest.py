@@ -7,6 +7,7 @@ With ``-n`` each chapter is one worker's: its cells need each other.
 import os
 from pathlib import Path
 
+import nbval.kernel
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -20,9 +21,10 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     os.environ["D2LMGPU_PREDICTIONS"] = os.devnull  # none of the reader's own is touched
     config.option.nbval_sanitize_with = str(ROOT / "tests" / "notebooks" / "sanitize.cfg")
-    if config.option.executed:
-        from programs import program
+    from programs import program
 
+    nbval.kernel.KernelManager = program("jupyter_kernels").KernelManager
+    if config.option.executed:
         book, plugins = program("book"), program("nbval_plugins")
         cache = program("chapter_cache")
         kept = cache.ChapterCache(ROOT)

@@ -1,6 +1,8 @@
 """A real Jupyter kernel, in which a test runs cells."""
 
-from jupyter_client.manager import KernelManager
+from programs import program
+
+KernelManager = program("jupyter_kernels").KernelManager
 
 
 class Kernel:

@@ -22,6 +22,7 @@ import chapter_facts
 import nbformat
 from chapter_cache import ChapterCache
 from chapter_facts import FactsError
+from jupyter_kernels import AsyncKernelManager
 from myst_nb.core.config import NbParserConfig
 from myst_nb.core.read import create_nb_reader
 from myst_parser.config.main import MdParserConfig
@@ -113,7 +114,8 @@ def minutes(seconds: float) -> str:
 def execute(notebook, folder) -> None:
     """Run a chapter; Ctrl+C ends its kernel at once, and with it its workers."""
     place = {"metadata": {"path": str(folder)}}
-    client = NotebookClient(notebook, timeout=LONGEST, record_timing=False, resources=place)
+    options = {"timeout": LONGEST, "record_timing": False, "resources": place}
+    client = NotebookClient(notebook, kernel_manager_class=AsyncKernelManager, **options)
     with ThreadPoolExecutor(1) as thread:  # in the main one it would take Ctrl+C for a dead kernel
         running = thread.submit(client.execute)
         try:

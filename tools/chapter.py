@@ -15,6 +15,7 @@ from pathlib import Path
 
 import nbformat
 from chapter_facts import KEY
+from jupyter_kernels import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 
@@ -52,8 +53,9 @@ def run(path: str) -> None:
     """Runs and stores a chapter; raises ``CellExecutionError`` at the first cell that fails."""
     notebook = nbformat.read(path, as_version=4)
     options = {"timeout": None, "record_timing": False, "coalesce_streams": True}
+    options |= {"kernel_name": "python3", "kernel_manager_class": AsyncKernelManager}
     folder = {"metadata": {"path": str(Path(path).parent)}}
-    NotebookClient(notebook, kernel_name="python3", resources=folder, **options).execute()
+    NotebookClient(notebook, resources=folder, **options).execute()
     normalise(notebook)
     nbformat.write(notebook, path)
 

@@ -69,8 +69,8 @@ class Executed:
 
     def pytest_runtest_teardown(self, item, nextitem):
         if nextitem is None or nextitem.parent is not item.parent:
-            run = self._runs.pop(item.parent)
-            if not run.failed:
+            run = self._runs.pop(item.parent, None)  # none of a chapter whose kernel did not start
+            if run and not run.failed:
                 self._kept.put(run.nb, item.path, time.time() - run.began, run.began)
 
 

@@ -62,7 +62,11 @@ class Host:
         start = [str(self.python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
         kernel.write_text(json.dumps({"argv": start, "display_name": "host", "language": "python"}))
         client = NotebookClient(
-            notebook, timeout=300, kernel_name="host", resources={"metadata": {"path": folder}}
+            notebook,
+            timeout=300,
+            kernel_name="host",
+            kernel_manager_class=program("jupyter_kernels").AsyncKernelManager,
+            resources={"metadata": {"path": folder}},
         )
         client.create_kernel_manager()
         client.km.kernel_spec_manager.kernel_dirs = [str(kernel.parents[1])]

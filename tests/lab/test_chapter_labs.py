@@ -6,7 +6,7 @@ import os
 import psutil
 import pytest
 from chapter_labs import CHAPTERS, LABS, THE_LAB, cells
-from jupyter_client import KernelManager
+from jupyter_kernel import KernelManager
 from processes import left
 from recording import SECONDS
 from soaking import sample

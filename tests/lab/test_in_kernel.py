@@ -1,7 +1,7 @@
 """Runs as a reader starts them: from a real kernel, in the thread that runs its cells."""
 
 import pytest
-from jupyter_client.manager import start_new_kernel
+from jupyter_kernel import Kernel
 from recording import SECONDS
 from soaking import sample
 
@@ -48,11 +48,9 @@ print(outcomes[0].message)
 
 
 @pytest.fixture
-def kernel():
-    manager, client = start_new_kernel(startup_timeout=SECONDS, kernel_name="python3")
-    yield client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+def kernel(tmp_path):
+    with Kernel(tmp_path) as kernel:
+        yield kernel.client
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,14 @@ import math
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 
 import nbformat
 import pytest
 from chapter_cache import ChapterCache
+from jupyter_kernels import AsyncKernelManager, KernelManager
 from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
@@ -125,10 +127,40 @@ def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, kep
         assert record is None
         return
     _, found = kept.cache.merge_match_into_notebook(notebook)
-    by_nbclient = NotebookClient(read(tmp_path / "small.ipynb")).execute()
+    executed = {"kernel_manager_class": AsyncKernelManager}
+    by_nbclient = NotebookClient(read(tmp_path / "small.ipynb"), **executed).execute()
     assert outputs(found) == outputs(by_nbclient)
     assert found.metadata.language_info == by_nbclient.metadata.language_info
     assert record.data["execution_seconds"] > 1 and not kept.is_stale(record)
+
+
+def test_a_chapter_without_a_kernel_costs_that_chapter(tmp_path, kept):
+    """The cells of the next one are run, from its first one on."""
+    use("Executed", kept)
+    unstarted = v4.new_notebook(cells=[v4.new_code_cell("1")])
+    unstarted.metadata["kernelspec"] = KERNEL | {"name": "none-of-this-name"}
+    write(unstarted, tmp_path / "before.ipynb")
+    cells = [checked_cell("x = 1\nprint(x)", "1\n"), checked_cell("print(x + 1)", "2\n")]
+    notebook = v4.new_notebook(cells=cells, metadata={"kernelspec": KERNEL})
+    options = [tmp_path / "before.ipynb", "--confcutdir", tmp_path]
+    assert nbval(notebook, tmp_path / "small.ipynb", *options) == ["PASSED", "PASSED"]
+    assert kept.find(notebook) and not kept.find(unstarted)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a kernel has ports")
+def test_a_kernel_answers_where_another_process_took_a_port_before_it_could():
+    """On such a port of ``iopub`` it would live on, and answer nobody."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        manager = KernelManager(kernel_name="python3", cache_ports=False)
+        manager.iopub_port = taken.getsockname()[1]
+        manager.start_kernel()
+        client = manager.client()
+        client.start_channels()
+        try:
+            client.wait_for_ready(timeout=30)
+        finally:
+            client.stop_channels()
+            manager.shutdown_kernel(now=True)
 
 
 def test_what_the_book_has_run_is_compared_and_not_run_again(tmp_path, kept):
@@ -160,7 +192,7 @@ def test_the_workers_of_xdist_do_not_run_it_again_either(tmp_path):
     """With the chapters' own conftest.py, whose profile they inherit, and output in two pieces."""
     names = ["chapters/conftest.py", "tests/programs.py", "tests/notebooks/sanitize.cfg"]
     tools = ["book", "nbval_plugins", "chapter_cache", "chapter_facts"]
-    tools += ["dependencies", "file_notes/sitecustomize"]
+    tools += ["jupyter_kernels", "dependencies", "file_notes/sitecustomize"]
     for name in [*names, *(f"tools/{tool}.py" for tool in tools), "requirements.txt"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
@@ -195,9 +227,14 @@ def test_the_cells_of_a_chapter_stay_together_however_many_workers_there_are(tmp
     settings.mkdir(parents=True)
     shutil.copy(ROOT / "chapters" / "conftest.py", chapters)
     shutil.copy(ROOT / "tests" / "notebooks" / "sanitize.cfg", settings)
+    for name in ("tests/programs.py", "tools/jupyter_kernels.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
     for name in ("one", "two"):
         cells = [checked_cell("x = 1\nprint(x)", "1\n")]
         cells += [checked_cell("x += 1\nprint(x)", f"{i}\n") for i in range(2, 10)]
+        app = "from ipykernel.kernelapp import IPKernelApp as App\nprint(App.instance().transport)"
+        cells.append(checked_cell(app, f"{KernelManager().transport}\n"))
         for number, cell in enumerate(cells, start=1):
             cell.execution_count = number
         write(
@@ -209,7 +246,7 @@ def test_the_cells_of_a_chapter_stay_together_however_many_workers_there_are(tmp
         [*command, "--rootdir", tmp_path, "--nbval", *how, chapters],
         capture_output=True,
         text=True,
-        env=os.environ | {"PYTEST_ADDOPTS": ""},
+        env=os.environ | {"PYTEST_ADDOPTS": "", "PYTHONPATH": "tests"},
         cwd=tmp_path,
     )
-    assert "18 passed" in done.stdout, done.stdout
+    assert "20 passed" in done.stdout, done.stdout

@@ -9,6 +9,7 @@ import sys
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from programs import program
 
 from d2lmgpu.figures.site import BOOK
 from d2lmgpu.predictions import Prediction, predictions, store
@@ -121,7 +122,8 @@ def test_a_notebook_in_which_nobody_predicts_runs_through(folder):
     source = f"{QUESTION}\np"
     cells = [source, "p.happened(1.5)", "predictions()"]
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(c) for c in cells])
-    NotebookClient(notebook, kernel_name="python3").execute()
+    manager = program("jupyter_kernels").AsyncKernelManager
+    NotebookClient(notebook, kernel_name="python3", kernel_manager_class=manager).execute()
     for cell in notebook.cells:
         (output,) = cell.outputs
         assert "application/vnd.jupyter.widget-view+json" in output.data

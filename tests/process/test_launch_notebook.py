@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from jupyter_client.manager import KernelManager
+from jupyter_kernel import KernelManager
 from traces import until
 
 CHAPTER = Path(__file__).parents[2] / "chapters" / "concise"

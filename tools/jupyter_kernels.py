@@ -1,0 +1,33 @@
+"""Jupyter kernels that take no port.
+
+A kernel's five ports are chosen before it starts, and are free for the second that it takes to
+start. If another process takes that of ``iopub`` meanwhile, such as a worker of another chapter's,
+the kernel lives on and never answers. On Linux a socket may have a name in place of a port.
+"""
+
+import sys
+from uuid import uuid4
+
+import jupyter_client
+from jupyter_client.connect import ConnectionFileMixin
+from traitlets import default
+
+HAS_NAMES = sys.platform == "linux"  # of sockets without a file: man 7 unix, "abstract"
+
+
+class _Named(ConnectionFileMixin):
+    @default("transport")
+    def _transport(self):
+        return "ipc" if HAS_NAMES else "tcp"
+
+    @default("ip")
+    def _ip(self):
+        return f"@d2lmgpu-kernel-{uuid4()}" if self.transport == "ipc" else self._ip_default()
+
+
+class KernelManager(_Named, jupyter_client.KernelManager):
+    """jupyter_client's, for nbval and for tests."""
+
+
+class AsyncKernelManager(_Named, jupyter_client.AsyncKernelManager):
+    """jupyter_client's, for nbclient."""
