@@ -142,7 +142,8 @@ lab: setup  ## JupyterLab in your own copy of the course, on this machine only
 	@JUPYTER_CONFIG_PATH=$(CURDIR)/hub $(PYTHON) tools/lab.py
 
 lab-app: setup  ## the training lab as an app, on this machine only
-	@JUPYTER_PATH=tools/lab-app $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1
+	@JUPYTER_PATH=tools/lab-app PYTHONPATH=tools $(PYTHON) -m voila chapters/lab/training-lab.ipynb --template=course --no-browser --Voila.ip=127.0.0.1 \
+		--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager
 
 hub: setup  ## a JupyterHub with a choice of GPUs, on this machine only
 	@$(PYTHON) hub/start.py

@@ -7,6 +7,7 @@ Unix account; ``OneAccountGpuSpawner`` runs all under the hub's, for a hub on lo
 import asyncio
 import os
 import signal
+import socket
 from contextlib import suppress
 from datetime import timezone
 from html import escape
@@ -102,19 +103,31 @@ class GpuLease(LocalProcessSpawner):
         words, writing = os.pipe()
         os.set_blocking(words, False)
         try:
-            try:
-                self.popen_kwargs = {"stdin": writing}  # see keeper.py
-                address = await super().start()
-            except (OSError, SubprocessError) as error:  # the command, or the account
-                raise gpu_slots.Refused(
-                    500, "not-started", f"Your server could not be started: {error}."
-                ) from error
-            finally:
-                os.close(writing)
-            await self.comes_up(words)
+            with socket.socket() as held:
+                self.hold_port(held)
+                try:
+                    self.popen_kwargs = {"stdin": writing}  # see keeper.py
+                    address = await super().start()
+                except (OSError, SubprocessError) as error:  # the command, or the account
+                    raise gpu_slots.Refused(
+                        500, "not-started", f"Your server could not be started: {error}."
+                    ) from error
+                finally:
+                    os.close(writing)
+                await self.comes_up(words)
         finally:
             os.close(words)
         return address
+
+    def hold_port(self, held):
+        """A port for the server, which nobody else is given in the seconds that it needs to start.
+
+        It stays bound, without listening: the server, with SO_REUSEADDR, still can listen there.
+        """
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if not self.port:
+            held.bind((self.ip or "127.0.0.1", 0))
+            self.port = held.getsockname()[1]
 
     async def comes_up(self, words):
         """Wait until the server listens. Refused, with its last words, if it ends before."""

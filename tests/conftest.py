@@ -69,11 +69,13 @@ def pytest_runtest_makereport(item, call):
         pages = [page for context in item.funcargs["browser"].contexts for page in context.pages]
         for number, page in enumerate(pages, 1):
             picture = FAILURES / f"{item.name}-{call.start:.0f}-{number}.png"
+            fields = text = ""
             try:
+                fields = page.evaluate("[...document.querySelectorAll('input')].map(e => e.value)")
+                text = page.inner_text("body")
                 page.screenshot(path=picture)
             except Error as error:  # the report is of the test's failure all the same
                 picture = f"no picture: {error}"
-            fields = page.evaluate("[...document.querySelectorAll('input')].map(e => e.value)")
-            text = f"{picture}\nfields: {fields}\n{page.inner_text('body')}"
+            text = f"{picture}\nfields: {fields}\n{text}"
             report.sections.append((f"page {number}: {page.url}", text))
     return report

@@ -8,6 +8,7 @@ between two questions. Here a process that cannot be asked is none.
 import time
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 import psutil
 
@@ -72,4 +73,10 @@ def kill(processes):
 def below(guard):
     """The supervisor below a guard, and its workers, the oldest first: see ``supervisor``."""
     (supervisor,) = guard.children()
-    return supervisor, sorted(supervisor.children(), key=lambda process: process.pid)
+    return supervisor, by_age(supervisor)
+
+
+def by_age(parent):
+    """The children of a process, the oldest first. Their numbers may have begun anew meanwhile."""
+    pids = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
+    return [psutil.Process(int(pid)) for pid in pids]

@@ -15,7 +15,9 @@ from traitlets import default
 HAS_NAMES = sys.platform == "linux"  # of sockets without a file: man 7 unix, "abstract"
 
 
-class _Named(ConnectionFileMixin):
+class Named(ConnectionFileMixin):
+    """What each of the managers below is, too."""
+
     @default("transport")
     def _transport(self):
         return "ipc" if HAS_NAMES else "tcp"
@@ -25,9 +27,9 @@ class _Named(ConnectionFileMixin):
         return f"@d2lmgpu-kernel-{uuid4()}" if self.transport == "ipc" else self._ip_default()
 
 
-class KernelManager(_Named, jupyter_client.KernelManager):
+class KernelManager(Named, jupyter_client.KernelManager):
     """jupyter_client's, for nbval and for tests."""
 
 
-class AsyncKernelManager(_Named, jupyter_client.AsyncKernelManager):
+class AsyncKernelManager(Named, jupyter_client.AsyncKernelManager):
     """jupyter_client's, for nbclient."""

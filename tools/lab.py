@@ -40,12 +40,14 @@ def main(*options: str) -> None:
     # There, and in a notebook's cells that begin with "!".
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     page = "--LabApp.default_url=/lab/tree/chapters/intro.md"
+    kernels = "--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager"
     # Root may start it: this server is for the same account on the same machine.
     jupyterlab(
         [
             "--ip=127.0.0.1",
             f"--notebook-dir={MINE}",
             page,
+            kernels,
             "--allow-root",
             "--ServerApp.jpserver_extensions=notebook_metadata=True",
             *options,

@@ -60,7 +60,9 @@ class Limits:
     steps: int = 60  # updates
     seconds: float = 20.0  # of training, from the first update on
     least: int = 0  # updates that are waited for, even if they take more than those seconds
-    wall: float = 60.0  # seconds from the start of the script
+    # Seconds from the start: on a busy machine the imports alone take a minute, and scripts make
+    # data or load a network before they train. One whose ranks wait for each other ends sooner.
+    wall: float = 300.0
     records: int = 200_000  # what an observer may hold, see ``Watch.recorded``
 
 

@@ -1,12 +1,14 @@
 """`explain(train, …)` sees MXNet's devices, which are threads of one process."""
 
+from dataclasses import replace
+
 import pytest
 from lenet_start import start
 
 from d2lmgpu import mxnet as d2l  # first: it sets the threads of MXNet
 from d2lmgpu.launch import launch
 from d2lmgpu.watch import WatchError
-from d2lmgpu.watch.explain import explain
+from d2lmgpu.watch.explain import explain, function
 
 from mxnet import autograd, np  # isort: skip
 
@@ -39,6 +41,8 @@ def launched(num_gpus, batch_size):
 def explanation():
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("D2LMGPU_DEVICES", "cpu")
+        # as many updates as are wanted, also on a slow machine
+        patch.setattr(function, "LIMITS", replace(function.LIMITS, seconds=300.0))
         yield explain(train, num_gpus=2, batch_size=128)
 
 

@@ -14,7 +14,7 @@ SIGHT = """() => {
 
 
 def in_sight(page):
-    page.wait_for_function(f"({SIGHT})()", timeout=5000)
+    page.wait_for_function(f"({SIGHT})()")
 
 
 @pytest.mark.parametrize("name", [*PAGES, LAST])

@@ -13,6 +13,13 @@ def clock(page):
     return page.get_by_role("slider")
 
 
+def hold_clock(page):
+    """From now on the page's time passes as the test says: a day later, which no test can reach
+    before this does."""
+    page.clock.install(time=0)
+    page.clock.pause_at(86_400_000)
+
+
 def words(page):
     """What the page says of the moment, in one line."""
     return " ".join(page.get_by_role("status").inner_text().split())

@@ -14,11 +14,14 @@ from pathlib import Path
 import nbformat
 import psutil
 from lab_notebook import CELLS
-from processes import commands, kill, left
+from processes import commands, kill, left, marked
+from programs import program
 
 from d2lmgpu.process.roles import held_ports
 
 ROOT = Path(__file__).resolve().parents[2]
+TOOLS = str(ROOT / "tools")
+TRANSPORT = program("jupyter_kernels").KernelManager().transport
 SECONDS = 60  # a hang is a failure: nothing here takes as long
 # JupyterLab without its news, and with every cell in the page, however far down.
 LAB_SETTINGS = {
@@ -65,7 +68,8 @@ class Server:
         places = {name: self.folder / name.lower() for name in PLACES}
         for place in places.values():
             place.mkdir()
-        self.temporary = places["TMPDIR"]
+        self.temporary, self.connections = places["TMPDIR"], places["JUPYTER_RUNTIME_DIR"]
+        self.settings["D2LMGPU_TEST"] = self.token  # by which `marked` finds what it has started
         places["JUPYTER_CONFIG_PATH"] = config.parent
         self.process = subprocess.Popen(
             [sys.executable, "-m", *(part.format(self) for part in self.command)],
@@ -91,13 +95,17 @@ class Server:
             return False
 
     def __exit__(self, *exc):
+        kernels = [json.loads(path.read_text()) for path in self.connections.glob("kernel-*.json")]
         processes = [*self.descendants(), psutil.Process(self.process.pid)]
         self.process.terminate()
         alive = left(processes, SECONDS)
         names = list(commands(alive).values())
         kill(alive)
         self.process.wait()
+        assert all(kernel["transport"] == TRANSPORT for kernel in kernels), "it has ports"
         assert alive == [], f"{names}\n{''.join(self.log)}"
+        # What was only being started when the list was made ends by itself, and its files with it.
+        assert left(marked("D2LMGPU_TEST", self.token), SECONDS) == []
         assert list(self.temporary.glob("d2lmgpu-*")) == []
 
     def descendants(self):
@@ -108,7 +116,10 @@ class Server:
             self.log.append(line)
 
 
+# As `make lab` and `make lab-app` have them.
+KERNELS = "--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager"
 OPTIONS = [
+    KERNELS,
     "--port={0.port}",
     "--port-retries=0",
     "--ip=127.0.0.1",
@@ -126,13 +137,13 @@ def jupyterlab(folder):
         *OPTIONS,
         "--LabApp.expose_app_in_browser=True",
         "--ServerApp.jpserver_extensions=notebook_metadata=True",
-        PYTHONPATH=str(ROOT / "hub" / "learner"),
+        PYTHONPATH=os.pathsep.join([str(ROOT / "hub" / "learner"), TOOLS]),
     )
 
 
 def notebook7(folder):
     exposed = "--JupyterNotebookApp.expose_app_in_browser=True"
-    return Server(folder, "notebook", *OPTIONS, exposed)
+    return Server(folder, "notebook", *OPTIONS, exposed, PYTHONPATH=TOOLS)
 
 
 def voila(folder):
@@ -146,5 +157,7 @@ def voila(folder):
         "--Voila.port_retries=0",
         "--Voila.ip=127.0.0.1",
         "--no-browser",
+        KERNELS,
         JUPYTER_PATH=str(ROOT / "tools" / "lab-app"),
+        PYTHONPATH=TOOLS,
     )

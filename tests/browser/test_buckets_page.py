@@ -4,7 +4,7 @@ import re
 
 import pytest
 from contrast import FAINT
-from moving import text_without_scripts
+from moving import hold_clock, text_without_scripts
 
 from d2lmgpu.course import explorers
 
@@ -61,8 +61,7 @@ def test_spans_are_those_of_the_plan(buckets, timeline, gpus):
 
 def test_play_lets_buckets_leave_and_escape_stops_it(buckets):
     choose(buckets, "64", "25.6 MB")
-    buckets.clock.install(time=0)
-    buckets.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(buckets)
     buckets.get_by_role("button", name="Play").click()
     buckets.clock.run_for(3300)  # of eight seconds for 76.6 ms: 31.6 of them
     first, other = buckets.locator(".buckets-panels p").all_inner_texts()
@@ -81,8 +80,7 @@ def test_play_lets_buckets_leave_and_escape_stops_it(buckets):
 def test_with_reduced_motion_it_goes_from_end_to_end(buckets):
     buckets.emulate_media(reduced_motion="reduce")
     choose(buckets, "64", "all in one")
-    buckets.clock.install(time=0)
-    buckets.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(buckets)
     buckets.get_by_role("button", name="Play").click()
     seen = []
     for _ in range(18):  # the forward pass, 16 layers, one exchange

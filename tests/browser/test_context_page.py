@@ -3,7 +3,7 @@
 import pytest
 from contrast import FAINT
 from moving import choose_ranks as choose
-from moving import clock, press, text_without_scripts, words
+from moving import clock, hold_clock, press, text_without_scripts, words
 
 from d2lmgpu.collectives.ring_attention import contiguous, pairs, zigzag
 from d2lmgpu.course import explorers
@@ -69,8 +69,7 @@ def test_keys_travel_to_the_next_rank_while_pairs_are_computed(context):
 
 def test_play_goes_to_the_end_and_escape_stops_it(context):
     choose(context, 2)
-    context.clock.install(time=0)
-    context.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(context)
     press(context, "Play")
     context.clock.run_for(1200)  # of two rounds of 2.4 seconds
     assert context.locator(MOVING).count() == 8
@@ -86,8 +85,7 @@ def test_play_goes_to_the_end_and_escape_stops_it(context):
 
 def test_with_reduced_motion_nothing_glides(context):
     context.emulate_media(reduced_motion="reduce")
-    context.clock.install(time=0)
-    context.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(context)
     press(context, "Play")
     for _ in range(4):
         context.clock.run_for(900)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from contrast import FAINT
-from moving import press, text_without_scripts, words
+from moving import hold_clock, press, text_without_scripts, words
 from numpy_collectives import expected
 
 from d2lmgpu.collectives.operations import WAYS, collective
@@ -110,8 +110,7 @@ def test_what_is_on_its_way_moves_from_the_one_to_the_other(moves):
 
 def test_play_goes_to_the_end_and_escape_stops_it(moves):
     choose(moves, "broadcast", 4, "tree")
-    moves.clock.install(time=0)
-    moves.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(moves)
     press(moves, "Play")  # from the beginning, since all is over
     moves.clock.run_for(900)  # of two rounds of 1.8 seconds
     assert moves.locator(MOVING).count() == 4
@@ -130,8 +129,7 @@ def test_play_goes_to_the_end_and_escape_stops_it(moves):
 def test_with_reduced_motion_nothing_glides(moves):
     moves.emulate_media(reduced_motion="reduce")
     choose(moves, "all_gather", 4, "ring")
-    moves.clock.install(time=0)
-    moves.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(moves)
     press(moves, "Play")
     wanted = collective("all_gather", 4, 4, "ring")
     after = [as_drawn(wanted, held) for held in states(wanted)]

@@ -2,7 +2,7 @@
 
 import pytest
 from contrast import FAINT
-from moving import text_without_scripts
+from moving import hold_clock, text_without_scripts
 from pipelines import SCHEDULES
 
 from d2lmgpu.figures.pipeline import PipelineTimeline
@@ -64,8 +64,7 @@ def kept(page):
 
 
 def test_play_lets_micro_batches_pass_and_escape_stops_it(pipeline):
-    pipeline.clock.install(time=0)
-    pipeline.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(pipeline)
     pipeline.get_by_role("button", name="Play").click()
     pipeline.clock.run_for(1230)  # of nine seconds for 33 units: 4.5 of them
     label = pipeline.get_by_role("img").get_attribute("aria-label")
@@ -85,8 +84,7 @@ def test_play_lets_micro_batches_pass_and_escape_stops_it(pipeline):
 def test_with_reduced_motion_it_goes_from_end_to_end(pipeline, picture):
     pipeline.emulate_media(reduced_motion="reduce")
     choose(pipeline, "GPipe", 2, 1)
-    pipeline.clock.install(time=0)
-    pipeline.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(pipeline)
     pipeline.get_by_role("button", name="Play").click()
     seen = []
     for _ in range(5):  # the start, and two passes there and back

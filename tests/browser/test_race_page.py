@@ -4,6 +4,7 @@ import re
 
 import pytest
 from contrast import FAINT
+from moving import hold_clock
 
 from d2lmgpu.collectives.schedules import plan
 from d2lmgpu.course import explorers
@@ -51,7 +52,7 @@ def test_what_is_drawn_after_each_round_is_what_the_plan_makes(race, algorithm):
 def test_both_run_on_one_clock_until_the_slower_one_is_done(race):
     choose(race, Algorithm="ring", against="naive", Devices="4", Gradient="45 MB (ResNet-18)")
     assert words(race) == "ring: round 1 of 6; naive: round 1 of 2."
-    race.clock.install()
+    hold_clock(race)
     play = race.get_by_role("button", name="Play")
     play.click()
     race.clock.run_for(4000)  # of nine seconds: the ring takes a quarter of naive's time
@@ -97,7 +98,7 @@ def test_the_address_brings_the_same_moment_back(race):
 def test_with_reduced_motion_it_goes_from_round_to_round(race):
     race.emulate_media(reduced_motion="reduce")
     choose(race, Algorithm="ring", against="ring")
-    race.clock.install()
+    hold_clock(race)
     race.get_by_role("button", name="Play").click()
     for passed in range(6):
         race.clock.run_for(900)

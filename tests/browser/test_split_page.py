@@ -3,7 +3,7 @@
 import pytest
 from contrast import FAINT
 from moving import choose_ranks as choose
-from moving import clock, press, text_without_scripts, words
+from moving import clock, hold_clock, press, text_without_scripts, words
 
 from d2lmgpu.course import explorers
 from d2lmgpu.figures.split import RANKS, as_data
@@ -71,8 +71,7 @@ def test_a_product_grows_from_what_it_reads_and_terms_travel_in_sums_only(split)
 
 
 def test_play_goes_to_the_end_and_escape_stops_it(split):
-    split.clock.install(time=0)
-    split.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(split)
     press(split, "Play")
     split.clock.run_for(700)  # of nine steps of a second and a half
     assert split.locator("[data-made]").count() == 2
@@ -88,8 +87,7 @@ def test_play_goes_to_the_end_and_escape_stops_it(split):
 
 def test_with_reduced_motion_nothing_glides(split):
     split.emulate_media(reduced_motion="reduce")
-    split.clock.install(time=0)
-    split.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(split)
     press(split, "Play")
     for _ in range(STEPS):
         split.clock.run_for(900)

@@ -2,7 +2,7 @@
 
 import pytest
 from contrast import FAINT
-from moving import clock, press, text_without_scripts, words
+from moving import clock, hold_clock, press, text_without_scripts, words
 
 from d2lmgpu.figures.swimlane_pictures import (
     data_parallel_beside_ddp,
@@ -65,8 +65,7 @@ def test_step_by_step_the_rows_come_and_are_said(show_offline, picture):
 
 
 def test_play_moves_what_is_sent_and_escape_stops_it(parallel):
-    parallel.clock.install(time=0)
-    parallel.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(parallel)
     press(parallel, "Play")
     parallel.clock.run_for(600)  # of nine steps of 1.3 seconds
     assert parallel.locator(DOT).count() == 3 and seen(parallel) == [1, 1]
@@ -95,8 +94,7 @@ def test_a_dot_is_as_far_on_its_way_as_the_moment_says(parallel):
 
 def test_with_reduced_motion_nothing_glides(parallel):
     parallel.emulate_media(reduced_motion="reduce")
-    parallel.clock.install(time=0)
-    parallel.clock.pause_at(1000)  # from now on only as the test says
+    hold_clock(parallel)
     press(parallel, "Play")
     for done in range(1, STEPS + 1):
         parallel.clock.run_for(900)

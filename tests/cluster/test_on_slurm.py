@@ -11,6 +11,7 @@ import time
 import psutil
 import pytest
 from soaking import sample, soaked
+from test_breaking import until
 from test_hosts_end import Caller, gone, interrupt, kill_worker
 from test_hosts_fail import fails
 from test_on_hosts import where_am_i
@@ -151,12 +152,13 @@ def test_a_job_that_waits_is_told_of_and_goes_with_its_caller(slurm, tmp_path, n
     before = slurm.ask(
         "sbatch", "--parsable", "--nodes=2", "--exclusive", "--wrap=sleep 60", "--output=/dev/null"
     )
+    until(lambda: slurm.jobs() == [f"{before} RUNNING"])
     caller = Caller(tmp_path, "Slurm(nodes=2)")
     try:
         line = caller.until("Job")
         own = re.search(r"scancel (\d+)$", line.strip())[1]
         assert "waits in the partition gpu" in line and own != before
-        assert sorted(slurm.jobs()) == [f"{before} RUNNING", f"{own} PENDING"]
+        assert set(slurm.jobs()) == {f"{before} RUNNING", f"{own} PENDING"}
         caller.process.send_signal(number)
         caller.process.communicate(timeout=SECONDS)
     finally:

@@ -35,8 +35,6 @@ from processes import commands, left
 from programs import program
 from soaking import sample
 
-CELL_SECONDS = 10
-
 
 def left_running():
     """What LEAVES has started and nobody has ended."""
@@ -44,11 +42,14 @@ def left_running():
 
 
 def test_a_class_is_graded(made, tmp_path):
-    submit(tmp_path, "all", SOLUTIONS)
+    usual, endless = tmp_path / "usual", tmp_path / "endless"
+    usual.mkdir()
+    endless.mkdir()
+    submit(usual, "all", SOLUTIONS)
+    (usual / "broken.ipynb").write_text('{"cells": ')
     some = {"combine": SOLUTIONS["combine"], "naive-port": COPIED}
-    submit(tmp_path, "endless", some, LEAVES, "while True:\n    pass")
-    (tmp_path / "broken.ipynb").write_text('{"cells": ')
-    table = grades(tmp_path, made, "--cell-seconds", str(CELL_SECONDS))
+    submit(endless, "endless", some, LEAVES, "while True:\n    pass")
+    table = grades(usual, made) | grades(endless, made, "--cell-seconds", "10")
     assert list(table["all.ipynb"]) == ["total", *sorted(SOLUTIONS), "remark"]
     assert {name: points(row) for name, row in table.items()} == {
         "all.ipynb": [1, 1, 1],
@@ -79,14 +80,14 @@ def test_make_grade_and_gradescope_give_the_points_that_each_kind_has_to_get(mad
     compared(made, tmp_path, SAMPLE)
 
 
-def compared(made, tmp_path, names):
+def compared(made, tmp_path, names, cell_seconds=60):
     """Write, grade and compare these kinds; returns the rows."""
     folder = tmp_path / "submissions"
     folder.mkdir()
     for name in names:
         KINDS[name][1](folder)
     rows_of = {}
-    for name, row in grades(folder, made, "--cell-seconds", str(CELL_SECONDS)).items():
+    for name, row in grades(folder, made, "--cell-seconds", str(cell_seconds)).items():
         rows_of[Path(Path(name).parts[0]).stem] = row
     assert set(rows_of) == set(names)
     expected = {name: KINDS[name][0] for name in names}
@@ -95,7 +96,7 @@ def compared(made, tmp_path, names):
     for path in folder.iterdir():
         if path.name != "grades":
             uploaded = tmp_path / "gradescope" / path.stem
-            results = gradescope(files_of(path), made, uploaded, CELL_SECONDS)
+            results = gradescope(files_of(path), made, uploaded, cell_seconds)
             there[path.stem] = gradescope_points(results)
     assert there == expected
     return rows_of

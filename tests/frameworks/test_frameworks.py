@@ -1,6 +1,5 @@
 """check and explain on scripts of the common libraries, which only `make test-frameworks` has."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,11 @@ WRONG = {  # a script -> (defect, what its line holds)
     "accelerate_not-exchanged.py": ("not-exchanged", "optimizer.step()"),
     "fabric_wrong-scale.py": ("wrong-scale", "fabric.backward("),
 }
-WALL = 300.0  # seconds: at rest a run takes 5 to 15, most of it imports; beside others a minute
 
 
 @pytest.mark.parametrize("name", RIGHT)
 def test_a_right_script_trains_as_one_device_does(name):
-    verdict = run.check(FOLDER / name, limits=replace(run.LIMITS, wall=WALL))
+    verdict = run.check(FOLDER / name)
     assert (verdict.outcome, verdict.defect) == ("same", "none"), verdict
     assert verdict.difference < 1e-12 and verdict.updates > 10
     # Accelerate, Ignite and Lightning look for GPUs by themselves; none of these asks for one
@@ -29,15 +27,14 @@ def test_a_right_script_trains_as_one_device_does(name):
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_script_is_named_with_its_line(name):
     defect, line = WRONG[name]
-    verdict = run.check(FOLDER / name, limits=replace(run.LIMITS, wall=WALL))
+    verdict = run.check(FOLDER / name)
     assert (verdict.outcome, verdict.defect) == ("different", defect), verdict
     assert line in words.code(verdict.where, FOLDER / name)
 
 
 @pytest.mark.parametrize("name", RIGHT)
-def test_the_facts_of_a_right_script_are_right(name, monkeypatch):
+def test_the_facts_of_a_right_script_are_right(name):
     """Each shares its rows out and exchanges gradients; what that costs is the machine's."""
-    monkeypatch.setattr(answer, "LIMITS", replace(answer.LIMITS, wall=WALL))
     explanation = answer.explain_script(FOLDER / name)
     causes = {cause.name for cause in (explanation.cause, *explanation.others) if cause}
     assert explanation.run.k == 2 and explanation.single is not None and explanation.single.k == 1

@@ -4,11 +4,9 @@ Also the real hubs that the REST tests talk to: one per module, on loopback, wit
 reports the GPUs of a text file.
 """
 
-import shutil
 import subprocess
 import sys
 import sysconfig
-import tempfile
 from pathlib import Path
 
 import pytest
@@ -19,7 +17,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1] / "browser"))  # the ste
 
 import safety
 from launching import course, pages  # noqa: F401 (fixtures)
-from own_accounts import OPEN_TO_ALL
+from open_folder import open_folder
 from running_hub import RunningHub
 from servers import SECONDS
 from settings import Settings
@@ -46,17 +44,15 @@ def python():
     system = f"/usr/bin/python3.{sys.version_info.minor}"
     if not Path(system).exists():
         pytest.skip(f"{sys.executable} is closed to other accounts and there is no {system}")
-    folder = Path(tempfile.mkdtemp(prefix="d2lmgpu-python-", dir=OPEN_TO_ALL))
-    folder.chmod(0o755)
-    subprocess.run([system, "-m", "venv", "--without-pip", folder], check=True)
-    paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
-    (Path(paths["purelib"]) / "course.pth").write_text(sysconfig.get_path("purelib"))
-    for name in ("etc", "share"):  # Jupyter's extensions and kernels
-        (folder / name).symlink_to(Path(sys.prefix) / name)
-    server = "bin/jupyterhub-singleuser"
-    (folder / server).symlink_to(Path(sys.prefix) / server)
-    yield str(folder / "bin/python")
-    shutil.rmtree(folder)
+    with open_folder("python") as folder:
+        subprocess.run([system, "-m", "venv", "--without-pip", folder], check=True)
+        paths = sysconfig.get_paths(vars={"base": str(folder), "platbase": str(folder)})
+        (Path(paths["purelib"]) / "course.pth").write_text(sysconfig.get_path("purelib"))
+        for name in ("etc", "share"):  # Jupyter's extensions and kernels
+            (folder / name).symlink_to(Path(sys.prefix) / name)
+        server = "bin/jupyterhub-singleuser"
+        (folder / server).symlink_to(Path(sys.prefix) / server)
+        yield str(folder / "bin/python")
 
 
 @pytest.fixture

@@ -1,12 +1,9 @@
 """A group whose members' accounts exist on this machine only while tests run."""
 
-import os
 import subprocess
 from contextlib import contextmanager
 
 GROUP = "d2lmgpu-test"
-# Where every account may have a file: a machine's /tmp may be read-only.
-OPEN_TO_ALL = next((path for path in ("/tmp", "/var/tmp") if os.access(path, os.W_OK)), "/tmp")
 
 
 @contextmanager

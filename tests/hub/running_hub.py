@@ -70,6 +70,8 @@ class RunningHub:
             f"c.JupyterHub.services.append(dict(name='test', api_token={self.token!r}))\n"
             "c.JupyterHub.load_roles.append(dict(name='test', services=['test'],\n"
             "    scopes=['admin:users', 'admin:servers', 'admin:server_state', 'tokens']))\n"
+            # After ten seconds it would say only that the server starts, and not how that ended.
+            "c.JupyterHub.tornado_settings['slow_spawn_timeout'] = 60\n"
             + self.more
         )
         if self.without_lab:
@@ -96,8 +98,10 @@ class RunningHub:
         try:
             self.stop_all()
         finally:
-            self.end()
-            self.end_orphans()
+            try:
+                self.end()
+            finally:
+                self.end_orphans()
 
     def start(self):
         """Start the hub's process and wait until it answers."""
@@ -112,7 +116,7 @@ class RunningHub:
         assert self.process.poll() is None, f"the hub ended:\n{self.log()}"
         try:
             return requests.get(f"{self.url}/hub/health", timeout=5).ok
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def end(self, how=signal.SIGTERM):
@@ -273,7 +277,8 @@ class Kernel:
 
 def three_free_ports():
     """The first of three neighbouring free ports: the proxy, the hub, the proxy's own door."""
-    for first in range(20000 + os.getpid() % 5000 * 3, 60000, 3):
+    # Below those that the system gives by itself, to connections as well: 32768 to 60999.
+    for first in range(20000 + os.getpid() % 4000 * 3, 32766, 3):
         try:
             for port in range(first, first + 3):
                 with socket.socket() as probe:

@@ -46,14 +46,22 @@ def type_and_leave(hub, user, line):
     terminal.close()
 
 
+def wait_until_all_are_gone(hub):
+    """The culler stops one server after another."""
+    while before := len(hub.servers()):
+        wait_until(
+            lambda before=before: len(hub.servers()) < before, 120, "the next idle one is gone"
+        )
+
+
 def test_idle_servers_and_those_silent_for_too_long_are_stopped(tmp_path):
-    settings = {"HUB_ACCOUNTS": "one", "HUB_IDLE_TIMEOUT": "4", "HUB_SILENT_TIMEOUT": "1"}
+    settings = {"HUB_ACCOUNTS": "one", "HUB_IDLE_TIMEOUT": "16", "HUB_SILENT_TIMEOUT": "1"}
     with RunningHub(tmp_path, without_lab=True, **settings) as hub:
         hub.set_gpus("GPU-a")
         hub.start_server("mei")
         run_and_leave(hub, "mei", IN_A_CELL)
         assert hub.start_server("ada", 1) == ["GPU-a"]
-        wait_until(lambda: not hub.servers(), 60, "both are gone")
+        wait_until_all_are_gone(hub)
         assert hub.start_server("grace", 1) == ["GPU-a"]
 
 
@@ -77,9 +85,4 @@ def test_what_works_without_a_word_is_kept_until_its_work_is_over(tmp_path):
         assert set(hub.servers()) == set(left)
         for user in left:
             (tmp_path / f"state/home/{user}/go").touch()
-        while before := len(hub.servers()):  # the culler stops them one after another
-            wait_until(
-                lambda before=before: len(hub.servers()) < before,
-                120,
-                "the next of those whose work is over is gone",
-            )
+        wait_until_all_are_gone(hub)

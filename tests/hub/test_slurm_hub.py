@@ -14,8 +14,10 @@ import pytest
 import requests
 from launching import CHAPTER, HERE, press_the_rocket
 from learner import ADA, lab_hub, log_in
+from open_folder import open_folder
 from own_accounts import GROUP, learners_group
 from pages import Lab, run_all, wait_for_notebook
+from processes import asked
 from running_hub import PASSWORD, RunningHub, wait_until
 from safety import SettingError
 from settings import read
@@ -32,10 +34,12 @@ IN_BOX = pytest.mark.needs("slurm")
 
 
 @pytest.fixture(scope="module")
-def slurm(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("slurm") / "cluster"
-    with standing(folder, "--hosts", 2, "--slurm"):
-        yield SlurmCluster(folder)
+def slurm():
+    with open_folder("slurm") as above:
+        above.chmod(0o700)
+        folder = above / "cluster"
+        with standing(folder, "--hosts", 2, "--slurm"):
+            yield SlurmCluster(folder)
 
 
 def address_of(slurm):
@@ -88,7 +92,7 @@ def test_from_the_rocket_by_a_job_to_its_end(slurm, slurm_hub, pages, context):
     page.goto(f"{slurm_hub.url}/hub/home")
     page.click("#stop")
     page.locator("#stop").wait_for(state="hidden")
-    assert ADA not in slurm_hub.servers()
+    wait_until(lambda: ADA not in slurm_hub.servers(), 60, "the server has ended")
     assert slurm.left_at_last() == []
 
 
@@ -126,7 +130,7 @@ def test_a_server_tells_its_port_and_nothing_else(slurm_hub):
 @pytest.fixture
 def for_accounts(slurm):
     """The box is root's alone; this opens it as a cluster is, its keys not."""
-    opened = [slurm.folder, *(p for p in slurm.folder.parents if p.stat().st_mode & 0o77 == 0)]
+    opened = [slurm.folder, slurm.folder.parent]
     for folder in opened:
         folder.chmod(0o711)
     yield slurm
@@ -154,7 +158,7 @@ def test_a_job_runs_under_the_learner_s_own_account(for_accounts, tmp_path_facto
             assert answer.ok, answer.text
             wait_until(lambda: hub.servers().get(MEI, {}).get("ready"), 120, "a server as a job")
             assert slurm.ask("squeue", "--noheader", "--format=%u %b") == f"{MEI} gres:gpu:1"
-            accounts = {p.username() for n in ("n1", "n2") for p in slurm.processes(n)}
+            accounts = {asked(p.username) for n in ("n1", "n2") for p in slurm.processes(n)}
             assert MEI in accounts
             assert hub.ask("daemon", {}).status_code == 403  # no account of the learners' group
             hub.stop_server(MEI)

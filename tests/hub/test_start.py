@@ -113,7 +113,7 @@ def test_node_beside_python_is_found(monkeypatch, tmp_path):
 def answers(url):
     try:
         return requests.get(url, timeout=5).ok
-    except requests.ConnectionError:
+    except (requests.ConnectionError, requests.Timeout):
         return False
 
 

@@ -6,6 +6,7 @@ import pytest
 from recording import MARK, SECONDS, Recorder, lab_processes
 from trains import trains_a_little
 
+from d2lmgpu.lab import runner
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.pool import POOL
 
@@ -22,6 +23,12 @@ def mark(monkeypatch, tmp_path):
     POOL.end_spare()
     assert lab_processes(mark) == []
     assert list(folder.iterdir()) == []
+
+
+@pytest.fixture
+def all_the_time(monkeypatch):
+    """A run that is stopped and ends by itself is not killed, however long that takes."""
+    monkeypatch.setattr(runner, "GRACE", SECONDS)
 
 
 @pytest.fixture

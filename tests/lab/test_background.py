@@ -13,6 +13,7 @@ def background():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.usefixtures("all_the_time")
 def test_stop_needs_no_kill(background, recorder):
     recorder.start(waits)
     recorder.until("point")

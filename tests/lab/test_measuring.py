@@ -48,6 +48,7 @@ def test_it_tells_how_far_it_is_and_leaves_no_run(lab, monkeypatch):
     assert (lab.runs, lab.live, numbers.live(lab), lab.details) == ([], None, None, "")
 
 
+@pytest.mark.usefixtures("all_the_time")
 def test_stop_ends_it(lab, monkeypatch):
     monkeypatch.setattr(measuring, "measure_here", trains.measures_on_and_on)
     half = threading.Event()

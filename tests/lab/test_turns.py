@@ -15,6 +15,7 @@ from d2lmgpu.lab import runner
 from d2lmgpu.lab.pool import POOL
 
 
+@pytest.mark.usefixtures("all_the_time")
 def test_of_labs_that_wait_the_last_one_runs_and_any_can_be_stopped():
     first, second, third = labs = [Recorder() for _ in range(3)]
     first.start(waits)
@@ -49,6 +50,7 @@ def test_a_large_job_does_not_keep_a_stop_waiting(recorder):
     assert recorder.end().status == "stopped" and recorder.named("started") == []
 
 
+@pytest.mark.usefixtures("all_the_time")
 def test_stop_ends_a_run_at_once(recorder):
     recorder.start(waits)
     recorder.until("point")

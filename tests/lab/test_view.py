@@ -4,6 +4,7 @@ import itertools
 import json
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import trains
@@ -93,18 +94,24 @@ def test_a_run_is_sent_with_its_curves_its_row_and_its_files():
     assert lab.view.runs == [] and lab.view.hidden == [] and lab.view.table["rows"] == []
 
 
-def test_a_run_is_told_at_most_ten_times_a_second_and_is_never_in_neither():
-    lab, times, missing = shown(trains.tells_fast), [], []
+def test_a_run_is_told_at_most_ten_times_a_second_and_is_never_in_neither(monkeypatch):
+    lab, looks, times, missing = shown(trains.tells_fast), [], [], []
+
+    def monotonic():
+        looks.append(time.monotonic())
+        return looks[-1]
+
+    monkeypatch.setattr(view, "time", SimpleNamespace(monotonic=monotonic))
 
     def hear(change):
-        times.append(time.monotonic())
+        times.append(looks[-1])  # by the view's own clock: the rest of this drawing may take long
         if change.old and not change.new and not lab.view.runs:
             missing.append(change)
 
     lab.view.observe(hear, "live")
     press(lab, "run")
     pauses = [after - before for before, after in itertools.pairwise(times)]
-    assert len(times) > 3 and min(pauses[:-1]) >= 0.9 * view.REDRAW  # the last one is its end
+    assert len(times) > 3 and min(pauses[:-1]) >= view.REDRAW  # the last one is its end
     assert missing == []
 
 

@@ -96,7 +96,7 @@ def test_the_cause_is_named_though_the_hosts_clocks_differ(ssh, clock, rank):
 def test_a_host_that_lets_nobody_in_is_named_with_ssh_s_words(ssh):
     with pytest.raises(LaunchError, match=r"^Host locked cannot be used: .*Permission denied"):
         launch(print, hosts=["a", "locked"], num_processes=1)
-    ssh.assert_none(seconds=2)
+    ssh.assert_none()
 
 
 def test_without_ssh_it_says_so(traces, tmp_path, monkeypatch):

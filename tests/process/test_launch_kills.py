@@ -9,7 +9,7 @@ import textwrap
 import pytest
 from processes import kill
 from soaking import soaked
-from traces import until
+from traces import IMPORT, until
 
 from d2lmgpu.launch import LaunchError, launch
 
@@ -122,7 +122,9 @@ def test_kill_leaves_nothing(traces, tmp_path, victims, moment):
 def test_kill_before_the_task_is_given_leaves_nothing(traces):
     program = "from d2lmgpu.launch import prepare; prepare(); input()"
     caller = subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE)
-    assert until(lambda: traces.processes("fork server"), seconds=60)
+    assert until(lambda: traces.processes("fork server"), seconds=IMPORT)
     caller.kill()
     caller.communicate(timeout=60)
+    # It looks for its caller when it has imported PyTorch.
+    assert until(lambda: not traces.processes("fork server"), seconds=IMPORT)
     traces.assert_none(caller_ended=True)

@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from open_folder import open_folder
 
 from d2lmgpu.process.supervisor import remove
 
@@ -43,18 +44,15 @@ OTHER = {"user": 64_321, "group": 64_321, "extra_groups": []} if os.geteuid() ==
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o100, 0o500, 0o300])
-def test_what_its_owner_has_closed(tmp_path_factory, mode):
-    place = tmp_path_factory.mktemp("place")
-    above = [path for path in place.parents if path.name.startswith(("popen-", "pytest-"))]
-    for path in (place, *above) if OTHER else ():
-        path.chmod(0o711)
-    folder = place / "folder"
-    folder.mkdir()
-    closed(folder, mode)
-    if OTHER:  # root may do all: so somebody else
-        subprocess.run(["chown", "-R", "64321:64321", place], check=True)
-    subprocess.run([sys.executable, "-c", REMOVES, folder], check=True, **OTHER)
-    assert not folder.exists()
+def test_what_its_owner_has_closed(mode):
+    with open_folder("removing") as place:
+        folder = place / "folder"
+        folder.mkdir()
+        closed(folder, mode)
+        if OTHER:  # root may do all: so somebody else
+            subprocess.run(["chown", "-R", "64321:64321", place], check=True)
+        subprocess.run([sys.executable, "-c", REMOVES, folder], check=True, **OTHER)
+        assert not folder.exists()
 
 
 @pytest.mark.parametrize("where", ["top", "top/deep/er"])

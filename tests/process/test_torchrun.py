@@ -55,7 +55,9 @@ def data(tmp_path_factory):
 
 def torchrun(script, *options, processes, restarts=0, python=sys.executable, path=FOLDER):
     """The finished process; its output is what rank 0 printed, line by line."""
-    environ = ENVIRON | {"TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1", "PYTHONPATH": str(path)}
+    environ = ENVIRON | {"PYTHONPATH": str(path)}
+    if restarts:  # else torchrun's own store serves, whose port nobody can take before rank 0
+        environ["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] = "1"
     command = [
         python,
         "-m",

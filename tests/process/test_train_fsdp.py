@@ -24,7 +24,6 @@ ENVIRON = os.environ | {
     "OMP_NUM_THREADS": "1",
     "GLOO_SOCKET_IFNAME": "lo",
     "PYTHONPATH": str(FOLDER),
-    "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
 }
 
 

@@ -14,6 +14,7 @@ from d2lmgpu.machine import hardware
 SERVER = "fork server"
 # Seconds. On one core, which the tests beside share, a run was seen to be gone after 20.
 HANG = 20 if hardware.num_cores() > 1 else 60
+IMPORT = 120  # seconds, also for a fork server to import PyTorch first
 PROGRAMS = {"d2lmgpu.process.ranks", "d2lmgpu.process.forkserver"}
 
 

@@ -3,9 +3,7 @@
 import time
 
 import pytest
-from in_page import USUAL, train
-
-SECONDS = 10
+from in_page import SECONDS, USUAL, train
 
 SETTINGS = USUAL | {"devices": 2, "epochs": 1000}
 BEGIN = """async (settings) => {
@@ -28,15 +26,15 @@ PREPENDED = """(() => {
 def test_stop_ends_the_workers_at_once(page, network, devices):
     page.evaluate(BEGIN, SETTINGS | {"network": network, "devices": devices})
     assert len(page.workers) == devices
-    how, steps, milliseconds = page.evaluate(
+    how, steps = page.evaluate(
         """async () => {
-            const before = performance.now();
             window.run.stop();
-            const {how, losses} = await window.run.done;
-            return [how, losses.length, performance.now() - before];
+            const goes = {how: "goes on", losses: []};
+            const {how, losses} = await Promise.race([window.run.done, goes]);
+            return [how, losses.length];
         }"""
     )
-    assert how == "stopped" and steps > 0 and milliseconds < 100
+    assert how == "stopped" and steps > 0
     no_worker_is_left(page)
 
 
@@ -153,8 +151,11 @@ def test_an_error_of_the_listener_is_seen_and_the_run_goes_on(page):
         }""",
         USUAL,
     )
-    page.wait_for_function("true")
-    assert how == "finished" and {"start", "step", "epoch", "end"} <= set(page.errors)
+    deadline = time.monotonic() + SECONDS
+    while not {"start", "step", "epoch", "end"} <= set(page.errors):
+        assert time.monotonic() < deadline, page.errors
+        page.evaluate("0")  # the browser tells of an error in its own time, too
+    assert how == "finished"
     page.errors.clear()
 
 

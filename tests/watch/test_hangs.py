@@ -17,7 +17,6 @@ from d2lmgpu.process.roles import held_ports
 from d2lmgpu.watch.check.run import LIMITS, OBSERVER
 from d2lmgpu.watch.run import run
 
-PATIENT = replace(LIMITS, wall=300.0)  # a machine that is busy takes a minute to import PyTorch
 OPTIONS = {"double": False, "short": False, "devices": 2}
 
 
@@ -26,7 +25,7 @@ def watched(folder, source):
     script.write_text(HEAD + source)
     spawns = "spawn" in source
     (port,) = held_ports(1)
-    return run(script, [str(port)], 1 if spawns else 2, OBSERVER, OPTIONS, PATIENT)
+    return run(script, [str(port)], 1 if spawns else 2, OBSERVER, OPTIONS, LIMITS)
 
 
 def line_of(rank, source):
@@ -60,20 +59,22 @@ def test_a_slow_rank_is_no_hang(tmp_path, name):
 def test_a_rank_that_gets_no_core_is_not_still(deed, kept):
     """One that is ready beside others on its core does not wait for a rank; one that sleeps may."""
     core = {min(os.sched_getaffinity(0))}
-    loops = f"import os, time\nos.sched_setaffinity(0, {core})\nwhile True: "
-    start = [sys.executable, "-c"]
+    loops = f"import os, time\nos.sched_setaffinity(0, {core})\nprint(flush=True)\nwhile True: "
+    start, output = [sys.executable, "-c"], {"stdout": subprocess.PIPE}
     processes = [
-        subprocess.Popen([*start, loops + code]) for code in (deed, "pass", "pass", "pass")
+        subprocess.Popen([*start, loops + code], **output)
+        for code in (deed, "pass", "pass", "pass")
     ]
     try:
-        time.sleep(1)  # until all have started
+        for process in processes:
+            process.stdout.readline()  # it has started
         before = without_core(processes[0].pid)
         time.sleep(2)
         share = (without_core(processes[0].pid) - before) / 2
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.communicate()
     assert (share > STILL) == kept
 
 
@@ -108,7 +109,7 @@ def test_where_each_rank_was_is_told_of_what_may_yet_end(tmp_path):
     """Somebody may still write that file: no hang."""
     script = tmp_path / "script.py"
     script.write_text(HEAD + POLLS)
-    result = run(script, [], 2, OBSERVER, OPTIONS, replace(PATIENT, seconds=8.0))
+    result = run(script, [], 2, OBSERVER, OPTIONS, replace(LIMITS, seconds=8.0))
     assert result.hang is None
     for rank in (0, 1):
         assert f"(script.py:{line_of(rank, POLLS)}" in result.note

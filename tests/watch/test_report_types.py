@@ -9,7 +9,7 @@ from tiny_script import TRAINS
 
 from d2lmgpu.process.child import Child
 from d2lmgpu.watch.messages import Job, Report
-from d2lmgpu.watch.run import Limits, run
+from d2lmgpu.watch.run import run
 
 ENDS = {
     "finished": TRAINS,
@@ -31,7 +31,7 @@ def test_a_report_is_what_its_type_says(tmp_path, monkeypatch, end):
 
     monkeypatch.setattr(Child, "send", kept)
     observer = "d2lmgpu.watch.explain.observer"
-    watched = run(script, ["--lr", "1"], 1, observer, {}, Limits(wall=120), unprotected=True)
+    watched = run(script, ["--lr", "1"], 1, observer, {}, unprotected=True)
     assert fault(jobs[0], Job) is None
     (report,) = watched.reports
     fields = typing.get_type_hints(Report)

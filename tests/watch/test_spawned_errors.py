@@ -4,7 +4,7 @@ import pytest
 
 from d2lmgpu.process.roles import held_ports
 from d2lmgpu.watch.check.run import OBSERVER
-from d2lmgpu.watch.run import Limits, run
+from d2lmgpu.watch.run import run
 
 RANK = """
 import sys, torch
@@ -39,7 +39,7 @@ def test_a_spawned_rank_that_raises_is_told_with_its_line(tmp_path, case):
     script.write_text(RANK + STARTS[case], encoding="utf-8")
     options = {"double": True, "short": True, "devices": 1}
     (port,) = held_ports(1)
-    watched = run(script, [str(port)], 1, OBSERVER, options, Limits(wall=300))
+    watched = run(script, [str(port)], 1, OBSERVER, options)
     line = RANK[: RANK.index("    assert")].count("\n") + 1
     assert "one part is not enough" in watched.trouble and f"train.py:{line}" in watched.explanation
     assert watched.last_line == "its parent: True"

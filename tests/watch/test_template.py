@@ -12,12 +12,11 @@ from processes import asked
 from tiny_script import TRAINS
 
 from d2lmgpu.process.forks import can_fork
-from d2lmgpu.watch.run import Limits, run
+from d2lmgpu.watch.run import run
 from d2lmgpu.watch.template import Template
 
 pytestmark = pytest.mark.skipif(not can_fork(), reason="no descriptors of processes: not on Linux")
 OBSERVER = "d2lmgpu.watch.check.observer"
-LIMITS = Limits(wall=120)
 
 
 @pytest.fixture
@@ -29,7 +28,7 @@ def printed(tmp_path):
         script.write_text(textwrap.dedent(before) + TRAINS + textwrap.dedent(after))
         options = {"double": False, "short": False, "devices": processes}
         environ = {"OMP_NUM_THREADS": str(threads)}
-        done = run(script, [], processes, OBSERVER, options, LIMITS, environ, template=template)
+        done = run(script, [], processes, OBSERVER, options, environ=environ, template=template)
         assert done.trouble is None, done.explanation
         lines = done.output.splitlines()
         return sorted(line.removeprefix("SEES ") for line in lines if line.startswith("SEES "))
@@ -133,7 +132,7 @@ def test_a_torchvision_that_cannot_be_imported_is_told_as_the_script_s_own_error
     options = {"double": False, "short": False, "devices": 2}
     with Template() as template:
         for processes in (2, 1):
-            done = run(script, [], processes, OBSERVER, options, LIMITS, template=template)
+            done = run(script, [], processes, OBSERVER, options, template=template)
             assert done.trouble == "The script raised RuntimeError: an operator is missing"
 
 
@@ -154,7 +153,7 @@ def test_a_pytorch_that_cannot_be_imported_is_told_as_the_script_s_own_error(tmp
     script.write_text(TRAINS)
     options = {"double": False, "short": False, "devices": 2}
     with Template() as template:
-        done = run(script, [], 2, OBSERVER, options, LIMITS, template=template)
+        done = run(script, [], 2, OBSERVER, options, template=template)
     assert done.trouble == "The script raised RuntimeError: a library is missing"
 
 

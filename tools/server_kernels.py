@@ -1,0 +1,11 @@
+"""The kernels of JupyterLab, Notebook and Voilà, without ports as well (``jupyter_kernels.py``).
+
+--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager
+"""
+
+from jupyter_kernels import Named
+from jupyter_server.services.kernels import kernelmanager
+
+
+class ServerKernelManager(Named, kernelmanager.ServerKernelManager):
+    """jupyter_server's."""
