@@ -71,8 +71,7 @@ class RunningHub:
             "c.JupyterHub.load_roles.append(dict(name='test', services=['test'],\n"
             "    scopes=['admin:users', 'admin:servers', 'admin:server_state', 'tokens']))\n"
             # After ten seconds it would say only that the server starts, and not how that ended.
-            "c.JupyterHub.tornado_settings['slow_spawn_timeout'] = 60\n"
-            + self.more
+            "c.JupyterHub.tornado_settings['slow_spawn_timeout'] = 60\n" + self.more
         )
         if self.without_lab:
             extensions = {"jpserver_extensions": dict.fromkeys(WITHOUT, False)}

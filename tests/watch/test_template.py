@@ -30,8 +30,9 @@ def printed(tmp_path):
         environ = {"OMP_NUM_THREADS": str(threads)}
         done = run(script, [], processes, OBSERVER, options, environ=environ, template=template)
         assert done.trouble is None, done.explanation
-        lines = done.output.splitlines()
-        return sorted(line.removeprefix("SEES ") for line in lines if line.startswith("SEES "))
+        lines = [line for line in done.output.splitlines() if line.startswith("SEES ")]
+        assert lines, done  # all that is known of such a run
+        return sorted(line.removeprefix("SEES ") for line in lines)
 
     return watched
 
