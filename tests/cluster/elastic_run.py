@@ -23,8 +23,13 @@ SETTINGS = [f"--num-train={NUM_TRAIN}", f"--batch-size={BATCH}"]
 class Training(training.Training):
     """The page's script on hosts, which dies on demand, kept alive by the page's launcher."""
 
-    def __init__(self, cluster, folder, *options):
+    def __init__(self, cluster, folder, *options, waits_for_all=False):
         self.script = (HERE / "dies_on_demand.py", folder)
+        if waits_for_all:  # else one host may begin with an update of its own, by its own chance
+            text = self.launcher.read_text()
+            assert text.count("last_call_timeout=1,") == 1
+            self.launcher = folder / "elastic.py"
+            self.launcher.write_text(text.replace("last_call_timeout=1,", "last_call_timeout=60,"))
         super().__init__(cluster, folder, *SETTINGS, *options)
 
     def __enter__(self):

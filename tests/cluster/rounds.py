@@ -83,10 +83,10 @@ def cheap(rows):
 class Round:
     """A training on three hosts, harmed at moments drawn with ``seed``; without one, at once."""
 
-    def __init__(self, cluster, folder, epochs, seed, *options):
+    def __init__(self, cluster, folder, epochs, seed, *options, waits_for_all=False):
         self.epochs, self.folder = epochs, folder
         self.options = [f"--epochs={epochs}", f"--save-every={SAVE_EVERY}", *options]
-        self.training = Training(cluster, folder, *self.options)
+        self.training = Training(cluster, folder, *self.options, waits_for_all=waits_for_all)
         self.chance, self.seed = random.Random(seed), seed
         self.rows = []
 
@@ -121,7 +121,9 @@ class Round:
 
 def same_ranks(cluster, folder, seed=None, names=SAME_RANKS):
     """What the harms cost after which the same number of ranks trains."""
-    round_ = Round(cluster, folder, 20 if seed is None else 70, seed, "--dropout=0.2")
+    round_ = Round(
+        cluster, folder, 20 if seed is None else 70, seed, "--dropout=0.2", waits_for_all=True
+    )
     with round_.training as training:
         training.until(lambda: training.lines("saved"))
         begun = len(training.lines("begins"))

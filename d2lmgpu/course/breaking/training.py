@@ -25,14 +25,14 @@ class Training:
     Its checkpoints lie in ``folder``/checkpoints, what each rank did in ``folder``/log.
     """
 
-    script = (PAGE / "train_elastic.py",)
+    script, launcher = (PAGE / "train_elastic.py",), PAGE / "elastic.py"
 
     def __init__(self, hosts, folder, *options):
         self.hosts, self.folder = hosts, Path(folder)
         self.checkpoints, self.log = self.folder / "checkpoints", self.folder / "log"
         command = [
             sys.executable,
-            PAGE / "elastic.py",
+            self.launcher,
             " ".join(hosts.names),
             *self.script,
             "--checkpoints",
