@@ -100,34 +100,36 @@ class GpuLease(LocalProcessSpawner):
         most = self.settings.gpus_per_learner
         self.gpus = SLOTS.lease(self._log_name, self.wanted, present, most)
         self.runtime = accounts.runtime_folder(self.account)
+        held = self.hold_port()
         words, writing = os.pipe()
         os.set_blocking(words, False)
         try:
-            with socket.socket() as held:
-                self.hold_port(held)
-                try:
-                    self.popen_kwargs = {"stdin": writing}  # see keeper.py
-                    address = await super().start()
-                except (OSError, SubprocessError) as error:  # the command, or the account
-                    raise gpu_slots.Refused(
-                        500, "not-started", f"Your server could not be started: {error}."
-                    ) from error
-                finally:
-                    os.close(writing)
-                await self.comes_up(words)
+            try:
+                self.popen_kwargs = {"stdin": writing}  # see keeper.py
+                address = await super().start()
+            except (OSError, SubprocessError) as error:  # the command, or the account
+                raise gpu_slots.Refused(
+                    500, "not-started", f"Your server could not be started: {error}."
+                ) from error
+            finally:
+                os.close(writing)
+            await self.comes_up(words)
         finally:
             os.close(words)
+            held.close()
         return address
 
-    def hold_port(self, held):
-        """A port for the server, which nobody else is given in the seconds that it needs to start.
+    def hold_port(self) -> socket.socket:
+        """Choose the server's port; until the socket is closed nobody else is given that one.
 
-        It stays bound, without listening: the server, with SO_REUSEADDR, still can listen there.
+        It is bound and does not listen: the server, with SO_REUSEADDR, still can listen there.
         """
+        held = socket.socket()
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if not self.port:
             held.bind((self.ip or "127.0.0.1", 0))
             self.port = held.getsockname()[1]
+        return held
 
     async def comes_up(self, words):
         """Wait until the server listens. Refused, with its last words, if it ends before."""

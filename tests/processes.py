@@ -73,10 +73,6 @@ def kill(processes):
 def below(guard):
     """The supervisor below a guard, and its workers, the oldest first: see ``supervisor``."""
     (supervisor,) = guard.children()
-    return supervisor, by_age(supervisor)
-
-
-def by_age(parent):
-    """The children of a process, the oldest first. Their numbers may have begun anew meanwhile."""
-    pids = Path(f"/proc/{parent.pid}/task/{parent.pid}/children").read_text().split()
-    return [psutil.Process(int(pid)) for pid in pids]
+    # In the order of their birth, which their numbers need not have: these begin anew.
+    pids = Path(f"/proc/{supervisor.pid}/task/{supervisor.pid}/children").read_text().split()
+    return supervisor, [psutil.Process(int(pid)) for pid in pids]

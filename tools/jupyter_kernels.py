@@ -12,7 +12,10 @@ import jupyter_client
 from jupyter_client.connect import ConnectionFileMixin
 from traitlets import default
 
-HAS_NAMES = sys.platform == "linux"  # of sockets without a file: man 7 unix, "abstract"
+# On Linux a socket needs no file for its name: man 7 unix, "abstract".
+TRANSPORT = "ipc" if sys.platform == "linux" else "tcp"
+# By which JupyterLab, Notebook and Voilà have such kernels; `make lab-app` says it, too.
+SERVER_OPTION = "--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager"
 
 
 class Named(ConnectionFileMixin):
@@ -20,7 +23,7 @@ class Named(ConnectionFileMixin):
 
     @default("transport")
     def _transport(self):
-        return "ipc" if HAS_NAMES else "tcp"
+        return TRANSPORT
 
     @default("ip")
     def _ip(self):

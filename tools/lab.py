@@ -11,6 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from jupyter_kernels import SERVER_OPTION
 from jupyterlab.labapp import main as jupyterlab
 from nbgitpuller.pull import GitPuller
 
@@ -40,14 +41,13 @@ def main(*options: str) -> None:
     # There, and in a notebook's cells that begin with "!".
     os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     page = "--LabApp.default_url=/lab/tree/chapters/intro.md"
-    kernels = "--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager"
     # Root may start it: this server is for the same account on the same machine.
     jupyterlab(
         [
             "--ip=127.0.0.1",
             f"--notebook-dir={MINE}",
             page,
-            kernels,
+            SERVER_OPTION,
             "--allow-root",
             "--ServerApp.jpserver_extensions=notebook_metadata=True",
             *options,

@@ -1,7 +1,4 @@
-"""The kernels of JupyterLab, Notebook and Voilà, without ports as well (``jupyter_kernels.py``).
-
---MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager
-"""
+"""The kernels of JupyterLab, Notebook and Voilà, without ports as well (``jupyter_kernels.py``)."""
 
 from jupyter_kernels import Named
 from jupyter_server.services.kernels import kernelmanager

@@ -21,7 +21,7 @@ from d2lmgpu.process.roles import held_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = str(ROOT / "tools")
-TRANSPORT = program("jupyter_kernels").KernelManager().transport
+TRANSPORT = program("jupyter_kernels").TRANSPORT
 SECONDS = 60  # a hang is a failure: nothing here takes as long
 # JupyterLab without its news, and with every cell in the page, however far down.
 LAB_SETTINGS = {
@@ -116,8 +116,7 @@ class Server:
             self.log.append(line)
 
 
-# As `make lab` and `make lab-app` have them.
-KERNELS = "--MultiKernelManager.kernel_manager_class=server_kernels.ServerKernelManager"
+KERNELS = program("jupyter_kernels").SERVER_OPTION
 OPTIONS = [
     KERNELS,
     "--port={0.port}",

@@ -14,7 +14,7 @@ import sys
 import nbformat
 import pytest
 from chapter_cache import ChapterCache
-from jupyter_kernels import AsyncKernelManager, KernelManager
+from jupyter_kernels import TRANSPORT, AsyncKernelManager, KernelManager
 from nbclient import NotebookClient
 from nbformat import v4, write
 from notebooks import ROOT, code_cells, read, tags
@@ -147,7 +147,7 @@ def test_a_chapter_without_a_kernel_costs_that_chapter(tmp_path, kept):
     assert kept.find(notebook) and not kept.find(unstarted)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere a kernel has ports")
+@pytest.mark.skipif(TRANSPORT == "tcp", reason="elsewhere a kernel has ports")
 def test_a_kernel_answers_where_another_process_took_a_port_before_it_could():
     """On such a port of ``iopub`` it would live on, and answer nobody."""
     with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -234,7 +234,7 @@ def test_the_cells_of_a_chapter_stay_together_however_many_workers_there_are(tmp
         cells = [checked_cell("x = 1\nprint(x)", "1\n")]
         cells += [checked_cell("x += 1\nprint(x)", f"{i}\n") for i in range(2, 10)]
         app = "from ipykernel.kernelapp import IPKernelApp as App\nprint(App.instance().transport)"
-        cells.append(checked_cell(app, f"{KernelManager().transport}\n"))
+        cells.append(checked_cell(app, f"{TRANSPORT}\n"))
         for number, cell in enumerate(cells, start=1):
             cell.execution_count = number
         write(

@@ -6,7 +6,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from jupyter_kernel import KernelManager
+from jupyter_kernel import Kernel
 from traces import until
 
 CHAPTER = Path(__file__).parents[2] / "chapters" / "concise"
@@ -14,14 +14,8 @@ CHAPTER = Path(__file__).parents[2] / "chapters" / "concise"
 
 @pytest.fixture
 def kernel(traces):
-    manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(CHAPTER))
-    client = manager.client()
-    client.start_channels()
-    client.wait_for_ready(timeout=60)
-    yield manager, client
-    client.stop_channels()
-    manager.shutdown_kernel(now=True)
+    with Kernel(CHAPTER) as kernel:
+        yield kernel.manager, kernel.client
 
 
 def run_cell(client, code, on_text=lambda text: None, on_message=lambda content: None):

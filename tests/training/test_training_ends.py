@@ -39,10 +39,14 @@ def test_stop_ends_the_workers_at_once(page, network, devices):
 
 
 def no_worker_is_left(page):
-    """The browser tells of a worker's end in its own time: each question lets it."""
+    until(page, lambda: not page.workers, "workers are left")
+
+
+def until(page, holds, otherwise):
+    """The browser tells of workers' ends and errors in its own time: each question lets it."""
     deadline = time.monotonic() + SECONDS
-    while page.workers:
-        assert time.monotonic() < deadline, f"{len(page.workers)} workers are left"
+    while not holds():
+        assert time.monotonic() < deadline, otherwise
         page.evaluate("0")
 
 
@@ -151,10 +155,8 @@ def test_an_error_of_the_listener_is_seen_and_the_run_goes_on(page):
         }""",
         USUAL,
     )
-    deadline = time.monotonic() + SECONDS
-    while not {"start", "step", "epoch", "end"} <= set(page.errors):
-        assert time.monotonic() < deadline, page.errors
-        page.evaluate("0")  # the browser tells of an error in its own time, too
+    types = {"start", "step", "epoch", "end"}
+    until(page, lambda: types <= set(page.errors), "an error was not seen")
     assert how == "finished"
     page.errors.clear()
 
