@@ -1,13 +1,18 @@
 """The break-it lab: recorded in a page of the book, and over numbers that a test has made."""
 
 import shutil
+from types import SimpleNamespace
 
 import pytest
 from contrast import FAINT
+from json_types import fault
 from lab_page import SOURCE, sent
 from training_page import LINKS, write_theme
 
-from d2lmgpu.course.breaking import record
+from d2lmgpu.course.breaking import forecast, record
+from d2lmgpu.course.breaking.keeper import DO, LABELS, Keeper
+from d2lmgpu.course.breaking.messages import State
+from d2lmgpu.course.breaking.view import BreakItLab
 from d2lmgpu.figures.site import BOOK, PACKAGE, embedded
 
 OUTCOME = {
@@ -33,8 +38,28 @@ SHOWN = {
     "outcomes": [OUTCOME],
     "runs": True,
     "now": {"seconds": 20, "lanes": {}},
-    "provenance": "",
 }
+OTHERS = {  # another value of each field
+    "message": "3 ranks train.",
+    "buttons": BUTTONS[:1],
+    "outcomes": [OUTCOME | {"said": "the worker on n3"}],
+    "now": {"seconds": 20, "lanes": {"n1": [["trains", 0, 20]]}},
+    "runs": False,
+}
+
+
+def offered(*broken):
+    """The buttons as the process offers them while two ranks train, and these harms last."""
+    keeper = Keeper.__new__(Keeper)
+    keeper.hosts = SimpleNamespace(names=["n1", "n2"])
+    keeper.harm, keeper.trouble, keeper.broken = None, "", {*broken}
+    keeper.account = SimpleNamespace(
+        newest=lambda: ["a rank", "another"],
+        update_seconds=lambda: 0.1,
+        lag=lambda: 13,
+        starts=lambda: (4.0, 3.0),
+    )
+    return keeper.buttons()
 
 
 @pytest.fixture
@@ -43,7 +68,8 @@ def draw(show_offline):
 
     def draw(**others):
         code = record.module().partition("export default")[0]
-        given = embedded(SHOWN | others)
+        names = BreakItLab(3).names
+        given = embedded(SHOWN | {"provenance": "", "names": names} | others)
         page = show_offline(
             f"<style>{record.styles()}</style><div id='place'></div><script>{code}\n{SOURCE}"
             f"const source = new Source({given});\n"
@@ -116,6 +142,33 @@ def test_what_is_pressed_is_sent_and_keeps_the_keyboard(draw):
     assert sent(page) == [{"do": "press", "name": "worker"}, {"do": "stop"}]
 
 
+@pytest.mark.parametrize("name", forecast.HARMS | forecast.MENDS)
+def test_each_button_of_the_lab_is_sent_as_what_its_kernel_takes(name, draw):
+    buttons = offered(*(harm for harm, mend in forecast.MENDED.items() if mend == name))
+    assert fault(buttons, State.__annotations__["buttons"]) is None
+    page = draw(buttons=buttons)
+    assert page.locator(".breaking-harms button").count() == len(forecast.HARMS)
+    page.get_by_role("button", name=f"{LABELS[name]} predicted").click()
+    (message,) = sent(page)
+    assert message == {"do": "press", "name": name}
+    lab, lines = BreakItLab(3), []
+    lab.process = SimpleNamespace(stdin=SimpleNamespace(write=lines.append, flush=lambda: None))
+    lab.runs, lab.pressed = True, 0
+    lab._take(message)
+    assert lines == [f"{name}\n"] and name in DO
+
+
+@pytest.mark.parametrize("name", State.__annotations__)
+def test_a_change_of_each_field_is_drawn(name, draw):
+    fields = SHOWN | ({"outcomes": []} if name == "now" else {})
+    assert fault(fields, State) is None and fault(fields | {name: OTHERS[name]}, State) is None
+    page = draw(**fields)
+    html = "document.querySelector('.breaking').innerHTML"
+    before = page.evaluate(html)
+    page.evaluate("fields => source.set(fields)", {name: OTHERS[name]})
+    page.wait_for_function(f"before => {html} !== before", arg=before)
+
+
 def test_a_picture_is_told_and_has_its_harm_in_its_place(draw):
     page = draw()
     lanes = page.get_by_role("img", name="n2: trains for 3 s, is away for 9 s")
@@ -135,7 +188,7 @@ def test_before_the_start_there_is_one_button(show_offline, draw):
         now={"seconds": 20, "lanes": {"n1": [["trains", 0, 20]]}},
     )
     assert page.locator(".breaking-since").inner_text() == "seconds, now is 0, measured"
-    page.evaluate("source.set({ runs: false, now: {} })")
+    page.evaluate("source.set({ runs: false, now: null })")
     page.get_by_role("button", name="Start").click()
     assert sent(page) == [{"do": "start"}]
     assert page.get_by_role("button").count() == 1

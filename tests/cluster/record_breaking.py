@@ -3,12 +3,10 @@
 As root. It becomes the record that the page shows.
 """
 
-from test_breaking import harmed, lab, until  # noqa: F401, a fixture
+from test_breaking import PRESSED, harmed, lab  # noqa: F401, a fixture
 
 from d2lmgpu.course.breaking.record import STEM
 from d2lmgpu.records import store
-
-PRESSED = ["worker", "cut", "heal", "slow", "quicken", "fill", "free", "launcher", "host"]
 
 
 def test_every_button(lab):  # noqa: F811

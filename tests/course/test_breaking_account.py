@@ -1,9 +1,11 @@
 """What a harm has cost, from a log that a test has made."""
 
 import pytest
+from json_types import fault
 
-from d2lmgpu.course.breaking import forecast
+from d2lmgpu.course.breaking import forecast, record
 from d2lmgpu.course.breaking.account import Account, Harm
+from d2lmgpu.course.breaking.messages import Picture, State
 
 IMAGES = 12  # of an epoch: three updates of four, two ranks
 STARTS = (4.0, 3.0)
@@ -92,7 +94,9 @@ def test_the_lanes_say_what_each_host_did():
         ("trains", 21.0, 29.5),
     ]
     assert ["saves", 11.0, 11.5] in made.spans("a", 0, 40)
-    lanes = made.picture(15.0, 20.0)["lanes"]
+    picture = made.picture(15.0, 20.0)
+    assert fault(picture, Picture) is None
+    lanes = picture["lanes"]
     assert lanes["b"][0] == ["silent", 0.0, 1.0] and lanes["b"][-1] == ["starts Python", 3.5, 5.0]
 
 
@@ -124,3 +128,7 @@ def test_a_slow_link_is_as_slow_as_its_bytes():
     assert not cost["restart"] and cost["updates"] == 0 and cost["pause"] == cost["update"]
     back = forecast.cost("quicken", 3, 3, 7, cost["update"], STARTS)
     assert back["update"] == pytest.approx(cost["update"] / 10)
+
+
+def test_what_was_recorded_is_what_its_type_says():
+    assert fault(record.recorded()["outcomes"], State.__annotations__["outcomes"]) is None

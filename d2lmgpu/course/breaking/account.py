@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from statistics import median
 
+from d2lmgpu.course.breaking.messages import Picture
+
 QUIET = 1.0  # seconds between two updates of a rank that still count as training
 BEFORE, AFTER = 3, 3  # seconds that a picture shows before a harm and after it
 
@@ -45,7 +47,7 @@ class Account:
         self.saved = 0  # updates in the newest checkpoint
         self.epochs = defaultdict(lambda: defaultdict(list))  # epoch -> update -> its lines
 
-    def add(self, line):
+    def add(self, line) -> None:
         """Take a line into account."""
         self.start = line["time"] if self.start is None else self.start
         at, what, host = line["time"] - self.start, line["what"], line["host"]
@@ -69,12 +71,12 @@ class Account:
             self.saved = line["step"]
             life.saves.append((life.updates[-1][0], at))
 
-    def newest(self):
+    def newest(self) -> list:
         """The lives of the ranks that train together at last."""
         trains = [life for life in self.lives.values() if life.updates and life.goes is None]
         return [life for life in trains if life.ranks == len(trains)]
 
-    def update_seconds(self):
+    def update_seconds(self) -> float | None:
         """The median of the last updates; None before there are some."""
         for life in self.newest():
             times = [at for at, _ in life.updates[-21:]]
@@ -82,18 +84,18 @@ class Account:
                 return median(b - a for a, b in pairwise(times))
         return None
 
-    def lag(self):
+    def lag(self) -> int:
         """Updates since the newest checkpoint."""
         return max((life.updates[-1][1] + 1 - self.saved for life in self.newest()), default=0)
 
-    def starts(self):
+    def starts(self) -> tuple:
         """At the start: seconds until a worker was there, and those of one to its first update."""
         lives = [life for life in self.lives.values() if life.updates]
         first = min(lives, key=lambda life: life.updates[0][0])
         there = min(life.appears for life in self.lives.values())
         return there, first.updates[0][0] - first.appears
 
-    def spans(self, host, begin, end):
+    def spans(self, host, begin, end) -> list[list]:
         """[what, from, to] of everything on ``host`` in this time, in its order."""
         spans, last = [], None
         for life in sorted(self._of(host), key=lambda life: life.appears):
@@ -132,7 +134,7 @@ class Account:
     def _of(self, host):
         return [life for life in self.lives.values() if life.host == host]
 
-    def picture(self, begin, end):
+    def picture(self, begin, end) -> Picture:
         """The lanes of all hosts, in seconds since ``begin``."""
         lanes = {
             host: [
@@ -143,7 +145,7 @@ class Account:
         }
         return {"seconds": end - begin, "lanes": lanes}
 
-    def again(self, harm):
+    def again(self, harm) -> list:
         """The lives that trained on after ``harm``: as many ranks as were predicted; or []."""
         ranks = harm.predicted["ranks"]
         new = [
@@ -154,7 +156,7 @@ class Account:
         together = [life for life in new if life.ranks == ranks]
         return together if len({life.rank for life in together}) == ranks else []
 
-    def cost(self, harm):
+    def cost(self, harm) -> dict:
         """{name: seconds or number} of what ``harm`` cost, as far as it is known."""
         if not harm.predicted["restart"]:
             return self._cost_of_none(harm)
@@ -224,13 +226,13 @@ class Account:
             }
         return images
 
-    def forget(self):
+    def forget(self) -> None:
         """Drop the images of epochs that no harm will ask for."""
         for epoch in sorted(self.epochs)[:-4]:
             del self.epochs[epoch]
 
 
-def counted_images(steps):
+def counted_images(steps) -> list:
     """The images of what counts of an epoch: of each update the last time that it was made."""
     images = []
     for lines in steps.values():

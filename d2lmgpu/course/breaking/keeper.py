@@ -2,7 +2,8 @@
 
 It is the first one in namespaces of its own (``COMMAND``), also of the network: hosts, links, disks
 and files are in there, and go with it, however it ends. A line of its standard input is a harm's
-name; with the end of that input it ends. Each line that it prints is a dict of news, as JSON.
+name; with the end of that input it ends. Each line that it prints is a dict, as JSON: those fields
+of ``messages.State`` that are new.
 """
 
 import copy
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from d2lmgpu.course.breaking import forecast, harms
 from d2lmgpu.course.breaking.account import AFTER, BEFORE, Account, Harm
+from d2lmgpu.course.breaking.messages import Button, Outcome
 from d2lmgpu.course.breaking.training import LIMIT, Training
 from d2lmgpu.process.cluster import box, inside, state
 
@@ -59,11 +61,11 @@ SAY = 3  # looks between two pictures
 SHOWN = 20  # seconds in the picture while nothing is harmed
 
 
-def say(**news):
+def say(**news) -> None:
     print(json.dumps(news), flush=True)
 
 
-def make_hosts(num_hosts):
+def make_hosts(num_hosts) -> inside.Hosts:
     """Hosts in namespaces of their own, and the small disk for checkpoints that they see."""
     for place, size in ((PLACE, "50%"), (PLACE / "checkpoints", DISK)):
         place.mkdir(exist_ok=True)
@@ -86,7 +88,7 @@ class Keeper:
         self.taken, self.harm, self.outcomes, self.broken = 0, None, [], set()
         self.trouble = ""
 
-    def look(self):
+    def look(self) -> None:
         """Take in what has been written down since the last look."""
         self.training.look()
         lines, account = self.training.news(self.taken), self.account
@@ -104,7 +106,7 @@ class Keeper:
         else:
             account.forget()
 
-    def outcome(self):
+    def outcome(self) -> dict:
         """What is known by now of the present harm."""
         harm, now = self.harm, self.account.now
         known = {} if harm.ended is None else self.account.cost(harm)
@@ -121,7 +123,7 @@ class Keeper:
         picture = self.account.picture(begin, until)
         return picture | {"done": done, "rows": rows, "at": harm.at - begin}
 
-    def forecast(self, name):
+    def forecast(self, name) -> dict | None:
         """What the harm would cost now; None while it cannot be done."""
         account, ranks = self.account, len(self.account.newest())
         update = account.update_seconds()
@@ -132,7 +134,7 @@ class Keeper:
             name, ranks, len(self.hosts.names), account.lag(), update, account.starts()
         )
 
-    def buttons(self):
+    def buttons(self) -> list[Button]:
         """What may be pressed: its name, its words and the seconds that it would cost, or None."""
         offered = [
             forecast.MENDED[harm] if harm in self.broken else harm for harm in forecast.HARMS
@@ -147,15 +149,15 @@ class Keeper:
             for name, cost in costs
         ]
 
-    def press(self, name):
+    def press(self, name) -> None:
         """Do the harm, with what was predicted before."""
         if expected := self.forecast(name):
             self.harm = Harm(name, time.time() - self.account.start, expected)
-            outcome = {"name": name, "title": LABELS[name], "said": ""} | self.outcome()
+            outcome: Outcome = {"name": name, "title": LABELS[name], "said": ""} | self.outcome()
             self.outcomes.append(outcome)
             threading.Thread(target=self.do, args=(self.harm, outcome), daemon=True).start()
 
-    def do(self, harm, outcome):
+    def do(self, harm, outcome) -> None:
         undone = {after: before for before, after in forecast.MENDED.items()}
         try:
             outcome["said"] = DO[harm.name](self.training)
@@ -166,7 +168,7 @@ class Keeper:
         self.broken.discard(undone.get(harm.name))
         harm.ended = time.time() - self.account.start
 
-    def message(self):
+    def message(self) -> str:
         if self.trouble:
             return self.trouble
         if self.harm:
@@ -175,7 +177,7 @@ class Keeper:
         return f"{ranks} ranks train." if ranks else "The hosts are there; Python starts on them."
 
 
-def main(num_hosts):
+def main(num_hosts) -> None:
     presses = queue.Queue()
 
     def hear():

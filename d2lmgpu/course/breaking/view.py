@@ -8,6 +8,7 @@ import threading
 from traitlets import Bool, Dict, List, Unicode
 
 from d2lmgpu.course.breaking import forecast, keeper, record
+from d2lmgpu.course.breaking.messages import State
 from d2lmgpu.figures.site import BOOK
 from d2lmgpu.figures.widget import MessageError, Widget
 from d2lmgpu.machine.files import PACKAGE
@@ -32,7 +33,8 @@ class BreakItLab(Widget):
 
     message, provenance = (Unicode().tag(sync=True) for _ in range(2))
     buttons, outcomes = (List().tag(sync=True) for _ in range(2))
-    now, runs = Dict().tag(sync=True), Bool().tag(sync=True)
+    now, runs = Dict(None, allow_none=True).tag(sync=True), Bool().tag(sync=True)
+    names = List([*State.__annotations__]).tag(sync=True)  # of all that is drawn anew
 
     def __init__(self, num_hosts):
         super().__init__()
@@ -68,7 +70,7 @@ class BreakItLab(Widget):
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
         )
-        self.outcomes, self.now, self.runs, self.pressed = [], {}, True, 0
+        self.outcomes, self.now, self.runs, self.pressed = [], None, True, 0
         threading.Thread(target=self._hear, args=(self.process,), daemon=True).start()
 
     def press(self, name):
@@ -100,5 +102,5 @@ class BreakItLab(Widget):
                 for name, value in json.loads(line).items():
                     setattr(self, name, value)
         if self.process is process:
-            self.runs, self.buttons, self.now = False, [], {}
+            self.runs, self.buttons, self.now = False, [], None
             self.message = process.stderr.read().strip() or self.message

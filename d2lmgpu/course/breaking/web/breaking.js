@@ -1,6 +1,7 @@
 // The break-it lab: what each host did, and what a harm cost beside what was predicted.
 //
-// A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … }).
+// A source has get(name), on("change:name", heard), off(name, heard) and send({ do, … }); its
+// get("names") are those of all that a live lab draws (see d2lmgpu/course/breaking/messages.py).
 "use strict";
 
 class BreakingLab {
@@ -12,7 +13,6 @@ class BreakingLab {
     <p class="lab-message" role="status"></p>
     <div class="breaking-picture"></div>
     <div class="lab-table" tabindex="0" role="region" aria-label="Predicted and measured"></div>`;
-  static NAMES = ["message", "buttons", "outcomes", "now", "runs"];
   static WHAT = ["trains", "saves", "silent", "meets", "starts Python", "is away"];
   static TICKS = [1, 2, 5, 10, 20, 50, 100];
 
@@ -35,7 +35,8 @@ class BreakingLab {
     });
     this.root.addEventListener("click", (event) => this.#press(event.target.closest("button")));
     this.theme = new LabTheme(this.root, () => {});
-    for (const name of BreakingLab.NAMES) this.source.on(`change:${name}`, this.mark);
+    this.names = this.recorded ? [] : source.get("names");
+    for (const name of this.names) this.source.on(`change:${name}`, this.mark);
     this.mark();
   }
 
@@ -62,7 +63,7 @@ class BreakingLab {
     this.choice.show(texts, String(shown));
     const outcome = outcomes[shown];
     this.message.textContent = this.source.get(this.recorded ? "provenance" : "message");
-    const drawn = outcome ?? (now.lanes ? now : null);
+    const drawn = outcome ?? now;
     this.picture.innerHTML = drawn ? this.#timeline(drawn) : "";
     this.table.hidden = !outcome;
     this.table.innerHTML = outcome ? this.#rows(outcome) : "";
@@ -147,7 +148,7 @@ class BreakingLab {
   }
 
   end() {
-    for (const name of BreakingLab.NAMES) this.source.off(`change:${name}`, this.mark);
+    for (const name of this.names) this.source.off(`change:${name}`, this.mark);
     this.source.end();
     cancelAnimationFrame(this.frame);
     this.theme.end();
