@@ -68,9 +68,9 @@ def signatures(notebook):
 def pair_faults(first, second, allowed=frozenset()):
     """What the two notebooks of a pair have unlike, less the names ``allowed``."""
     faults = []
-    one, two = ([t for t in titles(nb) if t not in allowed] for nb in (first, second))
-    if one != two:
-        faults.append(f"headings differ: {one} and {two}")
+    mine, twins = ([t for t in titles(nb) if t not in allowed] for nb in (first, second))
+    if mine != twins:
+        faults.append(f"headings differ: {mine} and {twins}")
     ours, theirs = signatures(first), signatures(second)
     for name in sorted((ours.keys() | theirs.keys()) - allowed):
         if ours.get(name) != theirs.get(name):
@@ -83,7 +83,7 @@ DECORATORS = re.compile(r"(checked|both_editions|exchange)\b")
 
 
 class _Bare(ast.NodeTransformer):
-    """Leaves out what may differ: docstrings, ``d2l.`` and the package's decorators."""
+    """Leaves out what may differ: docstrings, ``d2l.``, the package's decorators and types."""
 
     def visit_Attribute(self, node):
         self.generic_visit(node)
@@ -100,6 +100,7 @@ class _Bare(ast.NodeTransformer):
         ]
         if ast.get_docstring(node) is not None:
             node.body = node.body[1:] or [ast.Pass()]
+        node.returns = None
         return node
 
     visit_ClassDef = visit_FunctionDef
@@ -126,15 +127,15 @@ def module_definitions(path):
 
 def package_definitions(framework, package=ROOT / "d2lmgpu"):
     """The definitions of one backend (None: of neither) and of the modules without a framework."""
-    found = {}
+    nodes = {}
     for path in sorted(Path(package).rglob("*.py")):
         room = path.relative_to(package).parts[0]
         if room in {"torch", "mxnet"} - {framework}:
             continue
         for name, node in module_definitions(path).items():
-            if name not in found or room == framework:
-                found[name] = node
-    return found
+            if name not in nodes or room == framework:
+                nodes[name] = node
+    return nodes
 
 
 def saved_definitions(notebook):
@@ -166,10 +167,10 @@ def save_faults(notebook, package=ROOT / "d2lmgpu"):
 
 def claimed(package=ROOT / "d2lmgpu"):
     """``[(name, chapter)]`` for every definition whose docstring says in which chapter it is."""
-    found = []
+    claims = []
     for path in sorted(Path(package).rglob("*.py")):
         for name, node in module_definitions(path).items():
             words = " ".join((ast.get_docstring(node) or "").split())
             for chapter in re.findall(r"Defined in (chapters/[\w/-]+)", words):
-                found.append((name, f"{chapter}.ipynb"))
-    return found
+                claims.append((name, f"{chapter}.ipynb"))
+    return claims

@@ -81,8 +81,10 @@ def restored(namespace):
     Hosts in this box that a mutant has started, and did not live to remove, are gone.
     """
     hosts = state.folder().exists()
-    made = [one for one in namespace.values() if isinstance(one, tempfile.TemporaryDirectory)]
-    made = [one for one in made if os.path.isdir(one.name)]  # the page may have cleaned one up
+    folders = [
+        value for value in namespace.values() if isinstance(value, tempfile.TemporaryDirectory)
+    ]
+    made = [f for f in folders if os.path.isdir(f.name)]  # the page may have cleaned one up
     with tempfile.TemporaryDirectory() as copies:
         for number, folder in enumerate(made):
             shutil.copytree(folder.name, f"{copies}/{number}")

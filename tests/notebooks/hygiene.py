@@ -18,10 +18,10 @@ def tag_faults(notebook):
     """Each code cell is either checked (and its output kept) or not."""
     faults = []
     for cell in code_cells(notebook):
-        found = tags(cell)
-        if len(found & {CHECK, IGNORE}) != 1:
+        labels = tags(cell)
+        if len(labels & {CHECK, IGNORE}) != 1:
             faults.append(f"needs exactly one of {CHECK}, {IGNORE}: {first_line(cell)}")
-        elif (CHECK in found) != (KEEP in found):
+        elif (CHECK in labels) != (KEEP in labels):
             faults.append(f"{KEEP} goes with {CHECK}: {first_line(cell)}")
     return faults
 
@@ -143,7 +143,7 @@ def markup_faults(notebook):
     """What only the book would understand; sources and terms that are not there."""
     faults = []
     for text in markdown_of(notebook):
-        faults += [f"markup that a notebook shows: {found}" for found in MARKUP.findall(text)]
+        faults += [f"markup that a notebook shows: {markup}" for markup in MARKUP.findall(text)]
         for words, address in re.findall(citations.LINK, text):
             key, named = citations.sources(ROOT).get(address, (None, words))
             if words not in (named, re.sub(r", (.*)$", r" (\1)", named)):

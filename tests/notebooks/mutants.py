@@ -125,12 +125,12 @@ def carry_out(chosen):
 
 def sample(chosen, size, seed):
     """``size`` of the mutants, the same for the same seed."""
-    every = [(name, one) for name, some in chosen.items() for one in some]
+    every = [(name, mutant) for name, some in chosen.items() for mutant in some]
     picked = random.Random(seed).sample(every, min(size, len(every)))
-    return {name: [one for page, one in picked if page == name] for name in chosen}
+    return {name: [mutant for page, mutant in picked if page == name] for name in chosen}
 
 
-def told(fates):
+def in_words(fates):
     """``{fate: how many}`` in words."""
     return ", ".join(f"{count} {fate}" for fate, count in fates.items())
 
@@ -148,11 +148,11 @@ def main():
     for made in carry_out(chosen):
         each = Counter(outcome.fate for outcome in made)
         seconds = time.perf_counter() - begin
-        print(f"{seconds:5.0f} s  {made[0].page}: {told(each)}", flush=True)
+        print(f"{seconds:5.0f} s  {made[0].page}: {in_words(each)}", flush=True)
         counts += each
     share = 1 - counts["survived"] / max(1, counts.total() - counts["equivalent"])
     minutes = (time.perf_counter() - begin) / 60
-    print(f"{counts.total()} mutants in {minutes:.1f} minutes, {share:.1%} die: {told(counts)}")
+    print(f"{counts.total()} mutants in {minutes:.1f} minutes, {share:.1%} die: {in_words(counts)}")
     return int(share < DIE or counts["wrongly listed"] > 0)
 
 

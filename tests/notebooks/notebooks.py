@@ -35,13 +35,13 @@ def sections(notebook):
 
     A heading starts its section wherever in a Markdown cell it stands.
     """
-    found = [("", [])]
+    parts = [("", [])]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             for title in headings(cell.source):
-                found.append((title, []))
-        found[-1][1].append(cell)
-    return found
+                parts.append((title, []))
+        parts[-1][1].append(cell)
+    return parts
 
 
 def headings(source):

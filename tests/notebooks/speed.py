@@ -56,26 +56,26 @@ class Section:
 
 def sections_of(path) -> list[Section]:
     """Of a page, a notebook or Markdown."""
-    found = [Section("")]
+    sections = [Section("")]
     if path.suffix == ".md":
-        _add(found, path.read_text())
-        return found
+        _add(sections, path.read_text())
+        return sections
     for cell in read(path).cells:
         if cell.cell_type == "markdown":
-            _add(found, cell.source)
+            _add(sections, cell.source)
         else:
-            found[-1].parts.append(cell)
-    return found
+            sections[-1].parts.append(cell)
+    return sections
 
 
-def _add(found, source):
+def _add(sections, source):
     for block in re.split(r"\n\s*\n|\n(?=[-*|] |\d+\. |#)", FENCE.sub("", source)):
         heading, _, rest = block.partition("\n")
         if re.match(r"#+ ", heading):
-            found.append(Section(heading.lstrip("#").strip()))
+            sections.append(Section(heading.lstrip("#").strip()))
             block = rest
         if block.strip():
-            found[-1].parts.append(block)
+            sections[-1].parts.append(block)
 
 
 def claims(paragraph) -> list[str]:
@@ -93,7 +93,7 @@ def is_check(cell, of=QUANTITIES) -> bool:
             return True
     asserted = [node for node in ast.walk(tree(cell)) if isinstance(node, ast.Assert)]
     return any(
-        of.search(ast.unparse(one)) and any(map(_orders, ast.walk(one.test))) for one in asserted
+        of.search(ast.unparse(node)) and any(map(_orders, ast.walk(node.test))) for node in asserted
     )
 
 

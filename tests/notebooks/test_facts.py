@@ -32,10 +32,10 @@ def course(folder, **notebooks):
     pages[0]["title"] = "A Short Title"
     toc = {"root": "chapters/intro", "parts": [{"caption": "All", "chapters": pages}]}
     (folder / "_toc.yml").write_text(yaml.safe_dump(toc))
-    for name, one in zip(names, notebooks.values()):
+    for name, chapter in zip(names, notebooks.values()):
         path = folder / "chapters" / f"{name}.ipynb"
         path.parent.mkdir(parents=True, exist_ok=True)
-        write(one, path)
+        write(chapter, path)
     return folder
 
 
@@ -46,7 +46,7 @@ def test_a_chapter_says_its_facts():
 
 
 @pytest.mark.parametrize(
-    "wrong, told",
+    "wrong, words",
     [
         (v4.new_notebook(cells=notebook().cells), "its metadata need 'course'"),
         (notebook(idea=...), "has no 'idea'"),
@@ -63,8 +63,8 @@ def test_a_chapter_says_its_facts():
         (notebook("# Adding Up\n\n## Then\n\nIt takes about 5 minutes."), "its opening says"),
     ],
 )
-def test_what_is_missing_or_wrong_is_said(wrong, told):
-    with pytest.raises(facts.FactsError, match=rf"^chapters/a/b\.ipynb: .*{told}"):
+def test_what_is_missing_or_wrong_is_said(wrong, words):
+    with pytest.raises(facts.FactsError, match=rf"^chapters/a/b\.ipynb: .*{words}"):
         facts.facts(wrong, "a/b")
 
 
@@ -80,24 +80,24 @@ def test_order_part_and_short_title_are_those_of_the_side_bar(tmp_path):
         )
     )
     assert [*every] == ["b/two", "a/one", "a/mine", "a/other"]
-    assert [one.short for one in every.values()] == ["A Short Title", *3 * ["Adding Up"]]
-    assert [one.twin for one in every.values()] == ["a/one", "b/two", None, None]
-    assert [one.only_for for one in every.values()] == ["PyTorch", "MXNet", None, "MXNet"]
+    assert [chapter.short for chapter in every.values()] == ["A Short Title", *3 * ["Adding Up"]]
+    assert [chapter.twin for chapter in every.values()] == ["a/one", "b/two", None, None]
+    assert [chapter.only_for for chapter in every.values()] == ["PyTorch", "MXNet", None, "MXNet"]
 
 
 @pytest.mark.parametrize(
-    "one, other, told",
+    "first, second, words",
     [
         ({"twin": "a/three"}, {}, "its twin a/three is not in _toc.yml"),
         ({"twin": "a/two"}, {"framework": "PyTorch"}, "are not in PyTorch and MXNet"),
         ({"twin": "a/two"}, {"twin": "a/one"}, "one of a pair says 'twin'"),
     ],
 )
-def test_chapters_that_are_no_twins(tmp_path, one, other, told):
-    one = notebook(framework="PyTorch", **one)
-    other = notebook(**{"framework": "MXNet", "hosted": False} | other)
-    with pytest.raises(facts.FactsError, match=told):
-        facts.chapters(course(tmp_path, a_one=one, a_two=other))
+def test_chapters_that_are_no_twins(tmp_path, first, second, words):
+    first = notebook(framework="PyTorch", **first)
+    second = notebook(**{"framework": "MXNet", "hosted": False} | second)
+    with pytest.raises(facts.FactsError, match=words):
+        facts.chapters(course(tmp_path, a_one=first, a_two=second))
 
 
 @pytest.mark.parametrize("name", CHAPTERS)
@@ -134,11 +134,11 @@ def test_a_chapter_of_other_facts_is_not_run_again(tmp_path):
 
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_the_minutes_that_a_chapter_says_are_those_of_its_words_code_and_cells(name):
-    minutes, said = program("page_minutes"), CHAPTERS[name].facts
+    minutes, stated = program("page_minutes"), CHAPTERS[name].facts
     seconds = minutes.recorded().get(CHAPTERS[name].page, 0)
     chapter = read(ROOT / f"chapters/{name}.ipynb")
-    assert said.minutes % 5 == 0
-    assert abs(said.minutes - minutes.estimate(chapter, said.experiments, seconds)) <= 5
+    assert stated.minutes % 5 == 0
+    assert abs(stated.minutes - minutes.estimate(chapter, stated.experiments, seconds)) <= 5
 
 
 def test_minutes_come_from_words_code_things_to_try_and_seconds():
@@ -203,18 +203,18 @@ def test_a_table_of_contents_without_parts_has_no_map(tmp_path):
 
 def test_the_first_page_says_how_many_hours_that_is():
     text = (ROOT / "chapters" / "intro.md").read_text()
-    said = HOURS[re.search(r"one chapter of each pair, that is about (\w+) hours", text)[1]]
-    for way in facts.FRAMEWORKS:
-        mine = [one for one in CHAPTERS.values() if one.only_for in (way, None)]
-        assert abs(sum(one.facts.minutes for one in mine) / 60 - said) < 1
+    stated = HOURS[re.search(r"one chapter of each pair, that is about (\w+) hours", text)[1]]
+    for framework in facts.FRAMEWORKS:
+        mine = [chapter for chapter in CHAPTERS.values() if chapter.only_for in (framework, None)]
+        assert abs(sum(chapter.facts.minutes for chapter in mine) / 60 - stated) < 1
 
 
 def test_those_that_say_so_get_a_first_cell(tmp_path):
     repository = {"url": "https://github.com/ada/course", "branch": "main"}
     for hosted, number in ((True, 1), (False, 0)):
-        one = notebook(hosted=hosted)
-        program("first_cells").put(one, "a/b", repository)
-        assert sum("hosted" in cell.metadata.get("tags", []) for cell in one.cells) == number
+        chapter = notebook(hosted=hosted)
+        program("first_cells").put(chapter, "a/b", repository)
+        assert sum("hosted" in cell.metadata.get("tags", []) for cell in chapter.cells) == number
 
 
 def test_a_master_of_exercises_has_chapters_of_the_course():

@@ -93,8 +93,8 @@ PUTS_OUT = [
 
 def outputs(notebook):
     """Those of each code cell. nbval leaves no history, so its numbers are all 1."""
-    found = [cell.outputs for cell in code_cells(notebook)]
-    return [[{**one, "execution_count": None} for one in cell] for cell in found]
+    each = [cell.outputs for cell in code_cells(notebook)]
+    return [[{**output, "execution_count": None} for output in cell] for cell in each]
 
 
 @pytest.fixture
@@ -126,11 +126,11 @@ def test_what_nbval_has_run_is_what_the_book_would_have_made_of_it(tmp_path, kep
     if wrong:
         assert record is None
         return
-    _, found = kept.cache.merge_match_into_notebook(notebook)
+    _, merged = kept.cache.merge_match_into_notebook(notebook)
     executed = {"kernel_manager_class": AsyncKernelManager}
     by_nbclient = NotebookClient(read(tmp_path / "small.ipynb"), **executed).execute()
-    assert outputs(found) == outputs(by_nbclient)
-    assert found.metadata.language_info == by_nbclient.metadata.language_info
+    assert outputs(merged) == outputs(by_nbclient)
+    assert merged.metadata.language_info == by_nbclient.metadata.language_info
     assert record.data["execution_seconds"] > 1 and not kept.is_stale(record)
 
 

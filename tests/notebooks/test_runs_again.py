@@ -84,8 +84,8 @@ def test_what_a_process_reads_is_noted(what, again, course):
         environ = os.environ | {LOG: str(log), "PYTHONPATH": os.pathsep.join([path, str(course)])}
         command = [sys.executable, "-c", code]
         subprocess.run(command, cwd=course / "chapters" / "part", env=environ, check=True)
-    found = noted(log, course)
-    assert {path for path in found if not path.startswith("tools/")} == expected
+    files = noted(log, course)
+    assert {path for path in files if not path.startswith("tools/")} == expected
     assert not log.exists()
 
 
@@ -103,8 +103,8 @@ NAMED = {
 @pytest.mark.parametrize("code", NAMED)
 def test_what_it_names_and_what_that_may_import_counts_too(code, course):
     chapter = course / "chapters" / "part" / "one.ipynb"
-    found = dependencies(chapter, [code], set(), course) - {"d2lmgpu/__init__.py"}
-    assert found == {f"d2lmgpu/{name}.py" for name in NAMED[code]}
+    files = dependencies(chapter, [code], set(), course) - {"d2lmgpu/__init__.py"}
+    assert files == {f"d2lmgpu/{name}.py" for name in NAMED[code]}
 
 
 def test_scripts_beside_it_count_with_what_they_import(course):
@@ -152,6 +152,6 @@ def test_what_reading_leaves_in_a_folder_changes_nothing(course):
 def test_the_real_workers_are_named():
     """Of the packages' own processes, those that note nothing: they run without site."""
     chapter = ROOT / "chapters" / "concise" / "pytorch.ipynb"
-    found = dependencies(chapter, ["from d2lmgpu.launch import launch"], set(), ROOT)
+    files = dependencies(chapter, ["from d2lmgpu.launch import launch"], set(), ROOT)
     workers = ("ranks", "supervisor", "hosts/agent", "hosts/with_parent", "roles")
-    assert {f"d2lmgpu/process/{name}.py" for name in workers} <= found
+    assert {f"d2lmgpu/process/{name}.py" for name in workers} <= files

@@ -28,12 +28,12 @@ def test_each_section_begins_a_slide_and_each_cell_has_one(slides):
     notebook = read(ROOT / CHAPTER)
     text = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
     titles = [title for source in text for title in headings(source)]
-    found = [column.find(["h1", "h2"]).get_text().removesuffix("¶") for column in columns]
-    assert found[1:] == titles
+    slide_titles = [column.find(["h1", "h2"]).get_text().removesuffix("¶") for column in columns]
+    assert slide_titles[1:] == titles
     dropped = {"remove-cell", "solution"}
     shown = [cell for cell in code_cells(notebook) if not dropped & tags(cell)]
     assert len(slides.select(".jp-CodeCell")) == len(shown)
-    assert all(len(one.select(".jp-Cell")) <= 1 for one in slides.select("section section"))
+    assert all(len(slide.select(".jp-Cell")) <= 1 for slide in slides.select("section section"))
 
 
 def test_the_outputs_are_those_of_the_book_s_last_run(tmp_path, monkeypatch):

@@ -17,9 +17,9 @@ REASONS = yaml.safe_load((ROOT / "tests/notebooks/speed_reasons.yml").read_text(
 @pytest.mark.parametrize("page", PAGES)
 def test_what_is_said_of_speed_is_tied_to_something_or_has_a_reason(page):
     left, reasons = speed.untied(ROOT / page), REASONS.get(page, {})
-    without = [one for one in left if not any(one.startswith(start) for start in reasons)]
+    without = [text for text in left if not any(text.startswith(start) for start in reasons)]
     assert without == [], "tie them (speed.py says how), or give a reason in speed_reasons.yml"
-    used = {start for start in reasons if any(one.startswith(start) for one in left)}
+    used = {start for start in reasons if any(text.startswith(start) for text in left)}
     assert used == {*reasons}, "a reason for a sentence that is not there, or is tied"
 
 
@@ -133,11 +133,11 @@ def test_a_check_of_something_else_does_not_tie(page, cell):
 
 
 def test_what_is_said_of_bytes_is_tied_to_bytes(page):
-    said = "A ring sends 1.5 times the bytes of the gradient."
+    claim = "A ring sends 1.5 times the bytes of the gradient."
     of_bytes = ("assert bytes_sent < 2 * num_bytes", IGNORED, None)
     of_something_else = ("assert round(accuracy) < 1", IGNORED, None)
-    assert speed.untied(page("# T", said, of_bytes)) == []
-    assert speed.untied(page("# T", said, of_something_else)) == [said]
+    assert speed.untied(page("# T", claim, of_bytes)) == []
+    assert speed.untied(page("# T", claim, of_something_else)) == [claim]
 
 
 @pytest.mark.parametrize(
