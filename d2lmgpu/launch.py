@@ -13,7 +13,7 @@ import sys
 
 from d2lmgpu.machine import devices
 from d2lmgpu.machine.checks import is_count, is_list
-from d2lmgpu.process import roles
+from d2lmgpu.process.addresses import LOOPBACK
 from d2lmgpu.process.child import check_forks
 from d2lmgpu.process.events import pass_on
 from d2lmgpu.process.failures import LaunchError, results
@@ -26,6 +26,7 @@ from d2lmgpu.process.output import TAIL, Bounded, Shown
 from d2lmgpu.process.sending import pickled
 from d2lmgpu.process.settings import settings
 from d2lmgpu.process.supervisors import Supervisors, start_ranks
+from d2lmgpu.process.torch_group import TorchGroup
 
 __all__ = ["LaunchError", "Slurm", "launch", "prepare"]
 
@@ -89,21 +90,28 @@ def launch(fn, *args, num_processes, hosts=None, num_servers=None) -> list:
         name = "num_processes" if number > devices.MOST else "num_servers"
         raise devices.DeviceError(f"{name}={max(number, servers)}: give at most {devices.MOST}.")
     call = pickled(fn, dict(enumerate(args, 1)))
+    group = _served_group(number, servers) if servers else TorchGroup(number)
     if isinstance(hosts, Slurm):
         with hosts.allocation(number) as allocation:
-            return _run(Hosts(allocation, number, servers), call, number, servers)
+            return _run(Hosts(allocation, group), call, group)
     if hosts is not None:
-        child = Hosts(Ssh(hosts), number, servers)
+        child = Hosts(Ssh(hosts), group)
     elif servers:
-        child = start_ranks("mxnet")
+        child = start_ranks(group.framework)
     else:
         child = _SUPERVISORS.start()
-    return _run(child, call, number, servers)
+    return _run(child, call, group)
 
 
-def _run(child, call, number, servers):
-    """What the workers of ``child`` return, ``number`` of them on each host."""
-    names = roles.on_host(0, 1, number, servers)
+def _served_group(number, servers):
+    from d2lmgpu.process.roles import ServedGroup  # which no other launch needs
+
+    return ServedGroup(number, servers)
+
+
+def _run(child, call, group):
+    """What the workers of ``group`` return, whose processes are those of ``child``."""
+    names = group.on_host(0, 1)
     num_hosts = len(child.processes) if isinstance(child, Hosts) else 1
     shown = Shown(lambda text: print(text, end="", flush=True))
     errors = Shown(lambda text: print(text, end="", flush=True, file=sys.stderr))
@@ -116,16 +124,15 @@ def _run(child, call, number, servers):
     with child:
         job: LaunchJob = {
             "call": call,
-            "num_processes": number,
-            "num_servers": servers,
+            "group": group,
             "processes": names,
-            "world_size": number * num_hosts,
-            "address": roles.LOOPBACK,
+            "world_size": group.num_processes * num_hosts,
+            "address": LOOPBACK,
             "store": None,
             **settings(os.environ | child.environ),
         }
         child.send(pickle.dumps(job))
-        is_watched = not isinstance(child, Hosts) and not servers
+        is_watched = group.is_watched and not isinstance(child, Hosts)
         watcher = Watcher(child.folder, child.kill) if is_watched else contextlib.nullcontext()
         with watcher:
             end = child.read(
@@ -139,7 +146,7 @@ def _run(child, call, number, servers):
         if is_watched and watcher.hang:
             raise LaunchError(f"The workers wait for each other without end. {watcher.hang}")
         hang = watcher.at_the_end(end["codes"] or ()) if is_watched else None
-        return results(child, roles.in_words(processes), end, errors_end.text(), hang)
+        return results(child, group.in_words(processes), end, errors_end.text(), hang)
 
 
 def _check_hosts(hosts):

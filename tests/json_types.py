@@ -1,8 +1,9 @@
-"""Whether what travels is what a type says: TypedDicts, lists, tuples, dicts, unions, literals.
+"""Whether what travels is what a type says: of TypedDicts, dataclasses, containers and literals.
 
 (pydantic takes TypedDicts from Python 3.12 on only, and the course runs on 3.10.)
 """
 
+import dataclasses
 import types
 import typing
 
@@ -30,6 +31,8 @@ def fault(value, kind, place="it"):
         return _first(fault(e, argument, f"{place}[{i}]") for i, (e, argument) in each)
     allowed = {float: (float, int), types.NoneType: (types.NoneType,)}.get(kind, (kind,))
     if origin is None and type(value) in allowed:
+        return None
+    if dataclasses.is_dataclass(kind) and isinstance(value, kind):
         return None
     return f"{place} is {value!r:.80}, and not {kind}"
 

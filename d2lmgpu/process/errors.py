@@ -21,13 +21,14 @@ def error_report(error, above):
 
     - ``error``: its type and what it says, and its notes; of one line also the last line of the
       reader's own code, if there was one;
-    - ``traceback``: in whole, from the code on that the file ``above`` has called;
+    - ``traceback``: in whole, from the code on that was called by a file whose path begins with
+      ``above``;
     - ``waited``: where its process waited for a peer that was gone, if that is what was raised,
       or why something else was.
     """
     try:
         frames = error.__traceback__
-        while frames and frames.tb_frame.f_code.co_filename == above:
+        while frames and frames.tb_frame.f_code.co_filename.startswith(above):
             frames = frames.tb_next
         frames = frames or error.__traceback__
         line = "".join(traceback.format_exception_only(type(error), error)).strip()

@@ -6,6 +6,8 @@ kind. ``time`` is that of ``time.monotonic``, in seconds, where ``events.report`
 
 from typing import Any, Literal, TypedDict
 
+from d2lmgpu.process.worker_group import WorkerGroup
+
 
 class Settings(TypedDict):
     """What of the caller a worker takes on, see ``settings.take_on``."""
@@ -30,12 +32,10 @@ class LaunchJob(Settings):
 
     call: bytes
     """The function and its arguments, pickled."""
-    num_processes: int
-    """Workers on each host."""
-    num_servers: int
-    """Of MXNet, on all hosts."""
+    group: WorkerGroup
+    """All processes, and what each of them does."""
     processes: list[str]
-    """Names of those on this host: ranks, and MXNet's roles."""
+    """Names of those on this host."""
     world_size: int
     """Workers on all hosts."""
     address: str

@@ -4,16 +4,16 @@ import os
 import threading
 from contextlib import suppress
 
+from d2lmgpu.process.addresses import LOOPBACK_INTERFACE
 from d2lmgpu.process.child import Child
 from d2lmgpu.process.forks import can_fork
 from d2lmgpu.process.forkserver import ForkServer
-from d2lmgpu.process.roles import LOOPBACK_INTERFACE
 from d2lmgpu.process.settings import STANDARD, import_path, run_module
 
 _RANKS = run_module("d2lmgpu.process.ranks")
 # Imported once, before the workers are forked. What an optimiser and DDP import as soon as they are
-# made takes as long as PyTorch; with it come FSDP and tensor parallelism.
-_IMPORTED = ("torch", "torch._dynamo")
+# made takes as long as PyTorch; with it come FSDP and tensor parallelism. The last is in the job.
+_IMPORTED = ("torch", "torch._dynamo", "d2lmgpu.process.torch_group")
 
 
 def start_ranks(*modules, interface=LOOPBACK_INTERFACE, fork_server=None):

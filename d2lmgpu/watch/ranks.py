@@ -22,8 +22,8 @@ import time
 from functools import partial
 from pathlib import Path
 
+from d2lmgpu.process.addresses import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.forks import answered, still_runs
-from d2lmgpu.process.roles import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.settings import run_module
 from d2lmgpu.process.supervisor import (
     end_with_the_parent,

@@ -17,7 +17,7 @@ from lab_notebook import CELLS
 from processes import commands, kill, left, marked
 from programs import program
 
-from d2lmgpu.process.roles import held_ports
+from d2lmgpu.process.addresses import held_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 TOOLS = str(ROOT / "tools")

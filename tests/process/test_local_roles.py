@@ -1,5 +1,6 @@
 """MXNet's workers, servers and scheduler on this machine: one call, and nothing is left of them."""
 
+import inspect
 import os
 import signal
 import subprocess
@@ -66,7 +67,7 @@ def test_a_number_of_servers_that_is_none_is_refused(num_servers):
 
 DRAWN = """
 import socket
-from d2lmgpu.process.roles import held_ports
+from d2lmgpu.process.addresses import held_ports
 
 ports = [port for _ in range(400) for port in held_ports(2)]
 print(len(set(ports)))
@@ -79,3 +80,22 @@ for port in ports[::40]:
 def test_a_port_that_is_held_is_given_to_nobody_and_can_be_listened_at():
     drawn = subprocess.run([sys.executable, "-c", DRAWN], capture_output=True, text=True)
     assert (drawn.stdout, drawn.stderr) == ("800\n", "")
+
+
+def knows_roles():
+    return "d2lmgpu.process.roles" in sys.modules
+
+
+PLAIN = f"""
+import sys
+from d2lmgpu.launch import launch
+
+{inspect.getsource(knows_roles)}
+print(launch(knows_roles, num_processes=1), knows_roles())
+"""
+
+
+def test_a_launch_without_servers_does_not_read_mxnets_roles():
+    script = subprocess.run([sys.executable, "-c", PLAIN], capture_output=True, text=True)
+    assert (script.stdout, script.stderr) == ("[False] False\n", "")
+    assert launch(knows_roles, num_processes=1, num_servers=1) == [True]

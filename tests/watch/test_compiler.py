@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from d2lmgpu.process.roles import LOOPBACK_INTERFACE
+from d2lmgpu.process.addresses import LOOPBACK_INTERFACE
 
 BEGIN = """
 import os, sys

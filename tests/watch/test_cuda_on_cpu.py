@@ -8,7 +8,7 @@ import pytest
 import torch
 from soaking import sample
 
-from d2lmgpu.process.roles import LOOPBACK, held_ports
+from d2lmgpu.process.addresses import LOOPBACK, held_ports
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check.run import check
 from d2lmgpu.watch.explain.answer import explain_script

@@ -11,9 +11,9 @@ import pytest
 from planted_hangs import HEAD, SCRIPTS, SLOW, SLOW_SCRIPT, TRAINS
 from soaking import sample
 
+from d2lmgpu.process.addresses import held_ports
 from d2lmgpu.process.hangs.log import without_core
 from d2lmgpu.process.hangs.watcher import STILL
-from d2lmgpu.process.roles import held_ports
 from d2lmgpu.watch.check.run import LIMITS, OBSERVER
 from d2lmgpu.watch.run import run
 

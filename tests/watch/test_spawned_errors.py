@@ -2,7 +2,7 @@
 
 import pytest
 
-from d2lmgpu.process.roles import held_ports
+from d2lmgpu.process.addresses import held_ports
 from d2lmgpu.watch.check.run import OBSERVER
 from d2lmgpu.watch.run import run
 

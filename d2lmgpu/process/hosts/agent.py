@@ -16,8 +16,8 @@ import sys
 import threading
 import time
 
+from d2lmgpu.process.addresses import held_ports
 from d2lmgpu.process.hosts import frames
-from d2lmgpu.process.roles import held_ports
 from d2lmgpu.process.settings import versions
 from d2lmgpu.process.supervisors import start_ranks
 

@@ -14,12 +14,10 @@ import tempfile
 import threading
 import time
 
-from d2lmgpu.process import roles
 from d2lmgpu.process.child import end_in_words
 from d2lmgpu.process.failures import LaunchError
 from d2lmgpu.process.hosts import frames
 from d2lmgpu.process.hosts.greeting import check_addresses, check_versions
-from d2lmgpu.process.hosts.store import hold_store
 from d2lmgpu.process.output import end_of
 from d2lmgpu.process.settings import versions
 
@@ -118,18 +116,16 @@ class Link:
 
 
 class Hosts:
-    """Workers on several hosts, ``num_processes`` on each: used as a ``Child`` is.
+    """The processes of ``group``, a ``WorkerGroup``, on several hosts: used as a ``Child`` is.
 
-    ``transport`` reaches them: an ``ssh.Ssh`` or a ``slurm.Allocation``. With ``num_servers`` they
-    are MXNet's, and served: see ``roles``. Nothing runs before ``send``: an interrupt from then on
-    finds all that was started.
+    ``transport`` reaches the hosts: an ``ssh.Ssh`` or a ``slurm.Allocation``. Nothing runs before
+    ``send``: an interrupt from then on finds all that was started.
     """
 
-    def __init__(self, transport, num_processes, num_servers=0):
+    def __init__(self, transport, group):
         self.environ, self._store, self._files = {}, None, {}
         self._inbox = queue.Queue(MESSAGES)
-        self._transport = transport
-        self._num_processes, self._num_servers = num_processes, num_servers
+        self._transport, self._group = transport, group
         self._links = [Link(host, self._inbox) for host in transport.hosts]
         self._busy = set(self._links)
 
@@ -142,20 +138,19 @@ class Hosts:
     @property
     def processes(self):
         """The hosts, in the order of their ranks, and the names of the processes on each."""
-        numbers = len(self._links), self._num_processes, self._num_servers
-        return {link.host: roles.on_host(i, *numbers) for i, link in enumerate(self._links)}
+        number = len(self._links)
+        return {link.host: self._group.on_host(i, number) for i, link in enumerate(self._links)}
 
     def send(self, job: bytes):
         """Start the hosts, and give the workers their job once all of them are there.
 
         Raises LaunchError for a host that does not answer, or has another Python or package.
         """
-        framework = "mxnet" if self._num_servers else "torch"
+        framework = self._group.framework
         commands = self._transport.commands(framework)
         for link in self._links:
             link.start(commands[link.host], self._transport.environ)
-        if framework == "torch":
-            import torch.distributed  # noqa: F401 (for the store, while the hosts import it, too)
+        self._group.prepare()
         waiting, own_versions = set(self._links), versions(framework)
         while waiting:
             link, kind, content = self._inbox.get()
@@ -165,11 +160,7 @@ class Hosts:
             check_versions(link.host, link.hello, own_versions)
             waiting.remove(link)
         check_addresses(self._links)
-        if self._num_servers:
-            self._links.sort(key=lambda link: link.hello["address"], reverse=True)  # as MXNet does
-            meeting = [self._links[0].hello[what] for what in ("address", "port")]
-        else:
-            self._store, meeting = hold_store(link.host, link.hello["caller"])
+        self._links, self._store, meeting = self._group.meet(self._links)
         for link in self._links:
             place = {
                 "processes": self.processes[link.host],

@@ -4,7 +4,7 @@ import os
 from functools import wraps
 from urllib.parse import urlsplit
 
-from d2lmgpu.process.roles import LOOPBACK
+from d2lmgpu.process.addresses import LOOPBACK
 from d2lmgpu.watch.collectives import replace_init
 from d2lmgpu.watch.cuda.device import replaced
 from d2lmgpu.watch.import_hook import once_imported
