@@ -72,7 +72,7 @@ class _Ended(TypedDict):
 
 
 class Report(_Ended, total=False):
-    """Of one process; an observer adds fields of its own."""
+    """Of one process; an observer adds fields of its own, see ``explain.messages``."""
 
     error: Error
     """Of "raised"."""

@@ -72,7 +72,7 @@ def step(script, observer):
     limits = Limits(steps=40, seconds=10)
     (first, *_) = run(script, ["--mended"], 2, observer, limits=limits).reports
     if observer == OBSERVER:
-        return median(end - start for start, end, _ in first["steps_told"][2:])
+        return median(end - start for start, end, _ in first["measured_steps"][2:])
     return median(after - before for before, after in zip(first["at"][7:], first["at"][8:]))
 
 

@@ -5,7 +5,7 @@ from d2lmgpu.watch.explain.summary import Summary
 FACTS = {
     "rows": 640,
     "elements": 6400,
-    "backwards_told": 10,
+    "measured_backwards": 10,
     "exchanging": 10,
     "calls": [],
     "exchanged": 0,
@@ -46,7 +46,7 @@ def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
         ["other", "train.py:8", 9],
     ]
     own = {"prints": [number * 100 + i for i in range(10)]}
-    return FACTS | own | {"rank": number, "steps_told": steps, "lines": lines} | more
+    return FACTS | own | {"rank": number, "measured_steps": steps, "lines": lines} | more
 
 
 ONE = Summary([rank(0, 20, 20, rows=1280)])
@@ -57,7 +57,7 @@ CASES = {
     "rank0-work": [rank(0, other=20), rank(1, waits=20)],
     "slow-exchange": [rank(i, waits=20, gradient_bytes=10**8) for i in (0, 1)],
     "small-batch": [rank(i, waits=20, rows=40) for i in (0, 1)],
-    "no-overlap": [rank(i, waits=20, exchanging=80, backwards_told=80) for i in (0, 1)],
+    "no-overlap": [rank(i, waits=20, exchanging=80, measured_backwards=80) for i in (0, 1)],
     "data-parallel": [rank(i, ddp=False) for i in (0, 1)],
     "whole-data": [rank(i, rows=1280, prints=[7] * 10) for i in (0, 1)],
     "shared-core": [rank(i, cores=[0]) for i in (0, 1)],

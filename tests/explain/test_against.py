@@ -77,7 +77,9 @@ def test_times_that_drift_or_wait_for_other_programs_are_unsteady(answer_of):
     assert answer_of([rank(i, queued=50) for i in (0, 1)])["unsteady"]
     early, late = ([rank(i, forward) for i in (0, 1)] for forward in (10, 20))
     for early_rank, other in zip(early, late):
-        early_rank["steps_told"] = early_rank["steps_told"][:5] + other["steps_told"][5:]
+        early_rank["measured_steps"] = (
+            early_rank["measured_steps"][:5] + other["measured_steps"][5:]
+        )
     assert "1.50 times" in answer_of(early)["unsteady"]
 
 

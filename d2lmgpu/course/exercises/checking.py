@@ -3,6 +3,7 @@
 import pickle
 from dataclasses import dataclass
 
+from d2lmgpu.course.exercises.messages import Job
 from d2lmgpu.course.exercises.registry import find, need
 from d2lmgpu.process.child import ONE_WORKER, Child, end_in_words
 from d2lmgpu.process.output import Bounded
@@ -39,7 +40,7 @@ class Verdict:
     __repr__ = __str__
 
 
-def check(name, answer, seeds=SEEDS, seconds=SECONDS):
+def check(name, answer, seeds=SEEDS, seconds=SECONDS) -> Verdict:
     """Try ``answer``, a function, on cases drawn from ``seeds``; a Verdict, which also prints.
 
     It runs in a process of its own, is ended after ``seconds``, and cannot harm the notebook.
@@ -48,7 +49,7 @@ def check(name, answer, seeds=SEEDS, seconds=SECONDS):
     return tried(name, sendable(name, answer), seeds, seconds)
 
 
-def sendable(name, answer):
+def sendable(name, answer) -> bytes:
     """``answer`` as bytes, which ``tried`` takes. Raises ExerciseError as ``check`` does.
 
     Raises TypeError that names what of the answer cannot be sent to another process.
@@ -58,12 +59,12 @@ def sendable(name, answer):
     return pickled(answer, {})
 
 
-def tried(name, call, seeds=SEEDS, seconds=SECONDS):
+def tried(name, call, seeds=SEEDS, seconds=SECONDS) -> Verdict:
     """The Verdict on ``sendable``'s bytes; what they hold is made in the other process alone."""
-    job = {"name": name, "seeds": list(seeds), "call": call}
+    job: Job = {"name": name, "seeds": list(seeds), "call": call} | settings({})
     events, printed = [], Bounded(SHOWN, SHOWN)
     with Child(ONE_WORKER, run_module("d2lmgpu.course.exercises.worker"), {}) as child:
-        child.send(pickle.dumps(job | settings({})))
+        child.send(pickle.dumps(job))
         end = child.read(events.append, printed.add, time_limit=seconds)
     text = printed.text().strip()
     results = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")

@@ -103,7 +103,10 @@ def python(run, single):
         yield Cause(PYTHON, locked, run.line(*FORWARDS), sentence)
     busy = sum(rank["python_threads"] for rank in run.ranks)
     python_seconds = sum(
-        part[1] for rank in run.ranks for step in rank["steps_told"] for part in step[2].values()
+        part[1]
+        for rank in run.ranks
+        for step in rank["measured_steps"]
+        for part in step[2].values()
     )
     others = run.ranks[0]["others"]
     where = max(others, key=lambda call: (call[0], call[2]))[1] if others else None
@@ -171,7 +174,7 @@ def _of_gradients(run, single, gradients, share):
     """The cause that the exchange of the gradients is, which takes this share of a step."""
     report = run.ranks[0]
     often = report["exchanging"] / report["measured"]
-    rows = run.rows / run.k * report["measured"] / max(1, report["backwards_told"])
+    rows = run.rows / run.k * report["measured"] / max(1, report["measured_backwards"])
     few = f"A rank has {rows:.0f} rows a pass: too few for what a step costs anyway."
     if often > 1.5:
         sentence = f"Gradients are exchanged {often:.0f} times for one update."

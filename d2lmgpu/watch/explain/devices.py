@@ -15,6 +15,7 @@ import numpy as np
 from d2lmgpu.machine.core_queue import Queue
 from d2lmgpu.process import lanes
 from d2lmgpu.process.step_parts import COMPUTING, EXCHANGING, LOADING, LOCK, OTHER
+from d2lmgpu.watch.explain.messages import DevicesReport
 from d2lmgpu.watch.explain.observer import WARM, facts
 from d2lmgpu.watch.explain.parts import LAST, faults, now
 from d2lmgpu.watch.explain.samples import Samples
@@ -131,7 +132,7 @@ class Devices(lanes.Steps):
             rank.append((self.first[0], self.first[0] + wall, parts, rows))
         self.watch.recorded(len(self.ranks))
 
-    def report(self):
+    def report(self) -> DevicesReport:
         """One report; ``devices`` has that of each."""
         if not self.ranks:
             return {"devices": []}
@@ -154,10 +155,10 @@ class Devices(lanes.Steps):
                     "in_threads": True,
                     "measured": len(rank),
                     "ddp": False,
-                    "steps_told": [step[:3] for step in rank],
+                    "measured_steps": [step[:3] for step in rank],
                     "faults": faults() - self.faults,
                     "rows": sum(step[3] for step in rank),
-                    "backwards_told": len(rank),
+                    "measured_backwards": len(rank),
                     "prints": [],
                     "lines": lines,
                     "calls": calls if self.exchanges else [],

@@ -10,6 +10,7 @@ import threading
 from d2lmgpu.watch.cuda import on_cpu
 from d2lmgpu.watch.cuda.costs import Costs
 from d2lmgpu.watch.explain.hooks import Hooks
+from d2lmgpu.watch.explain.messages import ExplainReport, Loader, NothingMeasured, SetUp
 from d2lmgpu.watch.explain.parts import CORES, THREADS, Parts, faults, threads
 from d2lmgpu.watch.explain.samples import Samples, busy_threads
 
@@ -46,8 +47,8 @@ class Observer:
             self.before, self.hooks.counting, self.faults = threads(), True, faults()
             self.samples = Samples(self.parts, self.watch.where)
 
-    def report(self):
-        """The report."""
+    def report(self) -> ExplainReport | NothingMeasured:
+        """What this rank adds to the report of its process."""
         if self.counted is None or len(self.parts.steps) <= self.counted:
             return {"measured": 0}
         self.samples.stop()
@@ -56,12 +57,12 @@ class Observer:
         busy = busy_threads(self.before, after, main)
         return {
             "measured": len(steps),
-            "steps_told": steps,
+            "measured_steps": steps,
             "spans": self.parts.spans,
             "faults": faults() - self.faults,
             "rows": hooks.rows,
             "elements": hooks.elements,
-            "backwards_told": hooks.backwards,
+            "measured_backwards": hooks.backwards,
             "exchanging": hooks.exchanging,
             "exchanged": hooks.exchanged,
             "prints": hooks.prints,
@@ -92,7 +93,7 @@ class Observer:
             "loaders": [self._loader(loader, line) for loader, line in hooks.loaders],
         }
 
-    def _loader(self, loader, line):
+    def _loader(self, loader, line) -> Loader:
         return {
             "where": line,
             "of": _length(loader.dataset),
@@ -120,7 +121,7 @@ def _length(thing):
     return len(thing) if hasattr(thing, "__len__") else None
 
 
-def facts(watch):
+def facts(watch) -> SetUp:
     """Threads and cores of this thread, which trains, and what has set them."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
     return {

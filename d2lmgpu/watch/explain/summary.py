@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 
 from d2lmgpu.process.step_parts import BACKWARD, EVALUATING, EXCHANGING, OTHER, WAITING
+from d2lmgpu.watch.explain.messages import RankReport
 
 MET = (BACKWARD, EXCHANGING)  # parts in which a rank waits for its peers
 ASIDE = (OTHER, EVALUATING)
@@ -38,7 +39,7 @@ def blocked(step):
 class Summary:
     """``ranks``: the reports of the observer, one a rank, each with the same number of steps."""
 
-    ranks: list
+    ranks: list[RankReport]
 
     @property
     def k(self):
@@ -47,7 +48,7 @@ class Summary:
     @property
     def steps(self):
         """The steps, each a list with that of every rank."""
-        return list(zip(*[rank["steps_told"] for rank in self.ranks]))
+        return list(zip(*[rank["measured_steps"] for rank in self.ranks]))
 
     @property
     def in_threads(self):
@@ -109,7 +110,7 @@ class Summary:
         walls = [
             (end - start, sum(v[2] for v in parts.values()))
             for rank in self.ranks
-            for start, end, parts in rank["steps_told"]
+            for start, end, parts in rank["measured_steps"]
         ]
         return sum(delay for _, delay in walls) / max(1e-9, sum(wall for wall, _ in walls))
 
@@ -146,11 +147,11 @@ class Summary:
 
     def part(self, names):
         """Median seconds of a step that each rank itself needs for some parts."""
-        return [median(own(step, names) for step in rank["steps_told"]) for rank in self.ranks]
+        return [median(own(step, names) for step in rank["measured_steps"]) for rank in self.ranks]
 
     def aside(self):
         """Mean seconds of a step that each rank spends beside training."""
-        return [mean(own(step, ASIDE) for step in rank["steps_told"]) for rank in self.ranks]
+        return [mean(own(step, ASIDE) for step in rank["measured_steps"]) for rank in self.ranks]
 
     def line(self, *parts, rank=0):
         """The line at which a rank was seen most often in one of the parts."""
@@ -168,10 +169,10 @@ class Summary:
         for rank in self.ranks:
             took = sum(
                 wall - delay
-                for _, _, parts in rank["steps_told"]
+                for _, _, parts in rank["measured_steps"]
                 for wall, _, delay in parts.values()
             )
-            scale = min(1.0, seconds * len(rank["steps_told"]) / max(1e-9, took))
+            scale = min(1.0, seconds * len(rank["measured_steps"]) / max(1e-9, took))
             for kind, line, number, size, spent, _ in rank["calls"]:
                 by_call.setdefault((kind, line), []).append((scale * spent, number, size))
         steps = self.ranks[0]["measured"]
@@ -187,7 +188,7 @@ def summary(watched):
     if not ranks or min(rank["measured"] for rank in ranks) < 5:
         return None
     number = min(rank["measured"] for rank in ranks)
-    return Summary([rank | {"steps_told": rank["steps_told"][:number]} for rank in ranks])
+    return Summary([rank | {"measured_steps": rank["measured_steps"][:number]} for rank in ranks])
 
 
 def faster(first, second):

@@ -1,11 +1,14 @@
 """Your Own Script"""
 
+from collections.abc import Callable
+
 import numpy as np
 
 from d2lmgpu.course.exercises.devices import together
 from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.registry import EXERCISES, Wrong, exercise
 from d2lmgpu.process.step_parts import BACKWARD, COMPUTING, EVALUATING, EXCHANGING, LOADING
+from d2lmgpu.watch.explain.messages import RankReport
 from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
 
@@ -15,6 +18,7 @@ TENTH = 10  # of how many batches one is asked for
 NOTHING = dict.fromkeys(
     (
         "elements",
+        "exchanged",
         "exchanging",
         "operations",
         "doubles",
@@ -27,14 +31,14 @@ NOTHING = dict.fromkeys(
 )
 
 
-def some_ranks(g):
+def some_ranks(g) -> tuple[list, list[int]]:
     """(gradients of the ranks, their rows): rows differ."""
     k, n = int(g.integers(2, 5)), int(g.integers(3, 7))
     rows = g.choice(np.arange(1, 20), k, replace=False)
     return list(g.normal(size=(k, n))), [int(row) for row in rows]
 
 
-def row_by_row(gradients, rows):
+def row_by_row(gradients, rows) -> np.ndarray:
     """Each rank's gradient as often as it has rows."""
     return np.mean([g for g, n in zip(gradients, rows, strict=True) for _ in range(n)], axis=0)
 
@@ -64,14 +68,14 @@ formula(
 )
 
 
-def to_clip(g):
+def to_clip(g) -> tuple[list, float]:
     """Gradients of ranks of very different lengths, and a limit below or above their mean's."""
     k, n = int(g.integers(2, 5)), int(g.integers(3, 7))
     gradients = list(g.normal(size=(k, n)) * g.choice([0.2, 5.0], (k, 1)))
     return gradients, float(g.uniform(0.3, 1.5) * np.linalg.norm(np.mean(gradients, axis=0)))
 
 
-def at_most(gradient, limit):
+def at_most(gradient, limit) -> np.ndarray:
     size = np.sqrt((np.asarray(gradient) ** 2).sum())
     return gradient if size <= limit else gradient / size * limit
 
@@ -99,7 +103,7 @@ formula(
 )
 
 
-def dealt(g):
+def dealt(g) -> tuple[list[list[int]], int]:
     """(hits, n): the rows of each rank in turn, the first ones again at the end."""
     k, n = int(g.integers(2, 6)), int(g.integers(7, 30))
     right = g.integers(0, 2, n)
@@ -133,12 +137,12 @@ class Timed:
         self.trained, self.evaluated = [], []
         self._parts, self._steps, self._calls, self._now = {}, [], 0, 0.0
 
-    def load(self, rows):
+    def load(self, rows) -> list:
         """Make rows ready."""
         self._spend(LOADING, LOAD * len(rows))
         return list(rows)
 
-    def train(self, rows):
+    def train(self, rows) -> float:
         """One update on rows, averaged over all devices; the mean loss of these rows."""
         self._spend(COMPUTING, TRAIN * len(rows))
         self._meet(BACKWARD, 0.0)
@@ -147,13 +151,13 @@ class Timed:
         self._parts = {}
         return float(np.mean(np.sin(rows)))
 
-    def mean(self, number):
+    def mean(self, number) -> float:
         """The mean of a number over all devices."""
         self._calls += 1
         self._meet(EXCHANGING, MEET)
         return float(self._device.all_gather(number).mean())
 
-    def evaluate(self):
+    def evaluate(self) -> None:
         """Evaluate the network."""
         self.evaluated.append(len(self.trained))
         self._spend(EVALUATING, EVALUATE)
@@ -167,22 +171,26 @@ class Timed:
         last = self._device.all_gather(self._now).max()
         self._spend(part, last - self._now + seconds, busy=0.0)
 
-    def report(self):
+    def report(self) -> RankReport:
         """What an Observer would say."""
         seconds = MEET * self._calls
         call = ["mean", "device.mean", self._calls, 0, seconds, seconds]
         lines = [[part, f"your train, device {self.rank}", 1] for part in (COMPUTING, LOADING)]
         return NOTHING | {
             "rank": self.rank,
-            "steps_told": self._steps,
+            "measured_steps": self._steps,
             "measured": len(self._steps),
             "rows": sum(map(len, self.trained)),
-            "backwards_told": len(self._steps),
+            "measured_backwards": len(self._steps),
             "ddp": True,
             "data_parallel": None,
             "distributed": True,
+            "framework": "torch",
             "threads": 1,
             "cores": None,
+            "set": {},
+            "environ": {},
+            "spans": [],
             "others": [],
             "prints": [hash(tuple(rows)) for rows in self.trained],
             "loaders": [],
@@ -191,7 +199,7 @@ class Timed:
         }
 
 
-def trained(train, k, batches):
+def trained(train, k, batches) -> tuple:
     """(what each device returned, the devices) of ``train`` on k devices."""
     devices = [None] * k
 
@@ -208,7 +216,7 @@ def trained(train, k, batches):
     "`rows[device.rank::device.k]` are a device's own. A number for the log is needed for every "
     "tenth batch only, but by all devices; and all can wait with the evaluation until the end.",
 )
-def none_is_left(train, g):
+def none_is_left(train, g) -> str:
     """train(device, batches): the losses of every tenth batch."""
     batches = g.permutation(40 * 64).reshape(40, 64).tolist()
     expected = [np.mean(np.sin(rows)) for rows in batches[::TENTH]]
@@ -233,8 +241,8 @@ def none_is_left(train, g):
     return "explain says: none."
 
 
-def slip(own=True, often=False, evaluates=False):
-    def train(device, batches):
+def slip(own=True, often=False, evaluates=False) -> Callable:
+    def train(device, batches) -> list:
         losses = []
         for number, rows in enumerate(batches):
             loss = device.train(device.load(rows[device.rank :: device.k] if own else rows))
