@@ -4,8 +4,8 @@ import numpy as np
 
 from d2lmgpu.machine.checks import is_count
 from d2lmgpu.machine.seed import current_seed
-from d2lmgpu.process import lanes
 from d2lmgpu.process.events import report
+from d2lmgpu.process.lanes import LISTENER
 
 
 class DataIter:
@@ -54,13 +54,13 @@ class DataIter:
             rows = order[start : start + self.batch_size]
             self._rows, self._done = len(rows), start + len(rows)
             if self.shuffle:
-                lanes.begin(len(rows))
+                LISTENER.begin(len(rows))
             X, y = self.convert(self.X[rows]), self.convert(self.y[rows])
             if self.shuffle:
-                lanes.loaded()
+                LISTENER.loaded()
             yield X, y
             if self.shuffle:  # a training batch is done
-                lanes.end()
+                LISTENER.end()
                 every = 0.1 if self._done < self.num_samples else 0.0  # an epoch's end is told
                 report(
                     "batch",
@@ -68,7 +68,7 @@ class DataIter:
                     epoch=self.epoch,
                     done=self._done,
                     of=self.num_samples,
-                    steps=lanes.totals,
+                    steps=LISTENER.totals,
                 )
 
     def report_loss(self, losses) -> None:
@@ -86,7 +86,7 @@ class DataIter:
         report("loss", every=0.2, x=x, loss=lambda: sum(map(float, losses)) / rows)
 
 
-def resize_images(X, side):
+def resize_images(X, side) -> np.ndarray:
     """Images ``X`` (n, 1, h, w), bilinearly scaled to ``side`` x ``side`` (None: as they are)."""
     if side is None:
         return X
@@ -99,7 +99,7 @@ def resize_images(X, side):
     return np.stack(scaled)[:, None]
 
 
-def iterators(dataset, profile, batch_size, resize, convert):
+def iterators(dataset, profile, batch_size, resize, convert) -> tuple[DataIter, DataIter]:
     """``(train_iter, test_iter)`` over as many images of ``dataset`` as ``profile`` says.
 
     ``resize`` is a new side in pixels or None; only the training set is shuffled.

@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import sys
+from types import ModuleType
 
 from d2lmgpu import launch
 from d2lmgpu.data import files
@@ -25,7 +26,7 @@ from d2lmgpu.process.settings import take_on, variable_of
 OUT_OF_MEMORY = ("out of memory", "can't allocate memory", "cannot allocate memory", "bad_alloc")
 
 
-def main(*modules):
+def main(*modules) -> None:
     faulthandler.enable()
     pipe = os.environ[VARIABLE]
     os.nice(5)  # the notebook stays responsive
@@ -57,7 +58,7 @@ def main(*modules):
     report("outcome", **outcome)
 
 
-def load(modules):
+def load(modules) -> ModuleType | None:
     """Import what the run will need; say which devices there are."""
     if "launch" in modules:
         launch.prepare()  # imports in parallel
@@ -73,7 +74,7 @@ def load(modules):
     return backend
 
 
-def train(job, backend):
+def train(job, backend) -> dict:
     """Call the function of ``job``; the outcome by what it returns."""
     gpus, num_gpus = backend.num_gpus() if backend else 0, job["num_gpus"]
     for name in [name for name in os.environ if name.startswith("D2LMGPU_") and name != VARIABLE]:
@@ -87,16 +88,17 @@ def train(job, backend):
     fn, arguments = received(job["call"])
     if backend:
         kind = devices.available(gpus)[0]
-        importlib.import_module(f"{backend.__name__}.lanes").listen(kind)
+        listening = importlib.import_module(f"{backend.__name__}.lanes").listen(kind)
     else:
-        lanes.listen()
+        listening = lanes.LISTENER.listen(lanes.Steps())
     lanes.watch(fn)
     others = Others()
-    returned = fn(**arguments)
+    with listening:
+        returned = fn(**arguments)
     return outcome_of_return(returned) | {"others": others.cores()}
 
 
-def failure(error, what):
+def failure(error, what) -> dict[str, str]:
     """``error`` in words, and its traceback from the reader's own code on."""
     raised = error_report(error, __file__)
     words, message = raised["error"], f"{what} {raised['error']}"

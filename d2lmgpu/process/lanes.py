@@ -7,12 +7,13 @@ how long a device that is done is without work there (``waiting``), and ``allred
 belongs to it. The rest of a step, such as the update, is not told apart. Where a library exchanges,
 ``parts`` is what it says of a step: of DDP see ``ddp``.
 
-Nothing is timed before ``listen``. Nothing here imports a framework.
+Nothing is timed before somebody listens, see ``LISTENER``. Nothing here imports a framework.
 """
 
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from functools import wraps
 from types import FunctionType
 
@@ -23,40 +24,79 @@ PAUSE = 0.5  # seconds from one step that waits for its devices to the next
 GAP, LEAST = 2e-4, 1e-4  # seconds: of a pause in a lane, and of a span, that nobody could see
 LAST, MOST_SPANS = 5, 90  # steps and spans in one event: less than 4 KiB
 EXCHANGE = "allreduce"  # what a function must be called
-_steps = None
 
 
 class Steps:
-    """The steps of this process; see ``listen``."""
+    """The steps of the thread that makes this.
 
-    def __init__(self, wait, memory, timed, parts):
+    Parameters
+    ----------
+    wait : callable, optional
+        Waits for all devices, where calls return before their work is done: then a step in half a
+        second is timed, and that one waits where a part of it begins or ends.
+    memory : callable, optional
+        Returns the bytes that each device has taken.
+    timed : bool
+        If not, only memory is told.
+    parts : callable
+        Returns further (what, start, end) of a step that began at a time of time.monotonic().
+    """
+
+    def __init__(self, wait=None, memory=None, timed=True, parts=lambda since: ()):
         self.wait, self.memory, self.timed, self.parts = wait, memory, timed, parts
         self.thread = threading.get_ident()
         self.spans, self.inside, self.next, self.warm = None, False, 0.0, False
         self.forget()
 
-    def forget(self):
+    def forget(self) -> None:
         self.number, self.samples, self.seconds, self.total = 0, 0, {}, 0.0
         self.last = deque(maxlen=LAST)
 
-    def begin(self, samples):
+    def begin(self, samples) -> None:
         """A batch of so many is about to be made."""
         self.spans, self.batch = None, samples
         if self.timed and time.monotonic() >= self.next:
             self.settle()
             self.spans, self.devices, self.start = [], 1, time.monotonic()
 
-    def settle(self):
+    def settle(self) -> None:
         """Wait for what the devices still do, where calls return before that is done."""
         if self.wait:
             self.wait()
 
-    def add(self, what, start, end, device=None):
+    def add(self, what, start, end, device=None) -> None:
         """Write down a span of one device, or of all of them."""
         if self.spans is not None:
             self.spans.append((device, what, start, end))
 
-    def end(self):
+    def parallel(self, run, fn, *per_device_args, apart=True) -> list:
+        """See the function ``parallel``, of which this times the devices."""
+        devices = len(per_device_args[0])
+        spans = [None] * devices
+
+        def timed(device, *args):
+            start = time.monotonic()
+            result = fn(*args)
+            spans[device] = start, time.monotonic()
+            return result
+
+        with _Inside(self) as start:
+            result = run(timed, range(devices), *per_device_args)
+            self.settle()
+            end = time.monotonic()
+            self.devices = max(devices, self.devices)
+            if apart and devices > 1:
+                for device, (began, ended) in enumerate(spans):
+                    self.add(WAITING, start, began, device)
+                    self.add(COMPUTING, began, ended, device)
+                    self.add(WAITING, ended, end, device)
+            else:
+                self.add(COMPUTING, start, end)
+                if devices == 1:
+                    self.add(WAITING, end, end)
+        return result
+
+    def end(self) -> None:
         """The next batch is asked for."""
         if self.spans is None:
             return
@@ -75,7 +115,7 @@ class Steps:
             self.last.append(self.spans)
         self.spans, self.warm = None, True
 
-    def totals(self):
+    def totals(self) -> dict:
         """What has been seen since the last time."""
         totals = {
             "number": self.number,
@@ -89,7 +129,7 @@ class Steps:
         return totals
 
 
-def drawn(steps):
+def drawn(steps) -> list:
     """Spans of ``steps`` for a picture: ``[device or None, what, start, end]``."""
     lanes = []
     for spans in steps:
@@ -108,53 +148,77 @@ def drawn(steps):
     ]
 
 
-def listen(wait=None, memory=None, timed=True, parts=lambda since: (), steps=Steps):
-    """From now on time the steps of this process.
+class Listener:
+    """Who times the steps of this process, if anybody does: a lab, or ``explain``.
 
-    ``wait`` waits for all devices, where calls return before their work is done: then a step in
-    half a second is timed, and that one waits where a part of it begins or ends. ``memory`` gives
-    the bytes that each device has taken. With ``timed`` False only memory is told. ``parts`` gives
-    further (what, start, end) of a step that began at a time of time.monotonic(). ``steps`` makes
-    the Steps.
+    There is one of it a process, ``LISTENER``, and it cannot be handed on: what a step is made of,
+    the loader, ``parallel`` and ``allreduce``, is called by the reader's own code, as the chapters
+    have it. Only the thread that made the steps is timed: of those of devices, each would have its
+    own.
     """
-    global _steps
-    _steps = steps(wait, memory, timed, parts)
+
+    def __init__(self):
+        self.steps = None
+
+    def listen(self, steps: Steps) -> "Listener":
+        """From now on time ``steps``, in place of others; until the end of a ``with``, if of one.
+
+        Parameters
+        ----------
+        steps : Steps
+
+        Returns
+        -------
+        Listener
+            This one.
+        """
+        self.steps = steps
+        return self
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.steps = None
+
+    def begin(self, samples) -> None:
+        """The loader is about to make a batch of so many."""
+        if (steps := self._of_this_thread()) is not None:
+            steps.begin(samples)
+
+    def loaded(self) -> None:
+        """The batch is made."""
+        if (steps := self.timed()) is not None:
+            steps.add(LOADING, steps.start, time.monotonic())
+
+    def end(self) -> None:
+        """The loader is asked for the next batch."""
+        if (steps := self._of_this_thread()) is not None:
+            steps.end()
+
+    def totals(self) -> dict | None:
+        """What the steps since the last time took, as an event has it; None if nobody listens."""
+        return None if (steps := self.steps) is None else steps.totals()
+
+    def timed(self) -> Steps | None:
+        """The steps, if one of them is being timed and this is not inside a part of it."""
+        steps = self._of_this_thread()
+        return None if steps is None or steps.spans is None or steps.inside else steps
+
+    def _of_this_thread(self):
+        steps = self.steps
+        return None if steps is None or steps.thread != threading.get_ident() else steps
 
 
-def timing():
-    """Whether a step of this thread is being timed."""
-    return _timing() is not None
+LISTENER = Listener()
 
 
-def begin(samples):
-    """The loader is about to make a batch of so many."""
-    if _is_timed_thread():
-        _steps.begin(samples)
-
-
-def loaded():
-    """The batch is made."""
-    if (steps := _timing()) is not None:
-        steps.add(LOADING, steps.start, time.monotonic())
-
-
-def end():
-    """The loader is asked for the next batch."""
-    if _is_timed_thread():
-        _steps.end()
-
-
-def totals():
-    """What the steps since the last time took, as an event has it; None where nobody listens."""
-    return _steps and _steps.totals()
-
-
-def exchange(fn):
+def exchange(fn) -> Callable:
     """``fn``, whose calls count as exchanging."""
 
     @wraps(fn)
     def timed(*args, **kwargs):
-        if (steps := _timing()) is None:
+        if (steps := LISTENER.timed()) is None:
             return fn(*args, **kwargs)
         with _Inside(steps) as start:
             result = fn(*args, **kwargs)
@@ -165,56 +229,23 @@ def exchange(fn):
     return timed
 
 
-def parallel(run, fn, *per_device_args, apart=True):
+def parallel(run, fn, *per_device_args, apart=True) -> list:
     """``run(fn, *per_device_args)``, which calls ``fn`` once for each device.
 
     With ``apart`` a call returns when its own device is done; else nobody knows which device had to
     wait for another one.
     """
-    if (steps := _timing()) is None:
+    if (steps := LISTENER.timed()) is None:
         return run(fn, *per_device_args)
-    devices = len(per_device_args[0])
-    spans = [None] * devices
-
-    def timed(device, *args):
-        start = time.monotonic()
-        result = fn(*args)
-        spans[device] = start, time.monotonic()
-        return result
-
-    with _Inside(steps) as start:
-        result = run(timed, range(devices), *per_device_args)
-        steps.settle()
-        end = time.monotonic()
-        steps.devices = max(devices, steps.devices)
-        if apart and devices > 1:
-            for device, (began, ended) in enumerate(spans):
-                steps.add(WAITING, start, began, device)
-                steps.add(COMPUTING, began, ended, device)
-                steps.add(WAITING, ended, end, device)
-        else:
-            steps.add(COMPUTING, start, end)
-            if devices == 1:
-                steps.add(WAITING, end, end)
-    return result
+    return steps.parallel(run, fn, *per_device_args, apart=apart)
 
 
-def watch(fn):
+def watch(fn) -> None:
     """Count what the notebook of ``fn`` calls ``allreduce`` as exchanging."""
     for function in functions_of(fn):
         own = function.__globals__.get(EXCHANGE)
         if isinstance(own, FunctionType):
             function.__globals__[EXCHANGE] = exchange(own)
-
-
-def _is_timed_thread():
-    """Whether steps are timed in this thread: in those of devices, each would have its own."""
-    return _steps is not None and threading.get_ident() == _steps.thread
-
-
-def _timing():
-    """The steps, if one of them is being timed and this is not inside a part of it; else None."""
-    return _steps if _is_timed_thread() and _steps.spans is not None and not _steps.inside else None
 
 
 class _Inside:

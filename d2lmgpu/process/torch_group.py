@@ -46,6 +46,7 @@ class TorchGroup(WorkerGroup):
             torch.manual_seed(seed.current_seed())
         gpus = torch.cuda.device_count()
         nccl = own_gpus(self.num_processes, gpus)  # it refuses two ranks on one GPU
+        listening = contextlib.nullcontext()
         kind, number = place(int(os.environ["LOCAL_RANK"]), gpus)
         if kind == "gpu":
             torch.cuda.set_device(number)
@@ -54,7 +55,7 @@ class TorchGroup(WorkerGroup):
             if rank == 0 and VARIABLE in os.environ:  # it is rank 0 that reports to a lab
                 from d2lmgpu.process import ddp
 
-                ddp.listen()
+                listening = ddp.listening()
         # A worker that is done at once must not leave while another one connects, in any group.
         os.environ.setdefault("TORCH_DIST_INIT_BARRIER", "1")
         dist.init_process_group(
@@ -68,7 +69,7 @@ class TorchGroup(WorkerGroup):
         log = contextlib.nullcontext()
         if not nccl and not job["store"]:  # the caller sees in its folder what this rank waits for
             log = logged(job["files"], is_own, rank, job["world_size"], torch)
-        with log:
+        with log, listening:
             result = call()
         # A group of gloo may be freed last by a thread of its own, which aborts the process.
         if nccl and dist.is_initialized():

@@ -3,26 +3,26 @@
 import pytest
 import torch
 
-from d2lmgpu.process import lanes as steps
+from d2lmgpu.process.lanes import LISTENER
 from d2lmgpu.torch import lanes
 
 
 @pytest.fixture(autouse=True)
 def nobody_listens_afterwards(monkeypatch):
-    monkeypatch.setattr(steps, "_steps", None)
+    monkeypatch.setattr(LISTENER, "steps", None)
 
 
 def one_step():
-    steps.begin(1)
-    steps.loaded()
-    steps.end()
+    LISTENER.begin(1)
+    LISTENER.loaded()
+    LISTENER.end()
 
 
 def test_on_the_cpu_steps_are_timed_and_memory_is_not_known():
     lanes.listen("cpu")
     one_step()
     one_step()
-    totals = steps.totals()
+    totals = LISTENER.totals()
     assert (totals["number"], totals["memory"]) == (1, None)
 
 
@@ -33,7 +33,7 @@ def test_on_gpus_the_most_memory_of_each_and_no_times(monkeypatch):
     lanes.listen("gpu")
     one_step()
     one_step()
-    totals = steps.totals()
+    totals = LISTENER.totals()
     assert (totals["memory"], totals["number"]) == ([7 * 2**20, 5 * 2**20], 0)
     most.update({0: 0, 1: 0})
-    assert steps.totals()["memory"] is None, "another process has them"
+    assert LISTENER.totals()["memory"] is None, "another process has them"

@@ -101,7 +101,7 @@ def test_training_tells_the_lab_how_far_it_is(monkeypatch):
     labels(iterate(5, 2, shuffle=False))
     assert events == []
     labels(iterate(5, 2, shuffle=True))
-    steps = loader.lanes.totals
+    steps = loader.LISTENER.totals
     assert events == [
         (every, dict(epoch=1, done=done, of=5, steps=steps))
         for every, done in ((0.1, 2), (0.1, 4), (0.0, 5))  # an epoch's end is always told

@@ -9,11 +9,13 @@ lock is not seen.
 
 import threading
 from collections import deque
+from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
 from d2lmgpu.machine.core_queue import Queue
-from d2lmgpu.process import lanes
+from d2lmgpu.process.lanes import LISTENER, Steps
 from d2lmgpu.process.step_parts import COMPUTING, EXCHANGING, LOADING, LOCK, OTHER
 from d2lmgpu.watch.explain.messages import DevicesReport
 from d2lmgpu.watch.explain.observer import WARM, facts
@@ -24,46 +26,40 @@ DRAWN = (LOADING, COMPUTING, EXCHANGING)  # of a lane
 _of_thread = threading.local()
 
 
-def clock():
+def clock() -> tuple:
     """Wall time, processor time and queued time of this thread."""
     if not hasattr(_of_thread, "queue"):
         _of_thread.queue = Queue()
     return now(_of_thread.queue)
 
 
-def since(before):
+def since(before) -> list:
     """The same, less what they were."""
     return [b - a for a, b in zip(before, clock())]
 
 
-def observe(watch):
-    def steps(*settings):
-        return Devices(watch, *settings)
-
+def observe(watch) -> None:
     if watch.torch:
-        lanes.listen(steps=steps)
+        LISTENER.listen(Devices(watch))
     else:
         from d2lmgpu.mxnet.lanes import listen
 
-        listen("cpu", steps)
+        listen("cpu", partial(Devices, watch))
 
 
-class Devices(lanes.Steps):
+class Devices(Steps):
     """The steps of the process: ``ranks[d]`` has those of device d, as an Observer reports them."""
 
-    def __init__(self, watch, *settings):
-        super().__init__(*settings)
+    def __init__(self, watch, *settings, **further):
+        super().__init__(*settings, **further)
         self.watch, self.name, self.ranks, self.seen, self.bytes = watch, OTHER, [], 0, 0
         self.durations, self.spent, self.samples, self.exchanges = {}, [], None, 0
         self.drawn = deque(maxlen=LAST)
-        self.mark, real = clock(), lanes.parallel
-        lanes.parallel = lambda *args, **kwargs: self.computing(real, *args, **kwargs)
+        self.mark = clock()
         watch.at_end(self.report)
 
-    def computing(self, real, run, fn, *args, **kwargs):
-        """``lanes.parallel``, with the clocks of each device's thread."""
-        if not lanes.timing():
-            return real(run, fn, *args, **kwargs)
+    def parallel(self, run, fn, *args, **kwargs) -> list:
+        """With the clocks of each device's thread."""
         spent, self.name = [None] * len(args[0]), COMPUTING
 
         def clocked(device, *own):
@@ -73,22 +69,22 @@ class Devices(lanes.Steps):
             return result
 
         try:
-            return real(run, clocked, range(len(spent)), *args, **kwargs)
+            return super().parallel(run, clocked, range(len(spent)), *args, **kwargs)
         finally:
             self.spent, self.name = spent, OTHER
 
-    def begin(self, samples):
+    def begin(self, samples) -> None:
         super().begin(samples)
         self.first = self.mark = clock()
         self.durations, self.spent, self.name = {}, [], LOADING
 
-    def settle(self):
+    def settle(self) -> None:
         """A part begins or ends."""
         super().settle()
         if self.name == OTHER:
             self.name, self.mark = EXCHANGING, clock()
 
-    def add(self, what, start, end, device=None):
+    def add(self, what, start, end, device=None) -> None:
         super().add(what, start, end, device)
         if what in (LOADING, EXCHANGING):
             wall, _, queued = since(self.mark)
@@ -98,7 +94,7 @@ class Devices(lanes.Steps):
         elif what == COMPUTING and self.wait:  # nobody knows which device had to wait
             self.durations[what] = self.durations.get(what, 0.0) + end - start
 
-    def end(self):
+    def end(self) -> None:
         spans, self.spans, self.name = self.spans, None, OTHER
         if spans is None:
             return
@@ -115,7 +111,7 @@ class Devices(lanes.Steps):
         elif self.seen > WARM:
             self.keep()
 
-    def keep(self):
+    def keep(self) -> None:
         """Write the step down for each device."""
         wall, _, queued = since(self.first)
         together = self.durations.pop(COMPUTING, None)
@@ -174,7 +170,7 @@ class Devices(lanes.Steps):
             ]
         }
 
-    def spans_of(self, number):
+    def spans_of(self, number) -> Iterator[tuple]:
         """(step, part, start, end) of one device, as ``parts.Parts`` keeps them."""
         for step, spans in self.drawn:
             for device, what, start, end in spans:
@@ -182,7 +178,7 @@ class Devices(lanes.Steps):
                     yield step, what, start, end
 
 
-def measured(torch, own):
+def measured(torch, own) -> tuple[int, int]:
     """(rows, bytes of gradients) of a device's arguments; weights may be in lists or networks.
 
     torch: that module, None for MXNet.
