@@ -9,7 +9,7 @@ import os
 import pwd
 import shutil
 import subprocess
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -21,6 +21,7 @@ import zmq
 from gpu_slots import Refused
 from open_folder import open_folder
 from own_accounts import GROUP, learners_group
+from processes import asked, running
 from running_hub import RunningHub, wait_until
 
 pytestmark = pytest.mark.needs("root", "useradd")
@@ -212,12 +213,11 @@ def test_another_learner_opens_no_socket_of_a_kernel(two, python):
 def listening(name):
     """Port -> command line of what the account ``name`` has listening."""
     commands = {}
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):
-            if process.username() == name:
-                for connection in process.net_connections("tcp"):
-                    if connection.status == psutil.CONN_LISTEN:
-                        commands[connection.laddr.port] = process.cmdline()
+    for process in running(lambda process: process.username() == name):
+        command = asked(process.cmdline)
+        for connection in asked(partial(process.net_connections, "tcp")) or ():
+            if connection.status == psutil.CONN_LISTEN:
+                commands[connection.laddr.port] = command
     return commands
 
 

@@ -85,20 +85,15 @@ def test_workers_listen_on_the_loopback_interface_only(traces, monkeypatch):
             monkeypatch.setenv("GLOO_SOCKET_IFNAME", interface)  # a setting of the reader's shell
 
     def listening():
-        import psutil
+        from processes import asked, marked
         from torch import distributed as dist
 
         addresses = []
         dist.barrier()  # all workers are connected
         if dist.get_rank() == 0:
-            for process in psutil.process_iter():
-                try:
-                    if process.environ().get("D2LMGPU_TEST") == mark:
-                        addresses += [
-                            c.laddr.ip for c in process.net_connections() if c.status == "LISTEN"
-                        ]
-                except psutil.Error:
-                    pass
+            for process in marked("D2LMGPU_TEST", mark):
+                connections = asked(process.net_connections) or ()
+                addresses += [c.laddr.ip for c in connections if c.status == "LISTEN"]
         dist.barrier()
         return addresses
 

@@ -8,7 +8,7 @@ import textwrap
 
 import psutil
 import pytest
-from processes import asked
+from processes import marked
 from tiny_script import TRAINS
 
 from d2lmgpu.process.forks import can_fork
@@ -178,6 +178,5 @@ def test_of_a_caller_that_is_killed_in_a_later_run_nothing_is_left(tmp_path):
             if "run 2" in line:
                 break
         caller.kill()
-    marked = [p for p in psutil.process_iter() if mark in (asked(p.environ) or {}).values()]
-    assert psutil.wait_procs(marked, timeout=20)[1] == []
+    assert psutil.wait_procs(marked("D2LMGPU_TEST", mark), timeout=20)[1] == []
     assert [*tmp_path.glob("d2lmgpu-*")] == []
