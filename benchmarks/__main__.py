@@ -38,13 +38,13 @@ QUIET = {
 SETTINGS = QUIET | {"D2LMGPU_PROFILE": "full", "PYTHONPATH": str(ROOT)}
 
 
-def has_bf16():
+def has_bf16() -> bool:
     """Whether this CPU multiplies bf16 numbers itself (AVX512-BF16 or AMX)."""
     flags = Path("/proc/cpuinfo")
     return flags.exists() and not {"avx512_bf16", "amx_bf16"}.isdisjoint(flags.read_text().split())
 
 
-def run_one(framework, what, out):
+def run_one(framework, what, out) -> None:
     """Run one benchmark in this process and write its result to the file ``out``."""
     if what == "against_d2l" and not hardware.machine()["gpus"]:
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:1])
@@ -53,7 +53,7 @@ def run_one(framework, what, out):
         Path(out).write_text(json.dumps(getattr(loops, what)()))
 
 
-def report(title, pair, gate):
+def report(title, pair, gate) -> bool:
     """Print one ratio; whether it is what is expected, if anything is."""
     wanted = f" (at least {gate})" if gate else ""
     rates = f"{pair['first']:,.0f} -> {pair['second']:,.0f} samples/s"
@@ -63,7 +63,7 @@ def report(title, pair, gate):
     return gate is None or pair["ratio"] >= gate
 
 
-def run_all():
+def run_all() -> int:
     """Run the suite; returns the number of ratios below what is expected."""
     record = store.provenance("make bench") | {"benchmarks": {}}
     gpus, good = record["machine"]["gpus"], []

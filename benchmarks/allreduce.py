@@ -19,7 +19,7 @@ from d2lmgpu.launch import launch
 ELEMENTS, REPEATS = 2**24, 7
 
 
-def between_processes():
+def between_processes() -> list[tuple[float, float]]:
     """[(ours, gloo's)] in seconds; runs inside ``launch``."""
     import torch
     import torch.distributed as dist
@@ -37,7 +37,7 @@ def between_processes():
     return [(timed(ring_allreduce), timed(dist.all_reduce)) for _ in range(REPEATS + 1)][1:]
 
 
-def in_one_process(k):
+def in_one_process(k) -> list[tuple[float, float]]:
     """[(ring over k arrays, copying the bytes that it sends)] in seconds."""
     arrays = [np.ones(ELEMENTS, "float32") for _ in range(k)]
     schedule, (source, target) = plan("ring", k, ELEMENTS), np.ones((2, ELEMENTS), "float32")
@@ -55,14 +55,14 @@ def in_one_process(k):
     return [(timed(lambda: allreduce(arrays, "ring")), timed(copy)) for _ in range(REPEATS)]
 
 
-def line(name, pairs, limit):
+def line(name, pairs, limit) -> bool:
     """Print one ratio with its spread; whether it is within its limit."""
     ours, theirs = (1000 * median(side) for side in zip(*pairs, strict=True))
     ratios = [ours / theirs for ours, theirs in pairs]
     return verdict(f"{name}: {ours:.0f} and {theirs:.0f} ms, ratio", ratios, limit)
 
 
-def main():
+def main() -> int:
     """Measure everything; returns the number of results beyond their limits."""
     pairs = launch(between_processes, num_processes=2)[0]
     good = [line("ring between 2 processes, and gloo's", pairs, 2.0)]

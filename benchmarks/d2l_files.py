@@ -10,7 +10,7 @@ import numpy as np
 from d2lmgpu.data.datasets import fashion_mnist
 
 
-def provide(folder):
+def provide(folder) -> Path:
     """Write the data into ``folder``; where D2L, imported after this, must run to read them.
 
     d2l.torch reads ``../data`` (plain files), d2l.mxnet ``$MXNET_HOME/datasets`` (gzip files).

@@ -31,7 +31,7 @@ def train():
 """
 
 
-def seconds_to_step(client, code):
+def seconds_to_step(client, code) -> float | None:
     """Seconds from asking the kernel to run ``code`` until a worker's first step is shown."""
     begin, seconds = time.perf_counter(), None
     asked = client.execute(code)
@@ -48,7 +48,7 @@ def seconds_to_step(client, code):
             return seconds
 
 
-def report(what, seconds, limit):
+def report(what, seconds, limit) -> bool:
     """Print the median; whether it is within the limit."""
     numbers = " ".join(f"{second:.2f}" for second in seconds)
     good = median(seconds) <= limit
@@ -56,7 +56,7 @@ def report(what, seconds, limit):
     return good
 
 
-def main():
+def main() -> int:
     """Measure and print; returns how many are too slow."""
     if lacking := box.missing(True):
         print("benchmarks.first_step: left out, for it needs", "; ".join(lacking))

@@ -6,6 +6,7 @@ in turn with the whole one, and the time on the link computed from its rate. Not
 """
 
 import sys
+from collections.abc import Iterator
 from statistics import median
 
 from benchmarks.measure import installed
@@ -20,7 +21,7 @@ CLUSTERS = [(2, 1), (4, 1), (2, 2)]  # hosts, and ranks on each
 REPEATS, LIMIT = 9, 0.20
 
 
-def steps(page):
+def steps(page) -> Iterator:
     """A row for each rate, cluster and way of exchanging."""
     for rate in page["RATES"]:
         box.rate(rate)
@@ -37,7 +38,7 @@ def steps(page):
             yield from page["compared"](ranks, hosts, each, rate, page["WIDTH"])
 
 
-def servers(page):
+def servers(page) -> Iterator[dict]:
     """Push and pull through one server and through two, of two hosts with a worker each."""
     box.rate("100mbit")
     for number in (1, 2):
@@ -54,7 +55,7 @@ def servers(page):
         yield {"servers": number, "rate": "100mbit", "measured": measured, "modelled": modelled}
 
 
-def main():
+def main() -> int:
     """Measure, print and record everything; returns how many are more than 20 % off."""
     if lacking := box.missing():
         print("benchmarks.hosts: left out, for it needs", "; ".join(lacking))

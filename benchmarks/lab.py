@@ -51,14 +51,14 @@ class Bench:
         if change.new == "idle":
             self.idle.set()
 
-    def warm(self):
+    def warm(self) -> None:
         """Wait until there is a spare worker that has everything imported."""
         ready = threading.Event()
         POOL.keep_spare(self.model.function.modules, lambda event: ready.set())
         ready.wait()
         time.sleep(SETTLE)
 
-    def click_and_stop(self):
+    def click_and_stop(self) -> tuple[float, float, float]:
         """Seconds to the first point, from Stop to idle, and the longest wait of this thread."""
         self.warm()
         self.drawn.clear()
@@ -83,7 +83,7 @@ class Bench:
             longest, last = max(longest, now - last - 0.005), now
         return longest
 
-    def speed(self):
+    def speed(self) -> float:
         """Samples a second of a run of three epochs under the lab."""
         self.warm()
         self.model.num_epochs = 3
@@ -93,7 +93,7 @@ class Bench:
         return self.model.runs[-1].samples_per_second
 
 
-def bare_speed(path):
+def bare_speed(path) -> float:
     """Samples a second of the same run in a process of its own, without a lab."""
     done = subprocess.run(
         [sys.executable, "-c", BARE, path], capture_output=True, text=True, check=True
@@ -101,7 +101,7 @@ def bare_speed(path):
     return float(done.stdout.split("samples/s ")[-1])
 
 
-def main():
+def main() -> int:
     """Measure everything; returns the number of results beyond their limits."""
     os.environ.setdefault("D2LMGPU_PROFILE", "quick")
     good = []

@@ -14,7 +14,7 @@ from d2lmgpu.backend.arguments import LENET_SHAPES
 BATCH_SIZE = 256
 
 
-def parameters(d2l):
+def parameters(d2l) -> list:
     """Small random weights and biases of 0."""
     d2l.seed(0)
     rng = np.random.default_rng(0)
@@ -22,7 +22,7 @@ def parameters(d2l):
     return [d2l.array(rng.normal(0, scales[s], s).astype("float32")) for s in LENET_SHAPES]
 
 
-def rate(d2l, num_gpus, **turns):
+def rate(d2l, num_gpus, **turns) -> float:
     """Samples/s on so many devices; ``turns`` as for Timed."""
     params, devices = parameters(d2l), d2l.devices(num_gpus)
     device_params = [d2l.get_params(params, device) for device in devices]
@@ -33,7 +33,7 @@ def rate(d2l, num_gpus, **turns):
     return timed.rate
 
 
-def two_devices(d2l, framework):
+def two_devices(d2l, framework) -> dict:
     """One device first, two second, and what two could give right now."""
     single, pair = (partial(rate, d2l, k, **SHORT_TURNS) for k in (1, 2))
     with Apart(framework) as apart:
@@ -62,7 +62,7 @@ class Apart:
         ]
         self.rate()  # imports, data, warm-up
 
-    def rate(self):
+    def rate(self) -> float:
         """Samples/s of both together, measured while both run."""
         for process in self.processes:
             process.stdin.write("go\n")
@@ -77,7 +77,7 @@ class Apart:
             process.communicate()  # at the end of its input it ends
 
 
-def where_time_goes(d2l):
+def where_time_goes(d2l) -> dict:
     """Share of each part of an update on two devices, the parts timed one after another."""
     params, devices, timers = parameters(d2l), d2l.devices(2), {}
     device_params = [d2l.get_params(params, device) for device in devices]
@@ -112,7 +112,7 @@ def where_time_goes(d2l):
     return {name: round(t.sum() / total, 4) for name, t in timers.items()}
 
 
-def when_asked(framework, core):
+def when_asked(framework, core) -> None:
     """Print the rate of one device on this core for each line of the input."""
     os.sched_setaffinity(0, [int(core)])
     d2l = importlib.import_module(f"d2lmgpu.{framework}")

@@ -47,7 +47,7 @@ class Timed:
         self.rate = max(rates)
 
 
-def pairs(first, second, ceiling=None):
+def pairs(first, second, ceiling=None) -> dict:
     """Run ``first`` and ``second``, which return samples/s, by turns.
 
     Returns the median of each, the median of the ratios second/first, and the ratios; with
@@ -66,7 +66,7 @@ def pairs(first, second, ceiling=None):
     return result
 
 
-def verdict(name, values, limit, form=".2f", unit=""):
+def verdict(name, values, limit, form=".2f", unit="") -> bool:
     """Print the median of ``values`` with their spread; whether it is as close to 0 as allowed."""
     good = abs(median(values)) <= limit
     middle, least, most = (format(of(values), form) for of in (median, min, max))
@@ -78,7 +78,7 @@ def verdict(name, values, limit, form=".2f", unit=""):
     return good
 
 
-def installed(framework):
+def installed(framework) -> bool:
     """Whether it is; if not, say so."""
     present = importlib.util.find_spec(framework) is not None
     if not present:
@@ -86,7 +86,7 @@ def installed(framework):
     return present
 
 
-def result_of(module, *arguments, **settings):
+def result_of(module, *arguments, **settings) -> object:
     """What ``python -m module arguments FILE`` writes to the file as JSON, under ``settings``."""
     environment = os.environ | {"MPLBACKEND": "agg"} | settings
     with tempfile.NamedTemporaryFile("r") as out:

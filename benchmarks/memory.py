@@ -13,7 +13,7 @@ PAGE = Path(__file__).resolve().parents[1] / "chapters" / "memory" / "fits.ipynb
 BATCHES = {"dense": (128, 512, 1024), "ResNet-18": (16, 32, 48), "transformer": (2, 4, 8)}
 
 
-def main():
+def main() -> None:
     page = chapters.load(PAGE)
     record = store.provenance("python -m benchmarks.memory") | {"memory": []}
     for network, batches in BATCHES.items():

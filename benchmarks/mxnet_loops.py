@@ -10,7 +10,7 @@ from benchmarks import lenet
 from benchmarks.measure import Timed, pairs
 
 
-def d2l_rate(batch_size=256):
+def d2l_rate(batch_size=256) -> float:
     """Samples/s of D2L's own loader and multi-GPU loop (``train_ch13``), on one device.
 
     Without anything of ours set: our backend's settings hold for the whole process.
@@ -43,19 +43,19 @@ def d2l_rate(batch_size=256):
     return timed.rate
 
 
-def theirs():
+def theirs() -> float:
     """`d2l_rate` in a process of its own."""
     return float(subprocess.check_output([sys.executable, "-m", "benchmarks.mxnet_loops"]))
 
 
-def against_d2l():
+def against_d2l() -> dict:
     """On one device: D2L's loop first, ours second."""
     from d2lmgpu import mxnet as d2l
 
     return {"pairs": {"LeNet, equal arithmetic": pairs(theirs, partial(lenet.rate, d2l, 1))}}
 
 
-def two_devices():
+def two_devices() -> dict:
     """One device first, two second."""
     from d2lmgpu import mxnet as d2l
 

@@ -40,7 +40,7 @@ class Line:
     def __init__(self, rate):
         self.rate, self.free, self.lock = rate, 0.0, threading.Lock()
 
-    def wait(self, size):
+    def wait(self, size) -> None:
         with self.lock:
             self.free = max(time.monotonic(), self.free) + size / self.rate
             seconds = self.free - time.monotonic()
@@ -50,18 +50,18 @@ class Line:
 class Slow(Compressing):
     line = Line(MBIT * 1_000_000 / 8)
 
-    def do_GET(self):
+    def do_GET(self) -> None:
         time.sleep(LATENCY / 1000)
         super().do_GET()
 
-    def send_body(self, data):
+    def send_body(self, data) -> None:
         for start in range(0, len(data), PIECE):
             piece = data[start : start + PIECE]
             self.line.wait(len(piece))
             self.wfile.write(piece)
 
 
-def first_visit(browser, address):
+def first_visit(browser, address) -> dict:
     """Seconds to the largest paint, and the layout shift."""
     with browser.new_context(viewport=WINDOW) as context:
         page = context.new_page()

@@ -4,6 +4,7 @@ Written after the papers and PyTorch's own layers, as far as memory is concerned
 fused.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -48,7 +49,7 @@ class Block(nn.Module):
         self.gate = nn.Linear(width, inner, bias=False) if llama else None
         self.dropout = nn.Dropout(0.0 if llama else 0.1)
 
-    def attention(self, X, angles):
+    def attention(self, X, angles) -> torch.Tensor:
         batch, length, _ = X.shape
         q, k, v = (
             layer(X).view(batch, length, -1, self.head_width).transpose(1, 2)
@@ -62,11 +63,11 @@ class Block(nn.Module):
         )
         return self.dropout(self.out(attended.transpose(1, 2).reshape(X.shape)))
 
-    def dense(self, X):
+    def dense(self, X) -> torch.Tensor:
         hidden = F.silu(self.gate(X)) * self.up(X) if self.gate else F.gelu(self.up(X))
         return self.dropout(self.down(hidden))
 
-    def forward(self, X, angles):
+    def forward(self, X, angles) -> torch.Tensor:
         first, second = self.norms
         if self.kind == "BERT":
             X = first(X + self.attention(X, angles))
@@ -75,7 +76,7 @@ class Block(nn.Module):
         return X + self.dense(second(X))
 
 
-def rotated(X, cos, sin):
+def rotated(X, cos, sin) -> torch.Tensor:
     """Pairs of numbers turned by angles that grow with the token's place."""
     first, second = X.chunk(2, -1)
     return X * cos + torch.cat([-second, first], -1) * sin
@@ -98,7 +99,7 @@ class LanguageModel(nn.Module):
         if kind == "BERT":  # its head has a dense layer and a norm of its own
             self.transform, self.last_norm = nn.Linear(width, width), nn.LayerNorm(width)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         H, angles = self.words(X), None
         if self.kind == "Llama":
             places = torch.rand(X.shape[1], self.head_width)
@@ -113,28 +114,28 @@ class LanguageModel(nn.Module):
         return self.head(self.norm(H))
 
 
-def tokens(config):
+def tokens(config) -> Callable:
     shape = config.sequence_length
     return lambda n: tuple(torch.zeros(n, shape, dtype=torch.int64) for _ in range(2))
 
 
-def of_each_token(net, X, y):
+def of_each_token(net, X, y) -> torch.Tensor:
     return F.cross_entropy(net(X).flatten(0, 1), y.flatten())
 
 
-def images(side):
+def images(side) -> Callable:
     return lambda n: (torch.rand(n, 3, side, side), torch.zeros(n, dtype=torch.int64))
 
 
-def pixels(side):
+def pixels(side) -> Callable:
     return lambda n: (torch.rand(n, 3, side, side), torch.zeros(n, side, side, dtype=torch.int64))
 
 
-def cross_entropy(net, X, y):
+def cross_entropy(net, X, y) -> torch.Tensor:
     return F.cross_entropy(net(X), y)
 
 
-def two_convolutions(inputs, outputs):
+def two_convolutions(inputs, outputs) -> nn.Sequential:
     layers = []
     for channels in (inputs, outputs):
         layers += [
@@ -157,7 +158,7 @@ class UNet(nn.Module):
         self.up = nn.ModuleList(two_convolutions(wide, low) for low, wide in back)
         self.head = nn.Conv2d(widths[0], classes, 1)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         kept = []
         for i, layers in enumerate(self.down):
             X = layers(F.max_pool2d(X, 2) if i else X)
@@ -168,7 +169,7 @@ class UNet(nn.Module):
         return self.head(X)
 
 
-def units(net):
+def units(net) -> list:
     """What FSDP gathers at a time: blocks, as its documentation advises."""
     if isinstance(net, LanguageModel):
         return net.blocks

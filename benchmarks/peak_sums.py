@@ -13,6 +13,7 @@ import csv
 import gc
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import groupby
 from math import prod
@@ -53,11 +54,11 @@ DEPTHS = (2, 3, 5)
 TOLERANCE = 0.002  # of a sum that is not the largest, but hardly less
 
 
-def value(name, letters):
+def value(name, letters) -> int:
     return prod(letters.get(letter, 1) for letter in name.split())
 
 
-def sizes_of_runs(make, runs, setting):
+def sizes_of_runs(make, runs, setting) -> tuple[list | None, np.ndarray, set]:
     """(events of one run, the sizes of each event in all of them, what the optimizer makes).
 
     ``make``: what ``follow`` gets of a run's letters. What is given back at once has no order.
@@ -86,7 +87,7 @@ def sizes_of_runs(make, runs, setting):
     return structure, np.array(columns, float).T, own
 
 
-def as_in(strategy, make):
+def as_in(strategy, make) -> Callable:
     """``make``, sharded if that is the strategy."""
     if strategy not in RESHARDED:
         return make
@@ -103,7 +104,7 @@ def as_in(strategy, make):
     return made
 
 
-def moments(make, runs, setting, candidates):
+def moments(make, runs, setting, candidates) -> list:
     """What is in use after each event: {product: bytes} each."""
     events, columns, own = sizes_of_runs(make, runs, setting)
     names = list(candidates)
@@ -132,7 +133,7 @@ def moments(make, runs, setting, candidates):
     return sums
 
 
-def largest(sums, samples):
+def largest(sums, samples) -> list:
     """Few of ``sums`` of which one is, nearly, the largest for each of ``samples``."""
     products = sorted({p for terms in sums for p in terms})
     values = np.array([[value(p, letters) for p in products] for letters in samples])
@@ -146,13 +147,13 @@ def largest(sums, samples):
     return [sums[i] for i in sorted(kept)]
 
 
-def undominated(sums, products):
+def undominated(sums, products) -> np.ndarray:
     """The rows of ``sums`` than which no other has all products as large."""
     rows = np.unique([[terms.get(p, 0) for p in products] for terms in sums], axis=0)
     return np.array([row for row in rows if ((rows >= row).all(axis=1)).sum() == 1])
 
 
-def by_depth(sums_by_depth):
+def by_depth(sums_by_depth) -> list:
     """The sums of any depth L, from those of three depths: each product grows evenly with L.
 
     The depths are such that only a moment in the same place, from the first or the last layer on,
@@ -173,7 +174,7 @@ def by_depth(sums_by_depth):
     return lines
 
 
-def pieces_of(parameters, strategy):
+def pieces_of(parameters, strategy) -> dict[str, dict[str, int]]:
     """Candidates for a storage: products, cut by k or not, and all parameters of a unit."""
     candidates = {name: {name: 1} for name in [*WEIGHTS, *OTHER_PRODUCTS]}
     candidates |= {f"unit {i}": unit for i, unit in enumerate(parameters)}
@@ -192,7 +193,7 @@ BERT = GPT2[0], {"V d": 1, "T d": 1, "d": 5, "d d": 1, "V": 1}
 PARAMETERS = {"Llama": LLAMA, "GPT-2": GPT2, "BERT": BERT}
 
 
-def small(kind, layers, seed, strategy):
+def small(kind, layers, seed, strategy) -> dict:
     """Numbers of a small language model; each size divides by the devices."""
     rng = np.random.default_rng(seed)
     h, a = int(rng.choice([4, 8])), 4 * int(rng.integers(4, 16))
@@ -214,7 +215,7 @@ def small(kind, layers, seed, strategy):
 SHARES = (1, 1, 0, 0.5, 0.3, 0.1)  # of the parameters, that a device's optimizer has
 
 
-def realistic(kind, strategy, number=4000):
+def realistic(kind, strategy, number=4000) -> list:
     """Numbers as people have them."""
     rng, samples = np.random.default_rng(1), []
     for _ in range(number):
@@ -239,15 +240,15 @@ def realistic(kind, strategy, number=4000):
     return samples
 
 
-def with_cut(runs):
+def with_cut(runs) -> list:
     return [letters | {"/k": 1 / letters["k"]} for letters in runs]
 
 
-def config_of(letters):
+def config_of(letters) -> Config:
     return Config(*(letters[letter] for letter in "LdhgfVT"))
 
 
-def language_model(kind, precision, strategy):
+def language_model(kind, precision, strategy) -> list:
     """The sums of a kind of language model, with L for what each layer adds."""
 
     def make(letters):
@@ -263,7 +264,7 @@ def language_model(kind, precision, strategy):
     return with_buckets(sums, sizes_of_parameters(kind), precision, strategy)
 
 
-def sizes_of_parameters(kind):
+def sizes_of_parameters(kind) -> Counter[str] | dict[str, int]:
     """How many there are of each size; a product with L is of each layer."""
     if kind in OTHERS:
         return Counter(str(p.numel()) for p in OTHERS[kind][0]().parameters())
@@ -271,7 +272,7 @@ def sizes_of_parameters(kind):
     return {f"L {p}": c for p, c in block.items()} | rest
 
 
-def with_buckets(sums, parameters, precision, strategy):
+def with_buckets(sums, parameters, precision, strategy) -> list:
     """DDP's, if there is another device: letter b."""
     if strategy == "DDP":
         size = PRECISIONS[precision]
@@ -279,7 +280,7 @@ def with_buckets(sums, parameters, precision, strategy):
     return sums
 
 
-def other(name, precision, strategy):
+def other(name, precision, strategy) -> list:
     """The sums of a network of one size: what does not depend on the batch, and what does."""
     make, batch, loss = OTHERS[name]
     ddp = strategy == "DDP"
@@ -308,18 +309,18 @@ def other(name, precision, strategy):
     return with_buckets(largest(sums, samples), parameters, precision, strategy)
 
 
-def straight(sizes, ddp):
+def straight(sizes, ddp) -> dict:
     """The line through the sizes of the runs of ``other``, in the batch and in 1 / devices."""
     each = sizes[1] - sizes[0]
     cut = 0 if ddp else 4 * (sizes[0] - sizes[2])
     return {"n": each, "/k": cut, "1": sizes[0] - 2 * each - cut / 2}
 
 
-def rounded(sums):
+def rounded(sums) -> list[dict]:
     return [{p: round(size, 6) for p, size in terms.items() if abs(size) > 1e-6} for terms in sums]
 
 
-def count():
+def count() -> dict:
     settings = [(precision, strategy) for precision in PRECISIONS for strategy in COUNTED]
     sums = {}
     gc.disable()  # what it gives back would come at moments of its own
@@ -382,7 +383,7 @@ VECTORS = [  # of sizes that are not those counted: what they are, then how they
 ]
 
 
-def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size):
+def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size) -> object:
     """What ``fits`` says of such a training."""
     if kind in OTHERS:
         make, batch, loss = OTHERS[kind]
@@ -396,7 +397,7 @@ def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size):
     return fits(as_in(strategy, make), batch, loss, trainer, batch_size, precision, devices)
 
 
-def vectors():
+def vectors() -> Iterator[dict]:
     names = [*NUMBERS.values()][2:]  # of a language model
     for vector in VECTORS:
         kind, numbers, precision, optimizer, strategy, devices, batch_size = vector
@@ -408,7 +409,7 @@ def vectors():
         print(*vector, fit, flush=True)
 
 
-def main():
+def main() -> None:
     rows = [*vectors()]
     with open(ROOT / "tests/memory/peaks.csv", "w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0], lineterminator="\n")

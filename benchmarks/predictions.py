@@ -23,7 +23,7 @@ NETWORKS = {"lenet": "LeNet, scratch", "resnet18": "ResNet-18, concise"}
 LIMIT = 0.20
 
 
-def one_round(network, framework):
+def one_round(network, framework) -> list:
     """Calibrate, predict, run: a row for each of `CASES`."""
     calibration = calibrate(framework, forecast.training(network, framework).workers)
     work, fit_error = measure_work(network, framework)
@@ -44,7 +44,7 @@ def one_round(network, framework):
         ]
 
 
-def run_one(framework, out):
+def run_one(framework, out) -> None:
     """All rounds of one framework, in this process; written to the file ``out``."""
     rows = [
         row for _ in range(ROUNDS) for network in NETWORKS for row in one_round(network, framework)
@@ -52,7 +52,7 @@ def run_one(framework, out):
     Path(out).write_text(json.dumps(rows))
 
 
-def within_limit(framework, network, k, batch_size, rows):
+def within_limit(framework, network, k, batch_size, rows) -> bool:
     """Print what was predicted and measured of one case; whether the error is within its limit."""
     errors = [row["predicted"] / row["measured"] - 1 for row in rows]
     predicted, measured = ([1000 * row[what] for row in rows] for what in ("predicted", "measured"))
@@ -64,7 +64,7 @@ def within_limit(framework, network, k, batch_size, rows):
     return verdict(f"{case}: {times}, error", errors, LIMIT, "+.0%")
 
 
-def main():
+def main() -> int:
     """Measure with every framework that is installed; returns how many cases are too far off."""
     record = store.provenance("python -m benchmarks.predictions") | {"predictions": []}
     settings = {"D2LMGPU_PROFILE": "full" if record["machine"]["gpus"] else "quick"}

@@ -36,7 +36,7 @@ def size(row) -> int:
 
 
 @cache
-def fit_of(name, batch_size, precision):
+def fit_of(name, batch_size, precision) -> object:
     *given, devices = NETWORKS[name]
     return fits(*given, int(batch_size), precision, devices)
 

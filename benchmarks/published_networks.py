@@ -4,6 +4,7 @@ Written after their descriptions, as far as memory is concerned: widths, depths,
 loss.
 """
 
+from collections.abc import Callable
 from functools import partial
 from itertools import pairwise
 
@@ -22,22 +23,22 @@ _let_torchvision_import()
 from torchvision import models  # noqa: E402
 
 
-def images(side, classes=1000):
+def images(side, classes=1000) -> Callable:
     sides = side if isinstance(side, tuple) else (side, side)
     return lambda n: (torch.rand(n, 3, *sides), torch.randint(classes, (n,)))
 
 
-def pixels(side, classes):
+def pixels(side, classes) -> Callable:
     """Images whose labels are one a pixel."""
     sides = side if isinstance(side, tuple) else (side, side)
     return lambda n: (torch.rand(n, 3, *sides), torch.randint(classes, (n, *sides)))
 
 
-def cross_entropy(net, X, y):
+def cross_entropy(net, X, y) -> torch.Tensor:
     return F.cross_entropy(net(X), y)
 
 
-def cleared_late(net, X, y):
+def cleared_late(net, X, y) -> torch.Tensor:
     """The gradients of the step before are there until the loss is known."""
     loss = cross_entropy(net, X, y)
     net.zero_grad()
@@ -45,14 +46,14 @@ def cleared_late(net, X, y):
 
 
 class ClearedByTheLoss(torch.optim.Adam):
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none=True) -> None:
         pass
 
 
 class FilledWithZeros:
     """Gradients stay where they are, as before PyTorch 2."""
 
-    def zero_grad(self, set_to_none=True):
+    def zero_grad(self, set_to_none=True) -> None:
         super().zero_grad(set_to_none=False)
 
 
@@ -64,13 +65,13 @@ class AdamWOfOld(FilledWithZeros, torch.optim.AdamW):
     pass
 
 
-def vit():
+def vit() -> nn.Module:
     net = models.vit_l_16()
     net.heads.head = nn.Linear(1024, 10)
     return net
 
 
-def sharded_vit():
+def sharded_vit() -> FullyShardedDataParallel:
     """By the first FSDP, block by block, each of them recomputed."""
     blocks = {models.vision_transformer.EncoderBlock}
     net = FullyShardedDataParallel(vit(), auto_wrap_policy=ModuleWrapPolicy(blocks))
@@ -80,21 +81,21 @@ def sharded_vit():
     return net
 
 
-def with_two_heads(net, X, y):
+def with_two_heads(net, X, y) -> torch.Tensor:
     outputs = net(X)
     return F.cross_entropy(outputs["out"], y) + 0.5 * F.cross_entropy(outputs["aux"], y)
 
 
-def fcn():
+def fcn() -> "FCN":
     return models.segmentation.fcn_resnet50(weights_backbone=None, aux_loss=True, num_classes=21)
 
 
-def convolution(inputs, outputs, kernel=3):
+def convolution(inputs, outputs, kernel=3) -> nn.Module:
     layer = nn.Conv2d(inputs, outputs, kernel, padding=kernel // 2, bias=False)
     return nn.Sequential(layer, nn.BatchNorm2d(outputs), nn.ReLU(inplace=True))
 
 
-def two_convolutions(inputs, outputs):
+def two_convolutions(inputs, outputs) -> nn.Module:
     return nn.Sequential(convolution(inputs, outputs), convolution(outputs, outputs))
 
 
@@ -117,7 +118,7 @@ class UNet(nn.Module):
             for width in widths[:2]
         )
 
-    def forward(self, X):
+    def forward(self, X) -> tuple:
         kept, nodes = [], {}
         for layer in self.down:
             X = layer(X)
@@ -127,7 +128,7 @@ class UNet(nn.Module):
         return self.heads[0](nodes[0]), self.heads[1](nodes[1])
 
 
-def of_each_pixel(net, X, y):
+def of_each_pixel(net, X, y) -> torch.Tensor | int:
     total = 0
     for weight, scores in zip((1, 0.4), net(X)):
         scores = F.interpolate(scores, size=y.shape[1:], mode="bilinear")
@@ -155,7 +156,7 @@ class FCN(nn.Module):
             nn.Sequential(nn.Dropout2d(0.1), nn.Conv2d(width, classes, 1)) for width in (512, 256)
         )
 
-    def forward(self, X):
+    def forward(self, X) -> tuple:
         H = self.stages(X)
         last = self.last(H)
         joined = self.joined(torch.cat([last, self.convolutions(last)], 1))
@@ -175,15 +176,15 @@ class SimCLR(nn.Module):
         )
         self.projection.append(nn.Linear(512, 128))
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         return F.normalize(self.projection(self.net(X)), dim=-1)
 
 
-def views(n):
+def views(n) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.rand(n, 3, 32, 32), torch.rand(n, 3, 32, 32)
 
 
-def contrastive(net, first, second):
+def contrastive(net, first, second) -> torch.Tensor:
     """Each view beside all others of the batch; the gradients before it are cleared after it."""
     X, Y = net(first), net(second)
     both = torch.cat([X, Y])
@@ -195,27 +196,27 @@ def contrastive(net, first, second):
     return loss
 
 
-def sgd(parameters):
+def sgd(parameters) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, lr=0.1)
 
 
-def momentum(parameters):
+def momentum(parameters) -> torch.optim.Optimizer:
     return torch.optim.SGD(parameters, lr=0.1, momentum=0.9)
 
 
-def one_by_one(parameters):
+def one_by_one(parameters) -> torch.optim.Optimizer:
     return torch.optim.AdamW(parameters, foreach=False)  # as optimizers were in 2019
 
 
-def momentum_of_old(parameters):
+def momentum_of_old(parameters) -> MomentumOfOld:
     return MomentumOfOld(parameters, lr=0.1, momentum=0.9, foreach=False)
 
 
-def one_by_one_of_old(parameters):
+def one_by_one_of_old(parameters) -> AdamWOfOld:
     return AdamWOfOld(parameters, foreach=False)
 
 
-def fused(parameters):
+def fused(parameters) -> torch.optim.Optimizer:
     return torch.optim.AdamW(parameters, fused=True)
 
 

@@ -1,21 +1,23 @@
 """Language models of other people whose memory is published: GPT-2, BERT and DistilBERT."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 
-def tokens(length):
+def tokens(length) -> Callable:
     return lambda n: (torch.zeros(n, length, dtype=torch.int64),)
 
 
-def labelled(length, classes=2):
+def labelled(length, classes=2) -> Callable:
     """Texts with a label each."""
     return lambda n: (torch.zeros(n, length, dtype=torch.int64), torch.randint(classes, (n,)))
 
 
-def next_token(net, X):
+def next_token(net, X) -> torch.Tensor:
     scores = net(X)[:, :-1].contiguous()
     return F.cross_entropy(scores.flatten(0, 1), X[:, 1:].flatten())
 
@@ -32,7 +34,7 @@ class Block(nn.Module):
         if eager:
             self.register_buffer("seen", torch.ones(1, 1, 1024, 1024).tril())
 
-    def attention(self, q, k, v):
+    def attention(self, q, k, v) -> torch.Tensor:
         if not self.eager:
             return F.scaled_dot_product_attention(q, k, v, is_causal=True)
         length = q.shape[-2]
@@ -41,7 +43,7 @@ class Block(nn.Module):
         scores = scores * seen - 1e4 * (1 - seen)
         return F.dropout(scores.softmax(-1), self.dropout) @ v
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         batch, length, width = X.shape
         q, k, v = (
             part.view(batch, length, self.heads, -1).transpose(1, 2)
@@ -63,7 +65,7 @@ class GPT2(nn.Module):
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, words, bias=False)
         self.head.weight = self.words.weight
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         H = F.dropout(self.words(X) + self.places(torch.arange(X.shape[1])), self.dropout)
         for block in self.blocks:
             H = block(H)
@@ -79,14 +81,14 @@ class Attention(nn.Module):
         self.qkv = nn.ModuleList(nn.Linear(width, width) for _ in range(3))
         self.projection = nn.Linear(width, width)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         q, k, v = (layer(X).unflatten(-1, (self.heads, -1)).transpose(1, 2) for layer in self.qkv)
         scores = self.masked(q, k, q.shape[-1] ** 0.5)
         weights = F.dropout(scores.softmax(-1), 0.1)
         attended = (weights @ v).transpose(1, 2).contiguous().view(X.shape)
         return F.dropout(self.projection(attended), self.after)
 
-    def masked(self, q, k, scale):
+    def masked(self, q, k, scale) -> torch.Tensor:
         scores = q @ k.transpose(-2, -1) / scale
         return scores + torch.zeros(q.shape[0], 1, 1, q.shape[2])
 
@@ -94,7 +96,7 @@ class Attention(nn.Module):
 class MaskedByFilling(Attention):
     """The same in DistilBERT."""
 
-    def masked(self, q, k, scale):
+    def masked(self, q, k, scale) -> torch.Tensor:
         scores = (q / scale) @ k.transpose(-2, -1)
         padding = torch.zeros(q.shape[0], 1, 1, q.shape[2], dtype=torch.bool)
         return scores.masked_fill(padding.expand_as(scores), torch.finfo(scores.dtype).min)
@@ -109,7 +111,7 @@ class PostNormBlock(nn.Module):
         self.norms = nn.ModuleList(nn.LayerNorm(width, eps=1e-12) for _ in range(2))
         self.first, self.second = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         X = self.norms[0](self.attention(X) + X)
         H = F.dropout(self.second(F.gelu(self.first(X))), 0.1)
         return self.norms[1](H + X)
@@ -128,12 +130,12 @@ class BERT(nn.Module):
         )
         self.pooler, self.classifier = nn.Linear(width, width), nn.Linear(width, 2)
 
-    def embedded(self, X):
+    def embedded(self, X) -> torch.Tensor:
         words, places, kinds = self.embeddings
         H = words(X) + kinds(torch.zeros_like(X)) + places(torch.arange(X.shape[1]))
         return F.dropout(self.norm(H), 0.1)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         H = self.embedded(X)
         for block in self.blocks:
             H = checkpoint(block, H, use_reentrant=False) if self.recomputed else block(H)
@@ -152,7 +154,7 @@ class DistilBERT(nn.Module):
         )
         self.before, self.classifier = nn.Linear(width, width), nn.Linear(width, 2)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
         words, places = self.embeddings
         H = F.dropout(self.norm(words(X) + places(torch.arange(X.shape[1]))), 0.1)
         for block in self.blocks:

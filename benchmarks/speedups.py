@@ -11,7 +11,7 @@ import csv
 import re
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
@@ -60,7 +60,7 @@ class Row:
         return self.k / self.speedup
 
 
-def read(name):
+def read(name) -> list:
     with open(PUBLISHED / f"{name}.csv", encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
@@ -136,7 +136,7 @@ class Form:
     base: Callable = lambda row: 1.0
     group: Callable = lambda row: row.links
 
-    def learn(self, rows, level=0.5):
+    def learn(self, rows, level=0.5) -> Callable:
         """A function that gives the stretch of a row."""
         groups = defaultdict(list)
         for row in rows:
@@ -158,12 +158,12 @@ class Form:
         return stretch
 
 
-def waits(row):
+def waits(row) -> float:
     """What `wait_seconds` adds to a step of one device, for a mean delay of 1."""
     return wait_seconds(row.k, 1.0) - 1
 
 
-def by_model(row):
+def by_model(row) -> float:
     return row.k / row.modelled
 
 
@@ -188,7 +188,7 @@ def middle(errors) -> float:
     return median(map(abs, errors))
 
 
-def left_out(rows, by):
+def left_out(rows, by) -> Iterator[tuple[list, ...]]:
     """For each table or publication: (its rows, all others)."""
     for name in dict.fromkeys(getattr(row, by) for row in rows):
         yield tuple(

@@ -30,7 +30,7 @@ class Resident:
             yield self.X[rows], self.y[rows]
 
 
-def fast_lenet():
+def fast_lenet() -> float:
     """Samples/s of LeNet from scratch on one device: bf16 and channels-last, data there."""
     (device,) = devices = d2l.devices(1)
     params = [
@@ -44,7 +44,7 @@ def fast_lenet():
     return timed.rate
 
 
-def d2l_lenet():
+def d2l_lenet() -> nn.Module:
     return nn.Sequential(
         nn.Conv2d(1, 20, 3),
         nn.ReLU(),
@@ -59,7 +59,7 @@ def d2l_lenet():
     )
 
 
-def theirs(make_net):
+def theirs(make_net) -> float:
     """Samples/s of D2L's own loader and multi-GPU loop (``train_ch13``), on one device."""
     d2l.set_figsize  # noqa: B018  (lets torchvision be imported, see backend.hand_on)
     import d2l.torch as book
@@ -75,7 +75,7 @@ def theirs(make_net):
     return timed.rate
 
 
-def resnet_rate(net, data_iter, device, part=slice(None), fast=False, **turns):
+def resnet_rate(net, data_iter, device, part=slice(None), fast=False, **turns) -> float:
     """Samples/s of a loop that trains ``net`` on ``part`` of each batch; ``fast``: in bf16."""
     trainer = torch.optim.SGD(net.parameters(), lr=0.1)
     timed = Timed(data_iter, d2l.synchronize, **turns)
@@ -89,14 +89,14 @@ def resnet_rate(net, data_iter, device, part=slice(None), fast=False, **turns):
     return timed.rate
 
 
-def fast_resnet():
+def fast_resnet() -> float:
     """Samples/s of ResNet-18 on one device: as for LeNet."""
     device = d2l.try_gpu(0)
     net = d2l.resnet18(10).to(device, memory_format=torch.channels_last)
     return resnet_rate(net, Resident(device), device, fast=True)
 
 
-def ddp_rate():
+def ddp_rate() -> float:
     """Samples/s of DistributedDataParallel, ResNet-18 of width 8; runs inside ``launch``."""
     import torch.distributed as dist
 
@@ -111,7 +111,7 @@ def ddp_rate():
     return resnet_rate(net, train_iter, device, part, batches=1, turns=20)
 
 
-def matrix_peak(dtype, n=2048):
+def matrix_peak(dtype, n=2048) -> float:
     """Measured FLOP/s of one device's matrix product."""
     device = d2l.try_gpu(0)
     a, b = (torch.randn(n, n, device=device, dtype=dtype) for _ in range(2))
@@ -124,7 +124,7 @@ def matrix_peak(dtype, n=2048):
     return 2 * n**3 / min(timer.times)
 
 
-def against_d2l():
+def against_d2l() -> dict:
     """On one device: D2L's loop first, ours second."""
     torch.set_float32_matmul_precision("highest")
     equal = pairs(partial(theirs, d2l_lenet), partial(lenet.rate, d2l, 1))
@@ -141,7 +141,7 @@ def against_d2l():
     return {"pairs": result, "matrix peak, FLOP/s": peaks, "share of peak": shares}
 
 
-def two_devices():
+def two_devices() -> dict:
     """One device first, two second."""
     from d2lmgpu.launch import launch
 

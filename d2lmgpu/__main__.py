@@ -7,7 +7,9 @@ import argparse
 import json
 import sys
 import traceback
+from argparse import Namespace
 from pathlib import Path
+from typing import NoReturn
 
 MISUSE = 3  # exit code of check and explain where the question could not be put
 
@@ -34,7 +36,7 @@ EXIT_CODES_OF_EXPLAIN = (
 )
 
 
-def doctor(options):
+def doctor(options) -> int:
     if options.links:
         from d2lmgpu.course import links
 
@@ -44,13 +46,13 @@ def doctor(options):
     return doctor.main()
 
 
-def record(options):
+def record(options) -> None:
     from d2lmgpu.course import recording
 
     print("Written to", recording.record_chapter(options.chapter))
 
 
-def forecast(options):
+def forecast(options) -> None:
     if options.published:
         from d2lmgpu.costmodel import fit
 
@@ -75,7 +77,7 @@ def forecast(options):
         print(f"These may be too slow: {busy}. Measure again without them.")
 
 
-def calibrate(options):
+def calibrate(options) -> None:
     from dataclasses import asdict
 
     from d2lmgpu.costmodel.measure import calibrate
@@ -83,7 +85,7 @@ def calibrate(options):
     print(json.dumps(asdict(calibrate(options.framework, options.workers)), indent=1))
 
 
-def reset(options):
+def reset(options) -> None:
     from d2lmgpu.course.reset import reset
 
     copy = reset(options.notebook)
@@ -92,7 +94,7 @@ def reset(options):
         print(f"Yours is in {copy.name}.")
 
 
-def gpu_check(options):
+def gpu_check(options) -> int:
     if options.unrun:
         from d2lmgpu.course import unrun
 
@@ -123,7 +125,7 @@ def _print_answer(options, content, screen, annotations):
         print(*filter(None, [screen, *(annotations if options.github else [])]), sep="\n")
 
 
-def check(options):
+def check(options) -> int:
     from d2lmgpu.watch.check import words
     from d2lmgpu.watch.check.run import OUTCOMES, Verdict, check
 
@@ -137,7 +139,7 @@ def check(options):
     return OUTCOMES[verdict.outcome]
 
 
-def explain(options):
+def explain(options) -> int:
     from d2lmgpu.watch.explain import change
     from d2lmgpu.watch.explain.answer import OUTCOMES, Refused, explain_script
     from d2lmgpu.watch.explain.page import page
@@ -157,7 +159,7 @@ def explain(options):
     return OUTCOMES[content["outcome"]]
 
 
-def fits(options):
+def fits(options) -> None:
     from d2lmgpu.watch.fits.answer import fits_script
 
     positional = (
@@ -179,19 +181,19 @@ class Parser(argparse.ArgumentParser):
 
     misuse = 2
 
-    def parse_known_args(self, args=None, namespace=None):
+    def parse_known_args(self, args=None, namespace=None) -> tuple[Namespace, list[str]]:
         """As ever, but what a command does not know is its own misuse, not the first parser's."""
         options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unknown here: {' '.join(unknown)}. {self.prog} --help says what is known.")
         return options, unknown
 
-    def error(self, message):
+    def error(self, message) -> NoReturn:
         self.print_usage(sys.stderr)
         self.exit(self.misuse, f"{self.prog}: error: {message}\n")
 
 
-def of_a_question(name, subparser):
+def of_a_question(name, subparser) -> None:
     """How the command ``name``, which asks something of a script, answers and fails."""
     subparser.set_defaults(failed=MISUSE)
     subparser.misuse = MISUSE
@@ -204,7 +206,7 @@ def of_a_question(name, subparser):
     subparser.add_argument("--progress", action=argparse.BooleanOptionalAction, help=text)
 
 
-def of_a_script(add):
+def of_a_script(add) -> None:
     """What comes last in a command that runs a reader's own script."""
     text = "run it also where neither a view of your files nor Landlock can be had"
     add("--unprotected", action="store_true", help=text)
@@ -213,17 +215,17 @@ def of_a_script(add):
     add("arguments", nargs=argparse.REMAINDER, help=text)
 
 
-def numbers(text):
+def numbers(text) -> list[int]:
     """``1,2`` as [1, 2]."""
     return [int(number) for number in text.split(",")]
 
 
-def names(text):
+def names(text) -> list[str]:
     """``n1,n2`` as ["n1", "n2"]."""
     return text.split(",")
 
 
-def cluster_up(options):
+def cluster_up(options) -> None:
     from d2lmgpu.process.cluster import box, state
 
     cluster = box.up(options.hosts, options.rate, options.slurm)
@@ -235,13 +237,13 @@ def cluster_up(options):
         print("Slurm's commands (sinfo, sbatch, squeue) work there, on every host.")
 
 
-def cluster_rate(options):
+def cluster_rate(options) -> None:
     from d2lmgpu.process.cluster import box
 
     box.rate(options.rate)
 
 
-def cluster_down(options):
+def cluster_down(options) -> None:
     from d2lmgpu.process.cluster import box
 
     box.down()
@@ -261,6 +263,14 @@ def parser() -> argparse.ArgumentParser:
             of_a_question(name, subparser)
         return subparser.add_argument
 
+    of_the_course(command)
+    of_your_script(command)
+    of_hosts(commands, command)
+    return top
+
+
+def of_the_course(command) -> None:
+    """Add what the course measures and keeps, by ``parser``'s ``command``."""
     add = command(doctor, "what this machine has, and what it lacks for the course")
     text = "instead: what the links between ranks carry, measured, and which of them are off"
     add("--links", action="store_true", help=text)
@@ -285,6 +295,9 @@ def parser() -> argparse.ArgumentParser:
     text = "instead: list what the pages in a folder of chapters say was not run on a GPU"
     add("--unrun", metavar="CHAPTERS", help=text)
 
+
+def of_your_script(command) -> None:
+    """Add what is asked of a script, by ``parser``'s ``command``."""
     text = "is the training of your script on k devices that on one?"
     add = command(check, text, epilog=f"{EXIT_CODES_OF_CHECK} {YOUR_FILES}", asks=True)
     add("--devices", type=int, default=2, help="how many processes; default: 2")
@@ -306,6 +319,9 @@ def parser() -> argparse.ArgumentParser:
     add("--json", action="store_true", help="the answers as JSON, in bytes")
     of_a_script(add)
 
+
+def of_hosts(commands, command) -> None:
+    """Add ``cluster`` and what stands below it, by ``parser``'s ``command``."""
     text = "hosts in one box: network namespaces with an sshd each, as root on Linux"
     cluster = commands.add_parser("cluster", help=text, description=text)
     below = {"commands": cluster.add_subparsers(metavar="COMMAND", required=True)}
@@ -318,7 +334,6 @@ def parser() -> argparse.ArgumentParser:
     add = command(cluster_rate, "change the rate of the links", **below)
     add("rate", help="1gbit, 100mbit, …")
     command(cluster_down, "remove the hosts and all that is theirs", **below)
-    return top
 
 
 def main(arguments=None) -> int:

@@ -18,7 +18,7 @@ LONGEST = 107 - SOCKET  # bytes of the path in which that folder is made
 ROOM = 100 * 2**20  # bytes; the course itself and some notebooks with pictures
 
 
-def ensure(name, group, create):
+def ensure(name, group, create) -> None:
     """Check that ``name`` is a Unix account of ``group``; create it if it is missing and allowed.
 
     A login from outside must never start a server as root or as an administrator who happens to
@@ -38,7 +38,7 @@ def ensure(name, group, create):
     close_home(account)
 
 
-def make(name, group):
+def make(name, group) -> None:
     """Make the account ``name`` in ``group``, with a home. Raises ``Refused``."""
     if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,30}", name):
         raise Refused(403, "no-account", f"{name!r} cannot be the name of a Unix account.")

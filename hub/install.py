@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+from argparse import Namespace
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -66,7 +67,7 @@ HUB_CPUS=4
 """
 
 
-def check(options):
+def check(options) -> None:
     """Raise SystemExit for what would fail after minutes."""
     if os.geteuid():
         sys.exit("The hub of a class is installed as root: each learner gets a Unix account.")
@@ -91,7 +92,7 @@ def check(options):
             )
 
 
-def environments():
+def environments() -> None:
     """MXNet and PyTorch have one each: their CUDA libraries overwrite each other's."""
     lines = (COURSE / "requirements.txt").read_text(encoding="utf-8").splitlines()
     for name, python in PYTHON.items():
@@ -104,12 +105,12 @@ def environments():
     run(PYTHON["mxnet"], HERE / "kernel.py", "install", *PYTHON.values())
 
 
-def proxy():
+def proxy() -> None:
     """What the hub's address leads to."""
     run("npm", "ci", "--ignore-scripts", cwd=HERE)
 
 
-def group():
+def group() -> None:
     """The Unix group of those who get a server."""
     try:
         grp.getgrnam(GROUP)
@@ -117,7 +118,7 @@ def group():
         run("groupadd", GROUP)
 
 
-def service(options):
+def service(options) -> None:
     """The unit, and the settings, which only root reads: a login's secrets go there."""
     version = subprocess.run(["systemctl", "--version"], capture_output=True, text=True, check=True)
     limited = int(re.search(r"\d+", version.stdout)[0]) >= SUBGROUPS
@@ -138,7 +139,7 @@ def service(options):
     run(PYTHON["mxnet"], HERE / "settings.py", env={"PATH": os.environ["PATH"]} | environ)
 
 
-def start(options):
+def start(options) -> None:
     """Start the service, now and whenever the machine starts."""
     if not Path("/run/systemd/system").exists():
         sys.exit("All is there, and no systemd runs on this machine to start it.")
@@ -148,7 +149,7 @@ def start(options):
     print(f"systemctl restart {UNIT.stem}. Its log: journalctl -u {UNIT.stem}")
 
 
-def run(*command, **options):
+def run(*command, **options) -> None:
     """Run ``command``, and print it before; SystemExit with its status if it fails."""
     print("+", *command, flush=True)
     text = "input" in options
@@ -157,7 +158,7 @@ def run(*command, **options):
         sys.exit(f"That failed (exit status {done.returncode}). Mend it, and call this again.")
 
 
-def write(path, text, mode):
+def write(path, text, mode) -> None:
     print("+ write", path, flush=True)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.touch(mode)
@@ -165,7 +166,7 @@ def write(path, text, mode):
     path.write_text(text, encoding="utf-8")
 
 
-def read_options():
+def read_options() -> Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("domain", help="the hub's name, such as hub.example.org")
     parser.add_argument("--users", nargs="+", required=True, help="the learners' login names")
@@ -179,7 +180,7 @@ def read_options():
     return options
 
 
-def main():
+def main() -> None:
     options = read_options()
     check(options)
     environments()

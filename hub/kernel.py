@@ -43,7 +43,7 @@ def install(mxnet_python: str, torch_python: str, prefix: str = sys.prefix) -> P
     return folder
 
 
-def main():
+def main() -> None:
     if sys.argv[1:2] == ["install"]:
         print(install(*sys.argv[2:]))
         return

@@ -20,7 +20,7 @@ FOLDER = re.compile(r"\w[\w.-]*")  # of the learner's, which nbgitpuller makes
 BRANCH = re.compile(r"\w[\w./-]*")
 
 
-def setting(default, least, most=math.inf, parse=None, words=""):
+def setting(default, least, most=math.inf, parse=None, words="") -> object:
     """A setting from ``least`` to ``most``; ``parse`` turns text into it, ``words`` describe it."""
     parse = parse or type(default)
     kind = "a whole number" if parse is int else "a number"
@@ -28,7 +28,7 @@ def setting(default, least, most=math.inf, parse=None, words=""):
     return field(default=default, metadata=dict(least=least, most=most, parse=parse, words=words))
 
 
-def size(text):
+def size(text) -> int:
     """The bytes of a size such as 8G."""
     return ByteSpecification().validate(None, text)
 
@@ -125,7 +125,7 @@ def in_range(variable: str, text: str, least, most, parse, words) -> int | float
     return value
 
 
-def ip_address(address: str):
+def ip_address(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     """The IP address, of version 4 or 6, that ``address`` is; None if it is none."""
     try:
         return ipaddress.ip_address(address)

@@ -10,6 +10,7 @@ import re
 import shlex
 import subprocess
 from html import escape
+from typing import NoReturn
 
 import accounts
 from batchspawner import SlurmSpawner
@@ -60,13 +61,13 @@ class CourseSlurmSpawner(SlurmSpawner):
             return super()._req_homedir_default()
         return os.path.join(self.home, self.user.name)
 
-    async def run_command(self, cmd, input=None, env=None):
+    async def run_command(self, cmd, input=None, env=None) -> str:
         """Run it with nothing secret: a command may run under the learner's account."""
         if env is None:
             env = {name: os.environ[name] for name in ASKING if name in os.environ}
         return await super().run_command(cmd, input=input, env=env)
 
-    async def partitions(self):
+    async def partitions(self) -> list[str]:
         """The names of the partitions that are up, the default one first. Refused without any."""
         command = "sinfo --noheader --format='%P %a'"
         try:
@@ -78,7 +79,7 @@ class CourseSlurmSpawner(SlurmSpawner):
             raise Refused(503, "no-partition", "No partition of the cluster takes jobs now.")
         return [name.rstrip("*") for name in sorted(names, key=lambda name: name[-1] != "*")]
 
-    async def get_options_form(self):
+    async def get_options_form(self) -> str:
         partitions = "".join(f"<option>{escape(n)}</option>" for n in await self.partitions())
         most = self.settings.gpus_per_learner
         most = MOST_GPUS if most == NO_LIMIT else most
@@ -95,12 +96,12 @@ class CourseSlurmSpawner(SlurmSpawner):
             f" is over: a short one starts sooner.</p><p>{escape(WITHOUT)}</p>"
         )
 
-    def run_options_from_form(self, form):
+    def run_options_from_form(self, form) -> dict:
         """Form data ``{"gpus": ["2"], …}`` -> start options; junk is refused later."""
         texts = {name: values[0] for name, values in form.items() if name in OPTIONS}
         return {name: int(t) if t.isdecimal() else t for name, t in texts.items()}
 
-    def options_from_query(self, query):
+    def options_from_query(self, query) -> NoReturn:
         """Refuse options in an address: any site's link could then submit jobs in your name."""
         raise Refused(400, "choose-here", "Choose the GPUs here, not in the address.")
 
@@ -114,19 +115,19 @@ class CourseSlurmSpawner(SlurmSpawner):
         if type(minutes) is not int or minutes < 1:
             raise Refused(400, "bad-options", f"minutes={minutes!r}: give a whole number from 1.")
 
-    def user_env(self, env):
+    def user_env(self, env) -> dict[str, str]:
         """Whose the job is: batchspawner looks that up among the Unix accounts."""
         if self.own_accounts:
             return super().user_env(env)
         return env | {"HOME": self.req_homedir, "SHELL": "/bin/bash"}
 
-    def state_gethost(self):
+    def state_gethost(self) -> str:
         """The address of the job's node, as Slurm has it: a name need mean nothing here."""
         command = ["scontrol", "show", "node", "--oneliner", super().state_gethost()]
         node = subprocess.check_output(command, text=True)
         return re.search(r" NodeAddr=(\S+)", node)[1]
 
-    async def start(self):
+    async def start(self) -> tuple:
         if not NAME.fullmatch(self.user.name):
             raise Refused(403, "no-account", f"{self.user.name!r} cannot be the name of a folder.")
         options = {"gpus": 0, "minutes": MINUTES} | self.user_options
@@ -158,7 +159,7 @@ class CourseSlurmSpawner(SlurmSpawner):
         finally:
             starting.cancel()
 
-    async def must_live(self):
+    async def must_live(self) -> None:
         """Refuse, with what its log says at the end, if the job is over before its server is up."""
         if await self.poll() is None:
             return
@@ -180,7 +181,7 @@ class PortOnly(APIHandler):
     """
 
     @web.authenticated
-    def post(self):
+    def post(self) -> None:
         spawners = self.current_user.spawners.values() if self.current_user else ()
         token, port = self.get_auth_token(), (self.get_json_body() or {}).get("port")
         own = [spawner for spawner in spawners if spawner.api_token == token]

@@ -8,10 +8,12 @@ import asyncio
 import os
 import signal
 import socket
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import timezone
 from html import escape
 from subprocess import SubprocessError
+from typing import NoReturn
 
 import accounts
 import gpu_slots
@@ -41,7 +43,7 @@ class GpuLease(LocalProcessSpawner):
     wanted = 0  # what the start options asked for
     runtime = ""  # the folder of what the server writes for itself
 
-    async def get_options_form(self):
+    async def get_options_form(self) -> str:
         """The form: how many GPUs, how many are free, who has the others, which limits hold."""
         try:
             present, trouble = await self.present(), ""
@@ -71,12 +73,12 @@ class GpuLease(LocalProcessSpawner):
             + "".join(f"<p>{escape(note)}</p>" for note in notes if note)
         )
 
-    def run_options_from_form(self, form):
+    def run_options_from_form(self, form) -> dict:
         """Form data ``{"gpus": ["2"]}`` -> start options ``{"gpus": 2}``; junk is refused later."""
         text = form.get("gpus", ["0"])[0]
         return {"gpus": int(text) if text.isdecimal() else text}
 
-    def options_from_query(self, query):
+    def options_from_query(self, query) -> NoReturn:
         """Refuse a GPU count in an address: any site's link could then take GPUs in your name.
 
         JupyterHub shows the form instead, with these words above it.
@@ -88,13 +90,13 @@ class GpuLease(LocalProcessSpawner):
         """Take over the start options, from the form or by REST. Refuses junk (400)."""
         spawner.wanted = gpu_slots.requested(options)
 
-    async def present(self):
+    async def present(self) -> tuple[str, ...]:
         """The GPUs of this machine, now."""
         if self.settings.simulated_gpus:
             return tuple(f"simulated-{i}" for i in range(self.settings.simulated_gpus))
         return await asyncio.to_thread(gpu_slots.present_gpus)
 
-    async def start(self):
+    async def start(self) -> tuple:
         await self.release()  # what a hub that died in the middle of it has not ended
         present = await self.present() if self.wanted else ()
         most = self.settings.gpus_per_learner
@@ -131,7 +133,7 @@ class GpuLease(LocalProcessSpawner):
             self.port = held.getsockname()[1]
         return held
 
-    async def comes_up(self, words):
+    async def comes_up(self, words) -> None:
         """Wait until the server listens. Refused, with its last words, if it ends before."""
         while (status := await self.poll()) is None:
             if await asyncio.to_thread(is_listening, self.pid, self.port):
@@ -143,7 +145,7 @@ class GpuLease(LocalProcessSpawner):
             text = os.read(words, 65536)
         raise ended(how, text.decode(errors="replace"))
 
-    def get_env(self):
+    def get_env(self) -> dict:
         env = super().get_env()
         # Temporary files as well: they go with the server, even if it and its workers are killed.
         env["JUPYTER_RUNTIME_DIR"] = env["TMPDIR"] = self.runtime
@@ -152,11 +154,11 @@ class GpuLease(LocalProcessSpawner):
         return env
 
     @property
-    def mark(self):
+    def mark(self) -> str:
         """One text per server of this hub, the same after a hub restart."""
         return f"{self.hub.api_url} {self._log_name}"
 
-    def make_preexec_fn(self, name):
+    def make_preexec_fn(self, name) -> Callable:
         become = super().make_preexec_fn(name)
         if self.groups is None:
             return become
@@ -168,11 +170,11 @@ class GpuLease(LocalProcessSpawner):
 
         return preexec
 
-    def get_state(self):
+    def get_state(self) -> dict:
         ours = {"gpus": list(self.gpus), "runtime": self.runtime}
         return super().get_state() | {name: value for name, value in ours.items() if value}
 
-    def load_state(self, state):
+    def load_state(self, state) -> None:
         super().load_state(state)
         self.runtime = state.get("runtime", "")
         if self.server:  # else the hub died while it wrote down that this server is gone
@@ -180,14 +182,14 @@ class GpuLease(LocalProcessSpawner):
             started = self.orm_spawner.started.replace(tzinfo=timezone.utc).timestamp()
             SLOTS.restore(self._log_name, self.gpus, started)
 
-    async def run_post_stop_hook(self):
+    async def run_post_stop_hook(self) -> None:
         """JupyterHub calls this when the server is gone, however it went: the GPUs come back."""
         try:
             await maybe_future(super().run_post_stop_hook())
         finally:
             await self.release()
 
-    async def release(self):
+    async def release(self) -> None:
         """End what the server left running and give its GPUs back, whatever fails meanwhile.
 
         What takes long runs beside the hub's loop, which goes on to answer everybody else.
@@ -210,7 +212,7 @@ class OneAccountGpuSpawner(GpuLease, SimpleLocalProcessSpawner):
 
     account = None
 
-    def home(self):
+    def home(self) -> str:
         return self.home_dir
 
 
@@ -218,13 +220,13 @@ class GpuSpawner(GpuLease):
     """Every server runs under its learner's own Unix account."""
 
     @property
-    def account(self):
+    def account(self) -> str:
         return self.user.name
 
-    def home(self):
+    def home(self) -> str:
         return os.path.expanduser(f"~{self.user.name}")
 
-    async def start(self):
+    async def start(self) -> tuple:
         accounts.ensure(self.user.name, self.settings.group, self.settings.create_accounts)
         return await super().start()
 
@@ -252,7 +254,7 @@ def is_listening(pid: int, port: int) -> bool:
     return False
 
 
-def end_leftovers(groups, owner, mark):
+def end_leftovers(groups, owner, mark) -> None:
     """Kill what a server left running: kernels and workers that still hold a GPU."""
     try:
         if groups is not None:

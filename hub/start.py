@@ -10,13 +10,14 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import NoReturn
 
 import settings as hub_settings
 
 HERE = Path(__file__).resolve().parent
 
 
-def main():
+def main() -> NoReturn:
     environ = dict(os.environ)
     fresh = "HUB_AUTH" not in environ and "HUB_PASSWORD" not in environ
     if fresh:
@@ -51,7 +52,7 @@ def main():
     os.execve(sys.executable, command, environ)
 
 
-def check_ports(settings):
+def check_ports(settings) -> None:
     """Raise OSError, with what to do, for a port that another program has."""
     ports = {settings.port + 1: settings.hub_address}
     if not (Path(settings.state) / "proxy.pid").exists():  # else a hub was killed, its proxy not

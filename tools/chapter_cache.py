@@ -14,7 +14,7 @@ from pathlib import Path
 import dependencies
 import nbformat
 from jupyter_cache import get_cache
-from jupyter_cache.base import CacheBundleIn
+from jupyter_cache.base import CacheBundleIn, JupyterCacheAbstract
 from jupyter_cache.cache.db import NbCacheRecord
 
 from d2lmgpu.data import datasets
@@ -38,7 +38,7 @@ class ChapterCache:
         self.noted = self.build / f"noted-{os.getpid()}"  # by what runs now
 
     @property
-    def cache(self):
+    def cache(self) -> JupyterCacheAbstract:
         return get_cache(self.build / ".jupyter_cache")
 
     def key(self) -> str:

@@ -3,10 +3,11 @@
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
 # The first is what Playwright downloads, too: without a window, half the work for the processor.
 SYSTEM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
@@ -29,7 +30,7 @@ def is_there() -> bool:
 
 
 @contextmanager
-def chromium():
+def chromium() -> Iterator[Browser]:
     """A headless Chromium; SystemExit says what to install where there is none."""
     if not is_there():
         raise SystemExit(NONE)

@@ -25,6 +25,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 import psutil
 
@@ -223,7 +224,7 @@ class Confinement:
                         remove(entry)
 
 
-def remove(entry):
+def remove(entry) -> None:
     """Remove a file, or a folder with all that it holds."""
     if entry.is_dir(follow_symlinks=False):
         supervisor.remove(entry.path)
@@ -232,14 +233,14 @@ def remove(entry):
             os.unlink(entry.path)
 
 
-def below(process):
+def below(process) -> list:
     """All processes below one that may have gone."""
     with suppress(psutil.Error):
         return process.children(recursive=True)
     return []
 
 
-def memory(pid):
+def memory(pid) -> int:
     """Bytes that a process and all below it have of their own."""
     total = 0
     with suppress(psutil.Error):
@@ -250,7 +251,7 @@ def memory(pid):
     return total
 
 
-def main(hidden, *command):
+def main(hidden, *command) -> NoReturn:
     subprocess.run(["mount", "-t", "tmpfs", "-o", "mode=000", "tmpfs", hidden], check=True)
     with socket.socket() as any_socket:
         fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh", b"lo", IFF_UP))

@@ -82,7 +82,7 @@ class Collecting:
         self.folder = Path(submission_path).resolve().parent.parent
         self.seconds = config.get("cell_seconds", CELL_SECONDS)
 
-    def before_execution(self, notebook):
+    def before_execution(self, notebook) -> dict:
         """The notebook with a cell in front and one at the end; no cell of it is left out."""
         import nbformat
 
@@ -109,7 +109,7 @@ class Collecting:
 class Graded(Collecting):
     """The same, and the points of what was collected."""
 
-    def after_grading(self, results):
+    def after_grading(self, results) -> None:
         """In place of what the notebook's kernel says of itself."""
         from otter.nbmeta_config import NBMetadataConfig
         from otter.test_files import GradingResults, create_test_file
@@ -156,7 +156,7 @@ def unparsed(notebook) -> list[str]:
     return faults
 
 
-def note(answers, name, value):
+def note(answers, name, value) -> None:
     """Keep ``value`` in a file beside the answers."""
     Path(answers, name).write_text(json.dumps(value), encoding="utf-8")
 
@@ -166,7 +166,7 @@ def note(answers, name, value):
 _collector = None
 
 
-def collect(answers, seconds):
+def collect(answers, seconds) -> None:
     """Collect what is handed to ``exercises.check``; bound time, memory and output of the cells."""
     from d2lmgpu.course import exercises
     from d2lmgpu.course.exercises.worker import limit_memory
@@ -194,7 +194,7 @@ def collect(answers, seconds):
     bound_output(shell.kernel.session)
 
 
-def bound_output(session):
+def bound_output(session) -> None:
     """Send no more than ``OUTPUT`` bytes of what cells put out to the process that runs them."""
     stream, left = type(sys.stdout), OUTPUT
     write, send = stream.write, session.send
@@ -224,7 +224,7 @@ class Collector:
     def __init__(self, folder):
         self.folder, self.number, self.seen = folder, 0, {}
 
-    def check(self, name, answer, *_, **__):
+    def check(self, name, answer, *_, **__) -> object:
         """In place of ``exercises.check``: the answer is kept, and tried later."""
         from d2lmgpu.course.exercises.checking import Verdict, sendable
         from d2lmgpu.course.exercises.registry import ExerciseError
@@ -240,7 +240,7 @@ class Collector:
         self.keep(name, call, suffix)
         return Verdict(name, ())
 
-    def keep(self, name, call, suffix):
+    def keep(self, name, call, suffix) -> None:
         folder, digest = self.folder / name, hashlib.sha256(call).digest()
         folder.mkdir(exist_ok=True)
         self.number += 1
@@ -254,7 +254,7 @@ class Collector:
             older.unlink()
 
 
-def collect_named(names):
+def collect_named(names) -> None:
     """At the end of the notebook: the functions under the names that were asked for."""
     for question in asked():
         if callable(names.get(question.function)):
@@ -264,7 +264,7 @@ def collect_named(names):
 # After its end.
 
 
-def run(folder, seconds):
+def run(folder, seconds) -> None:
     """Run the notebook in ``folder`` as Gradescope does, and collect its answers."""
     from otter.run.run_autograder import main
 
@@ -299,7 +299,7 @@ def points(folder: Path) -> dict:
     return {"questions": questions, "remark": " ".join(remarks)}
 
 
-def read(path, most):
+def read(path, most) -> bytes:
     """The bytes of a regular file of at most ``most``; b"" for anything else."""
     with contextlib.suppress(OSError):
         about = path.lstat()
@@ -308,7 +308,7 @@ def read(path, most):
     return b""
 
 
-def noted(path):
+def noted(path) -> list:
     """A list that was noted; an empty one where none is to be read."""
     with contextlib.suppress(ValueError, RecursionError):
         value = json.loads(read(path, 1 << 20))
@@ -355,7 +355,7 @@ def why(was_right, tests, errors) -> str:
     return first
 
 
-def main(task, folder, *arguments):
+def main(task, folder, *arguments) -> None:
     if task == "run":
         run(folder, *arguments)
     else:

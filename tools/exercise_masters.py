@@ -9,6 +9,7 @@ chapter. All other cells are handed on as they stand.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -74,7 +75,7 @@ class Question:
         """The name of the function that is asked for."""
         return re.match(r"def (\w+)", self.solution)[1]
 
-    def for_otter(self):
+    def for_otter(self) -> Iterator[NotebookNode]:
         """The question's cells with otter's marks, and the one in which a learner checks."""
         start = self.given or self.solution.splitlines()[0] + "\n    ..."
         verdict = f'exercises.check("{self.name}", {self.function}'
@@ -114,7 +115,7 @@ class Part:
     title: str
     chapters: list[Chapter] = field(default_factory=list)
 
-    def questions(self):
+    def questions(self) -> Iterator[Question]:
         for chapter in self.chapters:
             yield from chapter.questions
 

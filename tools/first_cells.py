@@ -40,7 +40,7 @@ hosted_notebook.enter("{part}")"""
 TAG = "hosted"  # of this cell
 
 
-def first_cells(name, hosted, repository):
+def first_cells(name, hosted, repository) -> list:
     """What comes after the title of a chapter, as 'scratch/pytorch': one cell, or none.
 
     It is folded: JupyterLab and Colab show its first line.
@@ -53,7 +53,7 @@ def first_cells(name, hosted, repository):
     return [nbformat.v4.new_code_cell(code, metadata={"tags": tags, **folded})]
 
 
-def put(notebook, name, repository):
+def put(notebook, name, repository) -> None:
     """Put the first cell into a notebook, in the place of the one that it has; it counts anew."""
     cells = [cell for cell in notebook.cells if TAG not in cell.metadata.get("tags", [])]
     first = first_cells(name, facts(notebook, name).hosted, repository)
@@ -68,7 +68,7 @@ def put(notebook, name, repository):
             cell.execution_count = count
 
 
-def write(root):
+def write(root) -> list:
     """Put the first cell into all chapters of ``root``; the names of those that were changed."""
     repository = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))["repository"]
     changed = []

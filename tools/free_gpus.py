@@ -14,7 +14,7 @@ KAGGLE = "https://kaggle.com/kernels/welcome?src=https://github.com"
 HELP = "chapters/reference/elsewhere"  # its section "Free GPUs"
 
 
-def is_hosted(path):
+def is_hosted(path) -> bool:
     """Whether this is a notebook with such a first cell."""
     if path.suffix != ".ipynb":
         return False
@@ -24,7 +24,7 @@ def is_hosted(path):
     )
 
 
-def add_buttons(app, pagename, templatename, context, doctree):
+def add_buttons(app, pagename, templatename, context, doctree) -> None:
     """The two links, in the theme's menu under the rocket."""
     options = app.config.html_theme_options
     repository = urlsplit(options["repository_url"])
@@ -62,6 +62,6 @@ def add_buttons(app, pagename, templatename, context, doctree):
         )
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("html-page-context", add_buttons, priority=502)  # after the theme's own
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,6 +22,7 @@ import signal
 import sys
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -89,7 +90,7 @@ class Grader:
             "remark": remark,
         }
 
-    def grade(self, submission, slot, log):
+    def grade(self, submission, slot, log) -> tuple:
         """``({question: points}, remark)``. Raises NotGraded with the reason for none."""
         with ExitStack() as over:
             folder = Path(tempfile.mkdtemp())
@@ -114,7 +115,7 @@ class Grader:
                 answer = self.step(source, ["points", folder], folder, slot, log)
         return self.read(json.loads(answer), log)
 
-    def step(self, source, command, folder, slot, log):
+    def step(self, source, command, folder, slot, log) -> bytes:
         """What a step of the grading has printed. Raises NotGraded if it did not end well."""
         home = str(folder / "home")
         environ = {name: value for name, value in os.environ.items() if KEPT.fullmatch(name)}
@@ -142,7 +143,7 @@ class Grader:
             raise NotGraded(f"not graded: {last[0]}")
         return ended.answer
 
-    def read(self, grades, log):
+    def read(self, grades, log) -> tuple:
         """The points and the remark that were found; raises NotGraded if they cannot be."""
         points, lines = {}, []
         for question in self.asked:
@@ -157,7 +158,7 @@ class Grader:
         return points, grades["remark"]
 
 
-def test_lines(question, tests):
+def test_lines(question, tests) -> Iterator:
     """What each test of a question found; behind one that was not passed none was tried."""
     for seeds, (passed, words) in zip(question.seeds, tests):
         yield "Hidden cases:" if seeds else "The cases that the notebook shows:"

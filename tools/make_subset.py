@@ -12,7 +12,7 @@ import numpy as np
 from d2lmgpu.data import datasets
 
 
-def main(path):
+def main(path) -> None:
     full = datasets.fashion_mnist()
     if full.standin:
         sys.exit("the subset is made from the full files, and they are not on this machine")

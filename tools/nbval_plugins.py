@@ -7,6 +7,7 @@ What the book has run, nbval finds there, and only compares.
 
 import os
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from itertools import groupby
@@ -31,7 +32,7 @@ class ChapterRun:
         self._client = NotebookClient(self.nb, record_timing=False)
         self._get, file.get_kernel_message = file.get_kernel_message, self._message
 
-    def begin(self, number):
+    def begin(self, number) -> None:
         self._index, self._cell = self._code[number]
         self._cell.outputs, self._id = [], None
         self._client.clear_before_next_output = False
@@ -56,7 +57,7 @@ class Executed:
         os.environ.update(kept.environment())
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_call(self, item):
+    def pytest_runtest_call(self, item) -> Iterator[None]:
         run = self._runs.get(item.parent) or self._runs.setdefault(
             item.parent, ChapterRun(item.parent)
         )
@@ -67,14 +68,14 @@ class Executed:
             run.failed = True
             raise
 
-    def pytest_runtest_teardown(self, item, nextitem):
+    def pytest_runtest_teardown(self, item, nextitem) -> None:
         if nextitem is None or nextitem.parent is not item.parent:
             run = self._runs.pop(item.parent, None)  # none of a chapter whose kernel did not start
             if run and not run.failed:
                 self._kept.put(run.nb, item.path, time.time() - run.began, run.began)
 
 
-def compare(item, output):
+def compare(item, output) -> None:
     """nbval's comparison of a cell, without its run. What is printed may have come in pieces."""
     stored, output = coalesce_streams(item.cell.outputs), coalesce_streams(output)
     if item.options["check"] and not item.compare_outputs(output, stored):
@@ -87,10 +88,10 @@ class Compared:
     def __init__(self, kept: ChapterCache):
         self._kept = kept
 
-    def pytest_report_header(self):
+    def pytest_report_header(self) -> str:
         return "chapters: what `make book` has run is compared, and not run again"
 
-    def pytest_collection_modifyitems(self, items):
+    def pytest_collection_modifyitems(self, items) -> None:
         for file, cells in groupby(items, lambda item: item.parent):
             if (record := self._kept.find(file.nb)) is None or self._kept.is_stale(record):
                 continue  # it was not in the book, or has been changed since

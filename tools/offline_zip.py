@@ -13,7 +13,7 @@ HTML = ROOT / "_build" / "html"
 LEFT_OUT = {".buildinfo", "objects.inv"}  # Sphinx's own
 
 
-def write(html, folder):
+def write(html, folder) -> Path:
     """The zip in ``folder`` of the pages ``html``, all in one folder of its name."""
     name = f"hands-on-multi-gpu-{__version__}"
     folder.mkdir(exist_ok=True)

@@ -19,7 +19,7 @@ from d2lmgpu.data.datasets import SUBSET
 IMAGES = Path(__file__).resolve().parent.parent / "assets" / "training" / "images.js"
 
 
-def block():
+def block() -> bytes:
     """The bytes that a device gets: labels, then pixels."""
     with np.load(SUBSET) as arrays:
         y = np.concatenate([arrays["y_train"], arrays["y_test"]])
@@ -28,7 +28,7 @@ def block():
     return y.tobytes() + (grey[:, ::2] | grey[:, 1::2] << 4).tobytes()
 
 
-def write(path):
+def write(path) -> None:
     notice = (
         SUBSET.with_suffix(".LICENSE").read_text(encoding="utf-8")
         + "\nHere they are at 16 grey levels."

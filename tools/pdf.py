@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import yaml
-from bs4 import BeautifulSoup
+from bs4 import BeautifulSoup, Tag
 from pypdf import PdfReader
 
 from d2lmgpu import __version__
@@ -29,7 +29,7 @@ NUMBER = (
 )
 
 
-def contents(root):
+def contents(root) -> list:
     """[(caption of a part or "", [page, …]), …], pages as 'chapters/intro'."""
     toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
     parts = [
@@ -38,7 +38,7 @@ def contents(root):
     return [("", [toc["root"]]), *parts]
 
 
-def article(html, page, pages):
+def article(html, page, pages) -> Tag:
     """The article of a page, its ids made its own and its links leading into the whole."""
     soup = BeautifulSoup((html / f"{page}.html").read_text(encoding="utf-8"), "html.parser")
     whole = soup.select_one("article.bd-article")
@@ -63,7 +63,7 @@ def article(html, page, pages):
     return whole
 
 
-def address(link, page, pages):
+def address(link, page, pages) -> str:
     """Where a link of a page leads in the whole: a place in it, a file of the pages, or outside."""
     if re.match(r"[a-z]+:", link):
         return link
@@ -74,7 +74,7 @@ def address(link, page, pages):
     return f"#{name}:{place}" if place else f"#{name}"
 
 
-def whole(html, parts):
+def whole(html, parts) -> BeautifulSoup:
     """All pages as one: the first page's head, the contents, the articles."""
     pages = [page for _, named in parts for page in named]
     soup = BeautifulSoup((html / f"{pages[0]}.html").read_text(encoding="utf-8"), "html.parser")
@@ -103,7 +103,7 @@ def whole(html, parts):
     return soup
 
 
-def print_pages(browser, source, target, pages):
+def print_pages(browser, source, target, pages) -> None:
     """Print a file twice: the first time tells on which page of the PDF each article starts."""
     page = browser.new_page()
     page.set_default_timeout(MINUTES * 60_000)
@@ -129,7 +129,7 @@ def print_pages(browser, source, target, pages):
     page.close()
 
 
-def starts(target, pages):
+def starts(target, pages) -> dict:
     """{page: number of the page of the PDF on which it starts, from 1}."""
     reader = PdfReader(target)
     places = reader.named_destinations
@@ -142,7 +142,7 @@ def starts(target, pages):
     }
 
 
-def write(html, root, folder):
+def write(html, root, folder) -> Path:
     """The PDF in ``folder`` of the pages ``html``."""
     parts = contents(root)
     source = html.parent / "pdf" / "index.html"

@@ -10,6 +10,7 @@ while they are shown: nbconvert's template fetches reveal.js, which draws them, 
 import contextlib
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -32,7 +33,7 @@ def plain(text: str) -> str:
     return LINK.sub(r"\1", text)
 
 
-def pieces(cell):
+def pieces(cell) -> Iterator:
     """A cell, or one for each section of its text."""
     if cell.cell_type != "markdown":
         yield cell

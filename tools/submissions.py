@@ -3,6 +3,7 @@
 import os
 import stat
 import zipfile
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,7 +57,7 @@ def submissions(folder: Path, unpacked: Path, report, left_out=()) -> list[Submi
     return rows
 
 
-def entries(folder, report):
+def entries(folder, report) -> Iterator:
     """What is in a folder, but for what systems and editors put there."""
     for path in sorted(folder.iterdir()):
         if made_by_others(path.name):
@@ -65,12 +66,12 @@ def entries(folder, report):
             yield path
 
 
-def made_by_others(name):
+def made_by_others(name) -> bool:
     """Whether a system or an editor has put a file or folder of this name there."""
     return name in MADE_BY_OTHERS or name.startswith(APPLE_DOUBLE) or name.endswith(FROM_THE_NET)
 
 
-def of_folder(folder, name, unpacked, report, deep=0):
+def of_folder(folder, name, unpacked, report, deep=0) -> list:
     """The submissions in a folder that may be one learner's."""
     rows, files = [], []
     for path in entries(folder, report):
@@ -95,7 +96,7 @@ def of_folder(folder, name, unpacked, report, deep=0):
     return rows
 
 
-def of_file(path, name, unpacked, report, deep=0):
+def of_file(path, name, unpacked, report, deep=0) -> list:
     """The submissions of one file: several in a zip."""
     if not regular(path):
         what = "a link" if path.is_symlink() else "no regular file"
@@ -112,7 +113,7 @@ def of_file(path, name, unpacked, report, deep=0):
     return [Submission(name, remark=f"{ending}: hand in a notebook, whose name ends in .ipynb")]
 
 
-def regular(path):
+def regular(path) -> bool:
     """Whether it is a file, and neither a link nor a pipe."""
     with suppress(OSError):
         return stat.S_ISREG(path.lstat().st_mode)
@@ -131,7 +132,7 @@ def content(path: Path, most: int) -> bytes:
     return data
 
 
-def unpack(path, unpacked, report, deep):
+def unpack(path, unpacked, report, deep) -> Path:
     """The folder to which a zip was unpacked. Raises Unreadable, or what zipfile raises."""
     if deep >= DEEP:
         raise Unreadable("it lies in a zip in a zip")

@@ -7,6 +7,8 @@ the signature, the sizes and the labels of torchvision's; the rows are the same 
 import importlib.abc
 import importlib.util
 import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 
 ROWS = 2000  # of the training set; a fifth of it are in the test set
 SIZES = {  # of an image, and the number of classes
@@ -17,7 +19,7 @@ SIZES = {  # of an image, and the number of classes
 }
 
 
-def dataset(size, num_classes):
+def dataset(size, num_classes) -> type:
     """A class as ``torchvision.datasets.CIFAR10`` of images of ``size``, random and cheap."""
     import numpy as np
     import torch
@@ -49,10 +51,10 @@ class Loader(importlib.abc.Loader):
     def __init__(self, loader):
         self.loader = loader
 
-    def create_module(self, spec):
+    def create_module(self, spec) -> ModuleType | None:
         return self.loader.create_module(spec)
 
-    def exec_module(self, module):
+    def exec_module(self, module) -> None:
         self.loader.exec_module(module)
         for name, (size, num_classes) in SIZES.items():
             made = dataset(size, num_classes)
@@ -63,7 +65,7 @@ class Loader(importlib.abc.Loader):
 class Finder(importlib.abc.MetaPathFinder):
     prepared = False
 
-    def find_spec(self, name, path, target=None):
+    def find_spec(self, name, path, target=None) -> ModuleSpec | None:
         if name == "torchvision" and not self.prepared:
             self.prepared = True
             import d2lmgpu.backend  # one for GPUs cannot be imported beside a PyTorch for CPUs

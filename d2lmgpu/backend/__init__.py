@@ -15,7 +15,7 @@ INSTALL = {
 OLDEST_TORCH = 2, 4  # as in pyproject.toml
 
 
-def not_installed(error):
+def not_installed(error) -> ImportError:
     """The error to raise where a backend's framework is missing: what to install.
 
     Any other missing module is passed through: then the framework is there, but damaged.
@@ -26,7 +26,7 @@ def not_installed(error):
     return ModuleNotFoundError(message, name=error.name)
 
 
-def need_torch(version):
+def need_torch(version) -> None:
     """Raises ImportError if a version of PyTorch, as '2.13.0+cpu', is older than OLDEST_TORCH."""
     major_minor = tuple(map(int, re.match(r"(\d+)\.(\d+)", version).groups()))
     if major_minor < OLDEST_TORCH:
@@ -37,7 +37,7 @@ def need_torch(version):
         )
 
 
-def hand_on(name, module, ours):
+def hand_on(name, module, ours) -> object:
     """``name`` from ``module`` (``d2l.torch`` or ``d2l.mxnet``), which is imported only now.
 
     Raises AttributeError for private names, for whatever trains, loads data or picks devices, and

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -23,17 +23,17 @@ class ArgumentError(ValueError):
 need = Need(ArgumentError)
 
 
-def has_entries(value):
+def has_entries(value) -> bool:
     """Whether ``value`` has a length and can be gone through, as a list, an array, a dictionary."""
     return hasattr(value, "__len__") and hasattr(value, "__iter__") and getattr(value, "ndim", 1)
 
 
-def is_numpy(value):
+def is_numpy(value) -> bool:
     """Whether ``value`` is a NumPy array of numbers or bools."""
     return isinstance(value, np.ndarray) and value.dtype.kind in "biuf"
 
 
-def holds(kind, array):
+def holds(kind, array) -> bool:
     """Whether an array of either framework has a type of that kind: 'float', 'int' or 'bool'."""
     return kind in str(array.dtype)
 
@@ -121,7 +121,7 @@ class Rules:
             ),
         }
 
-    def checked(self, function):
+    def checked(self, function) -> Callable:
         """``function``, its arguments checked first. ArgumentError names a wrong one.
 
         Raises TypeError for a function, or a parameter, that is not in the registry.
@@ -156,26 +156,32 @@ class Rules:
 
         return call
 
-    def is_array(self, value):
+    def is_array(self, value) -> bool:
+        """Whether ``value`` is an array of the framework."""
         return isinstance(value, self.Array)
 
-    def are_arrays(self, values):
+    def are_arrays(self, values) -> bool:
+        """Whether ``values`` is a list of arrays of the framework."""
         return is_list(values) and all(map(self.is_array, values))
 
-    def is_device(self, value):
+    def is_device(self, value) -> bool:
+        """Whether ``value`` is a device of the framework; DeviceError for one that is not here."""
         valid = isinstance(value, self.Device)
         if valid and not self.exists(value):
             raise DeviceError(f"{value} is not here: take a device of try_all_gpus().")
         return valid
 
-    def are_devices(self, values):
+    def are_devices(self, values) -> bool:
+        """Whether ``values`` is a list of devices, and not an empty one."""
         return is_list(values) and len(values) and all(map(self.is_device, values))
 
-    def have_gradients(self, params):
+    def have_gradients(self, params) -> None:
+        """Raise ArgumentError for a parameter that no gradient belongs to."""
         for i, p in enumerate(params):
             need(p.grad is not None, f"params[{i}].grad", None, "parameters of get_params")
 
-    def share_no_memory(self, name, arrays):
+    def share_no_memory(self, name, arrays) -> None:
+        """Raise ArgumentError if two of ``arrays`` have a byte in common."""
         ranges = sorted((str(self.place(array)), *self.memory(array)) for array in arrays)
         for (place, _, stop), (next_place, start, end) in pairwise(ranges):
             if place == next_place and start < min(stop, end):
@@ -184,13 +190,13 @@ class Rules:
                     "give copies, one a device (get_params makes them)."
                 )
 
-    def same_length(self, X, y, **rest):
+    def same_length(self, X, y, **rest) -> None:
         """As many examples as labels."""
         need(X.ndim and y.ndim, "X or y", 0, "arrays with an axis of examples, not one number")
         if len(X) != len(y):
             raise ArgumentError(f"X has {len(X)} examples, y has {len(y)}: give as many of each.")
 
-    def labeled(self, X, y):
+    def labeled(self, X, y) -> None:
         """A batch with labels of ten classes."""
         self.same_length(X, y)
         whole = holds("int", y) and y.ndim == 1
@@ -200,7 +206,7 @@ class Rules:
             ends = int(values.min()), int(values.max())
             need(ends[0] >= 0 and ends[1] < 10, "The range of y", ends, "labels from 0 to 9")
 
-    def batches(self, data_iter):
+    def batches(self, data_iter) -> Iterator:
         """The batches of ``data_iter``, each checked, for a function that needs an example."""
         examples = 0
         for batch in data_iter:
@@ -212,18 +218,21 @@ class Rules:
         if not examples:
             raise ArgumentError("data_iter has no examples: give at least one batch of (X, y).")
 
-    def one_entry_a_device(self, fn, per_device_args=(), lengths=()):
+    def one_entry_a_device(self, fn, per_device_args=(), lengths=()) -> None:
+        """Raise ArgumentError unless all lists for ``fn`` have the same length."""
         for values in per_device_args:
             need(has_entries(values), "An argument of fn", values, "a list with one entry a device")
         lengths = [*lengths, *map(len, per_device_args)]
         same = "at least one list, each with one entry a device"
         need(len(set(lengths)) == 1, "The number of entries for fn", lengths, same)
 
-    def of_floats(self, params, device):
+    def of_floats(self, params, device) -> None:
+        """Raise ArgumentError for parameters that are no fractions: they have no gradient."""
         kinds = [str(p.dtype) for p in params if not holds("float", p)]
         need(not kinds, "The type of params", kinds, "arrays of a float type")
 
-    def can_be_added_in_place(self, data):
+    def can_be_added_in_place(self, data) -> None:
+        """Raise ArgumentError unless arrays of one shape and type can be summed in place."""
         need(len(data), "data", data, "a list with one array a device")
         kinds = {(tuple(array.shape), array.dtype) for array in data}
         need(len(kinds) == 1, "The shapes and types of data", list(kinds), "arrays of one of each")
@@ -232,7 +241,7 @@ class Rules:
         need(free, "data", "being recorded", "gradients, or add up where nothing is recorded")
         self.share_no_memory("data", data)
 
-    def not_of_lenet(self, X, params):
+    def not_of_lenet(self, X, params) -> None:
         """Raise ArgumentError if the shapes, types or devices are why LeNet has failed."""
         shapes = [tuple(p.shape) for p in params]
         need(shapes == LENET_SHAPES, "The shapes of params", shapes, f"LeNet's {LENET_SHAPES}")
@@ -241,14 +250,17 @@ class Rules:
         kinds = sorted({f"{a.dtype} on {self.place(a)}" for a in (X, *params)})
         need(len(kinds) == 1, "X and params", kinds, "one type on one device")
 
-    def trainable(self, params, lr, batch_size):
+    def trainable(self, params, lr, batch_size) -> None:
+        """Parameters that an update can change."""
         self.have_gradients(params)
 
-    def labeled_and_trainable(self, X, y, params):
+    def labeled_and_trainable(self, X, y, params) -> None:
+        """A labeled batch, and parameters that an update can change."""
         self.labeled(X, y)
         self.have_gradients(params)
 
-    def a_replica_a_device(self, X, y, device_params, devices, lr):
+    def a_replica_a_device(self, X, y, device_params, devices, lr) -> None:
+        """A labeled batch, and for each device LeNet's parameters in memory of their own."""
         self.labeled(X, y)
         k = len(device_params)
         need(k == len(devices), "The number of replicas", k, f"{len(devices)}, one a device")
@@ -258,13 +270,15 @@ class Rules:
             self.have_gradients(params)
         self.share_no_memory("device_params", [params[0] for params in device_params])
 
-    def can_be_balanced(self, fn, X, y, params, devices, per_device_args=(), weights=None):
+    def can_be_balanced(self, fn, X, y, params, devices, per_device_args=(), weights=None) -> None:
+        """As many examples as labels, and for each device an entry of every list."""
         self.same_length(X, y)
         self.one_entry_a_device(fn, per_device_args, [len(devices)])
 
-    def on_one_device(self, net, data_iter, device=None):
+    def on_one_device(self, net, data_iter, device=None) -> None:
         """Some networks of a framework say what they will not do."""
 
-    def on_all_devices(self, net, data_iter):
+    def on_all_devices(self, net, data_iter) -> None:
+        """A network with parameters, as one that is evaluated on all devices must be."""
         allowed = f"{self.NETWORK}, or use evaluate_accuracy_gpu"
         need(self.has_parameters(net), "net", net, allowed)

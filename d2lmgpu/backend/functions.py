@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections.abc import Callable
 from statistics import median
 
 from d2lmgpu.backend.arguments import need
@@ -12,7 +13,7 @@ from d2lmgpu.machine import profiles
 from d2lmgpu.machine.timing import Timer
 
 
-def both_editions(fix_inputs):
+def both_editions(fix_inputs) -> Callable:
     """Decorate a block's ``__init__(self, num_channels, …)``: it takes both of D2L's editions.
 
     One of them gives the number of input channels first, by position or as ``input_channels``.
@@ -41,7 +42,7 @@ def both_editions(fix_inputs):
     return decorate
 
 
-def device_functions(checked, num_gpus, gpu_number, cpu_number):
+def device_functions(checked, num_gpus, gpu_number, cpu_number) -> tuple:
     """``(gpu, cpu, try_gpu, try_all_gpus, devices, sharing, profile)`` of a framework."""
 
     @checked
@@ -185,7 +186,7 @@ def device_functions(checked, num_gpus, gpu_number, cpu_number):
     return gpu, cpu, try_gpu, try_all_gpus, devices, sharing, profile
 
 
-def loading_functions(profile, array):
+def loading_functions(profile, array) -> tuple:
     """``(load_data_fashion_mnist, load_data_mnist)`` of the framework with these arrays."""
 
     def load_data_fashion_mnist(batch_size, resize=None) -> tuple:
@@ -249,7 +250,7 @@ def loading_functions(profile, array):
     return load_data_fashion_mnist, load_data_mnist
 
 
-def accuracy_function(cast):
+def accuracy_function(cast) -> Callable:
     """``accuracy`` of the framework with this ``cast(array, dtype)``."""
 
     def accuracy(y_hat, y) -> float:
@@ -281,7 +282,7 @@ def accuracy_function(cast):
     return accuracy
 
 
-def balancing_function(split_batch, get_params, synchronize):
+def balancing_function(split_batch, get_params, synchronize) -> Callable:
     """``balance`` of the framework that splits, copies and waits so."""
 
     def balance(fn, X, y, params, devices, *per_device_args, weights=None):

@@ -10,7 +10,7 @@ from d2lmgpu.collectives.schedules import plan
 SEGMENT = 2**18  # elements
 
 
-def segments(data, send):
+def segments(data, send) -> tuple:
     """The part of ``data`` that ``send`` moves, cut into views of at most ``SEGMENT`` elements.
 
     Defined in chapters/scaling/allreduce.
@@ -27,7 +27,7 @@ def segments(data, send):
     return data[send.start : send.stop].split(SEGMENT)
 
 
-def ring_allreduce(data):
+def ring_allreduce(data) -> None:
     """Replace ``data`` by its sum over the ranks, in place: runs in the workers of ``launch``.
 
     The plan is ``schedules.ring``, each message cut into segments: one is added while the next one

@@ -5,7 +5,7 @@ go on to the next rank after each round, until each rank has seen those of all.
 """
 
 
-def contiguous(n):
+def contiguous(n) -> list[list[int]]:
     """The numbers of each rank's two chunks of a sequence, as they follow each other.
 
     Defined in chapters/beyond/long-sequences.
@@ -13,7 +13,7 @@ def contiguous(n):
     return [[2 * rank, 2 * rank + 1] for rank in range(n)]
 
 
-def zigzag(n):
+def zigzag(n) -> list[list]:
     """The numbers of each rank's two chunks of a sequence: one early, one late.
 
     Defined in chapters/beyond/long-sequences.
@@ -21,7 +21,7 @@ def zigzag(n):
     return [[rank, 2 * n - 1 - rank] for rank in range(n)]
 
 
-def pairs(held, rank, step):
+def pairs(held, rank, step) -> list[tuple]:
     """What a rank computes in a round, number ``step`` from 0: (chunk of queries, chunk of keys).
 
     held: of each rank the numbers of its chunks. Keys that come after all queries of a chunk are

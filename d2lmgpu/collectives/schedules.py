@@ -8,6 +8,7 @@ All sends of one round happen at once, so no round reads an element that the sam
 """
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
@@ -191,7 +192,7 @@ def _bytes(sends, itemsize: int, *ends: str) -> Counter:
 ALGORITHMS = {}
 
 
-def algorithm(rounds):
+def algorithm(rounds) -> Callable:
     """Register what plans the rounds over k ≥ 1 devices with n ≥ 0 elements; makes a Schedule."""
 
     @wraps(rounds)
@@ -205,7 +206,7 @@ def algorithm(rounds):
 
 
 @algorithm
-def naive(k: int, n: int):
+def naive(k: int, n: int) -> list[list[Send]]:
     """Everybody sends everything to device 0, which sends the sum back.
 
     2 rounds. Device 0 receives (k-1)·n elements and sends (k-1)·n.
@@ -230,7 +231,7 @@ def naive(k: int, n: int):
 
 
 @algorithm
-def host(k: int, n: int):
+def host(k: int, n: int) -> list[list[Send]]:
     """As ``naive``, but the host (node k) adds: k·n elements into it and k·n out of it. 2 rounds.
 
     Parameters
@@ -254,7 +255,7 @@ def host(k: int, n: int):
 
 
 @algorithm
-def sharded(k: int, n: int):
+def sharded(k: int, n: int) -> list[list[Send]]:
     """The sharded parameter server: device j adds up the j-th part, then sends it to everybody.
 
     2 rounds. A device receives and sends at most 2(k-1)·⌈n/k⌉ elements, on all links at once.
@@ -284,7 +285,7 @@ def sharded(k: int, n: int):
 
 
 @algorithm
-def tree(k: int, n: int):
+def tree(k: int, n: int) -> list[list[Send]]:
     """Pairs add up, then pairs of pairs; the sum comes down the same (binomial) tree.
 
     2⌈log2 k⌉ rounds. A device sends and receives at most (⌈log2 k⌉ + 1)·n elements.
@@ -309,7 +310,7 @@ def tree(k: int, n: int):
 
 
 @algorithm
-def ring(k: int, n: int):
+def ring(k: int, n: int) -> list[list[Send]]:
     """Each device sends one k-th at a time to the next one in the ring.
 
     2(k-1) rounds. A device sends and receives at most ⌈2(k-1)/k·n⌉ elements: almost independent
@@ -340,7 +341,7 @@ def ring(k: int, n: int):
 
 
 @algorithm
-def hierarchical(k: int, n: int, per_machine: int = 4):
+def hierarchical(k: int, n: int, per_machine: int = 4) -> list[chain]:
     """Sharded inside each machine, rings between machines, sharded again.
 
     The k devices sit in m = ⌈k / per_machine⌉ machines, as evenly as possible. 2(m-1) + 2 rounds.

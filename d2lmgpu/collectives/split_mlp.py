@@ -29,7 +29,7 @@ class Step(NamedTuple):
     placement: str
 
     @property
-    def is_sum(self):
+    def is_sum(self) -> bool:
         """Whether it is an allreduce."""
         return self.does in ("f", "g")
 
@@ -50,12 +50,12 @@ BACKWARD = (
 )
 
 
-def gelu(h):
+def gelu(h) -> np.ndarray:
     """GELU of each number."""
     return h * _normal(h)
 
 
-def gelu_slope(h):
+def gelu_slope(h) -> np.ndarray:
     """Its derivative."""
     return _normal(h) + h * np.vectorize(lambda x: exp(-x * x / 2) / (2 * pi) ** 0.5)(h)
 
@@ -75,7 +75,7 @@ COMPUTES = {
 }
 
 
-def part(placement, shape, k, rank):
+def part(placement, shape, k, rank) -> tuple:
     """What a rank holds of an array: (rows, columns), a slice each; of a term all of it."""
     rows, columns = (slice(0, size) for size in shape)
     if placement == "columns":
@@ -91,7 +91,7 @@ def _part(size, k, rank):
     return slice(rank * size // k, (rank + 1) * size // k)
 
 
-def execute(X, A, B, dY, k):
+def execute(X, A, B, dY, k) -> list[tuple[None, dict[str, list]]]:
     """Run the plan on k ranks, an array of NumPy each.
 
     Parameters

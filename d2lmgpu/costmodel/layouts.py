@@ -49,6 +49,7 @@ class Layout:
 
     @property
     def devices(self) -> int:
+        """How many devices the layout takes: the product of its sides."""
         return math.prod(getattr(self, side) for side in SIDES)
 
     @property
@@ -99,6 +100,7 @@ class Sizes:
 
     @property
     def parameters(self) -> int:
+        """How many numbers the network learns."""
         return int(self.blocks * self._block() + self._ends())
 
     def _block(self, tp: int = 1) -> float:
@@ -163,6 +165,7 @@ class Memory:
 
     @property
     def total(self) -> float:
+        """All bytes of a device at the peak."""
         return self.states + self.gathered + self.activations + self.scores
 
     def on(self, card: str) -> OnCard:
@@ -188,11 +191,13 @@ class Step:
 
     @property
     def seconds(self) -> float:
+        """A whole step: the sum of its parts."""
         of_slots = self.compute + self.tensor + self.context + self.sends
         return of_slots + self.bubble + self.sharding + self.gradients
 
     @property
     def tokens_per_second(self) -> float:
+        """Tokens a second of all devices together."""
         return self.tokens / self.seconds
 
     @property
@@ -234,7 +239,9 @@ def micro_batches(layout: Layout, training: Training) -> int:
     return training.batch // at_once
 
 
-def parameters(sizes: Sizes, layout: Layout, training: Training, stage=0) -> tuple[int, float, int]:
+def parameters(
+    sizes: Sizes, layout: Layout, training: Training, stage=0
+) -> tuple[int, float, float]:
     """Of a stage: (its blocks, numbers of a block, numbers of its ends), before fsdp cuts them.
 
     Raises CostError for a stage that the pipeline does not have, and for more stages than blocks.
@@ -667,6 +674,7 @@ class PublishedLayout:
 
     @property
     def memory(self) -> Memory:
+        """The modelled memory of a device in the published run."""
         return memory(self.sizes, self.layout, self.training)
 
     @property

@@ -40,13 +40,13 @@ class Probe:
         }
         self.d2l = d2l
 
-    def compute(self, k, n):
+    def compute(self, k, n) -> None:
         """Forward and backward on the first k devices at once, n images each."""
         X, y = self.shards[n]
         waits = self.d2l.parallel(self.queue, X[:k], y[:k], self.params[:k])
         self.queued += max(waits)
 
-    def queue(self, *shard):
+    def queue(self, *shard) -> float:
         """Forward and backward; the seconds in which other programs had this device's core."""
         queue = Queue()
         self.d2l.forward_backward(*shard)

@@ -1,5 +1,6 @@
 """How long a step of a training's ``train`` takes, from short runs in silence."""
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from statistics import median
 
@@ -19,7 +20,7 @@ def step_seconds(train, num_gpus, batch_size) -> float:
 
 
 @contextmanager
-def short_runs(num_images=IMAGES):
+def short_runs(num_images=IMAGES) -> Iterator[None]:
     """Within it, a run uses at most ``num_images`` of its profile, and prints and draws nothing."""
     from IPython.utils.capture import capture_output
 

@@ -31,11 +31,11 @@ class ChapterTrain(KnownTrain):
         lanes.watch(train)
         return train(num_gpus, batch_size, lr, num_epochs)
 
-    def version(self):
+    def version(self) -> str:
         """A hash of the notebook."""
         return sha256(self.path.read_bytes()).hexdigest()[:8]
 
-    def source(self):
+    def source(self) -> tuple[list[str], str]:
         """How a cell gets this: (lines before, expression)."""
         imported = "from d2lmgpu.course.chapter_train import ChapterTrain"
         return [imported], f"ChapterTrain({self._given!r})"

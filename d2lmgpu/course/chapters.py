@@ -29,7 +29,7 @@ def load(path) -> dict:
     return namespace
 
 
-def load_training(path):
+def load_training(path) -> tuple:
     """``(names, train)`` of a chapter that trains: a backend is its ``d2l``.
 
     ``train`` is what it calls so, else ``run``. Raises ChapterError where one of them is missing.

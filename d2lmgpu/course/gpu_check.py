@@ -32,7 +32,7 @@ BOUND = 1e-9  # of the relative distance in float64, as between devices of a CPU
 ELEMENTS, REPEATS = 2**26, 5  # a copy of 256 MiB of float32 takes milliseconds on any link
 
 
-def update(d2l, devices):
+def update(d2l, devices) -> list:
     """LeNet's parameters, float64 and on the CPU, after one update on ``devices``: one list each.
 
     Random weights and one batch of noise, the same in every call; biases start at zero.
@@ -46,17 +46,17 @@ def update(d2l, devices):
     return [d2l.get_params(replica, d2l.cpu()) for replica in replicas]
 
 
-def squares(arrays):
+def squares(arrays) -> int:
     return sum((x**2).sum().item() for x in arrays)
 
 
-def distance(replicas, expected):
+def distance(replicas, expected) -> float:
     """The largest distance of a replica to ``expected``, relative to the length of that."""
     differences = [[p - q for p, q in zip(params, expected)] for params in replicas]
     return max(squares(difference) / squares(expected) for difference in differences) ** 0.5
 
 
-def copy_times(d2l, source, target, elements):
+def copy_times(d2l, source, target, elements) -> list | None:
     """Seconds of ``REPEATS`` copies from one device to another; None if data arrived changed."""
     host_array = d2l.array(np.random.RandomState(1).rand(elements).astype("float32"))
 
@@ -75,7 +75,7 @@ def copy_times(d2l, source, target, elements):
     return timer.times if squares([on(d2l.cpu(), received) - host_array]) == 0 else None
 
 
-def check(d2l, devices, elements):
+def check(d2l, devices, elements) -> dict:
     """What the ``devices`` of the backend ``d2l`` compute and how fast they talk, as a record.
 
     ``single``: the distance of an update on each device to that on the CPU. ``parity``: of an
@@ -105,7 +105,7 @@ def check(d2l, devices, elements):
     }
 
 
-def ddp_update():
+def ddp_update() -> tuple:
     """A rank's parameters, float64, after one update by DistributedDataParallel; its backend.
 
     The batch is that of `update`, split over the ranks; runs in the workers of ``launch``.
@@ -128,7 +128,7 @@ def ddp_update():
     return dist.get_backend(), [(p - LR * p.grad).detach().cpu().numpy() for p in net.parameters()]
 
 
-def check_sharing(d2l, framework, gpus):
+def check_sharing(d2l, framework, gpus) -> dict:
     """Updates where replicas share a GPU and where a GPU and cores work together, as a record.
 
     ``shared``: by ``D2LMGPU_DEVICES``, the distance of an update to that on the CPU; in PyTorch
@@ -153,7 +153,7 @@ def check_sharing(d2l, framework, gpus):
     }
 
 
-def report(checked):
+def report(checked) -> tuple[list, list]:
     """The lines that say what ``check`` found, and the problems among them."""
     updates = [(f"device {single['device']}", "the CPU's", single) for single in checked["single"]]
     updates += [(f"{many['num_devices']} devices", "one's", many) for many in checked["parity"]]
@@ -174,7 +174,7 @@ def report(checked):
     return [line for line, _ in lines], [line for line, good in lines if not good]
 
 
-def check_framework(name, gpus):
+def check_framework(name, gpus) -> bool:
     """Check every GPU with one framework, print what is found and record it; 1 for a problem.
 
     ``gpus`` is how many there are, by the driver.

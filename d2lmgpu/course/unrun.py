@@ -8,6 +8,7 @@ the cells that take GPUs.
 import json
 import re
 import textwrap
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def unrun(folder) -> list[Unrun]:
     return marks
 
 
-def marked(text):
+def marked(text) -> Iterator:
     """The statements with a mark, one for each mark; of a row of a table its first column."""
     for block in BLOCK.split(text):
         if block.startswith("|"):
@@ -70,7 +71,7 @@ def marked(text):
             before = sentence
 
 
-def plain(statement):
+def plain(statement) -> str:
     """Without links, emphasis and code marks."""
     statement = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", statement)
     return " ".join(re.sub(r"^- |[*`]|<!--.*?-->", "", statement).split())

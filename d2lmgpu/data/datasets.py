@@ -58,7 +58,7 @@ class Dataset:
     source: str
     standin: str | None
 
-    def save(self, folder):
+    def save(self, folder) -> None:
         """Write the images as the four .gz files in which such data sets are published.
 
         Parameters

@@ -87,7 +87,7 @@ DATA_SETS = {
 }
 
 
-def locate(data_set, setting, cache_folder):
+def locate(data_set, setting, cache_folder) -> tuple | None:
     """``(where in words, the four paths)`` of the first place that has all files, else None.
 
     ``setting`` is D2LMGPU_DATA or None: a folder with the files, or with one for each data set.
@@ -135,7 +135,7 @@ def _paths(folder):
     ]
 
 
-def read(data_set, i, path):
+def read(data_set, i, path) -> bytes:
     """The content of file ``i`` of the data set, found at ``path``: checked and decompressed."""
     try:
         with open(path, "rb") as file:
@@ -147,7 +147,7 @@ def read(data_set, i, path):
     return _checked(data_set, i, content, path, remedy)
 
 
-def fetch(data_set, folder):
+def fetch(data_set, folder) -> tuple[str, list]:
     """``(where in words, contents)``: what ``folder``, in the cache, lacks is downloaded and kept.
 
     Raises DownloadError where no mirror gives a file, DataError where it is the wrong one.

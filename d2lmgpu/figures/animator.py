@@ -8,7 +8,7 @@ from d2lmgpu.figures.divergence import DIVERGED, finite, gaps, is_several, mark,
 from d2lmgpu.process.events import report
 
 
-def in_notebook():
+def in_notebook() -> bool:
     """Whether this runs under IPython. Worker processes, which do not, need not import it."""
     return "IPython" in sys.modules and sys.modules["IPython"].get_ipython() is not None
 

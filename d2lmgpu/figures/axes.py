@@ -1,5 +1,6 @@
 """What small SVG pictures are put together from: texts, and curves and dots on two axes."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 
@@ -31,7 +32,7 @@ class Axes:
         path = f"M{self.left},{self.top}V{self.floor}H{self.right}"
         return f'<path d="{path}" fill="none" stroke="currentColor"{more}/>'
 
-    def ticks(self, point, below_words, left_words):
+    def ticks(self, point, below_words, left_words) -> Iterator[str]:
         """The numbers of a point: one below the x axis, one beside the y axis."""
         x, y = map(float, point)
         yield text(x, self.floor + 15, below_words, "middle")

@@ -1,5 +1,7 @@
 """Pictures of how things work, in the style of `charts`: ways to split, an allreduce in rounds."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap, to_hex, to_rgb, to_rgba
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch, Rectangle
@@ -168,7 +170,7 @@ def _write(axes, row, column, text, **look) -> None:
     axes.text(column, row, text, ha="center", va="center", **look)
 
 
-def sums_after_rounds(schedule):
+def sums_after_rounds(schedule) -> Iterator[np.ndarray]:
     """At the start and after each round: from how many devices is what each node holds a sum?
 
     Arrays of whole numbers (num_nodes, size).

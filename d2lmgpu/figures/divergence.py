@@ -10,7 +10,7 @@ DIVERGED = "diverged"
 NEXT = 0.09  # of the height of the axes, from one word to the next
 
 
-def plain(value):
+def plain(value) -> object:
     """``value`` with Python's numbers for arrays of one number, also in lists and dicts."""
     if isinstance(value, dict):
         return {plain(key): plain(entry) for key, entry in value.items()}

@@ -3,6 +3,7 @@
 import contextlib
 import re
 import time
+from collections.abc import Iterator
 
 LEAST_WAIT = 0.1  # milliseconds: shorter pauses are those of the tracing itself
 
@@ -14,7 +15,7 @@ class Trace:
         self.spans = []
 
     @contextlib.contextmanager
-    def span(self, lane: str, what: str):
+    def span(self, lane: str, what: str) -> Iterator[None]:
         """Write down what the block does; the block must wait for the work that it starts."""
         start = time.perf_counter()
         yield
@@ -48,7 +49,7 @@ def _by_number(span):
     return [int(word) if word.isdecimal() else word for word in re.split(r"(\d+)", lane)], start
 
 
-def traced_update(backend, X, y, device_params, devices, lr, trace):
+def traced_update(backend, X, y, device_params, devices, lr, trace) -> list:
     """Do what ``backend.train_batch`` does, and write to ``trace`` when each device did what.
 
     backend: d2lmgpu.torch or d2lmgpu.mxnet; the next five arguments and the losses returned are

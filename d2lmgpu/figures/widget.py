@@ -29,7 +29,7 @@ class Widget(anywidget.AnyWidget):
     def __repr__(self):
         return self.words
 
-    def set_state(self, sync_data):
+    def set_state(self, sync_data) -> None:
         """Traits are this process's: what a browser says of them is not taken in."""
 
     def _take(self, content):

@@ -10,7 +10,7 @@ from d2lmgpu.lab.functions import CONTROLS, KnownTrain
 from d2lmgpu.machine.devices import VARIABLE
 
 
-def cell(model):
+def cell(model) -> str:
     """Python that trains as the next run will, in the reader's own names; "" if there are none."""
     called = _source(model.function)
     settings = {name: getattr(model, name) for name in CONTROLS} | model.fixed

@@ -19,23 +19,23 @@ class Choices(HasTraits):
     names = Dict(help="{id: name} of the runs that the reader has named")
     hidden = Set(help="ids of the runs that the reader has hidden")
 
-    def knows(self, run_id):
+    def knows(self, run_id) -> bool:
         """Whether a run of this lab has that id."""
         raise NotImplementedError
 
-    def rename(self, run_id, name):
+    def rename(self, run_id, name) -> None:
         """Call a run of this lab so; an empty name gives it the lab's own again."""
         name = " ".join(str(name).split())[:LONGEST_NAME]
         others = {id: own_name for id, own_name in self.names.items() if id != run_id}
         if self.knows(run_id):
             self.names = others | ({run_id: name} if name else {})
 
-    def hide(self, run_id, hidden=True):
+    def hide(self, run_id, hidden=True) -> None:
         """Hide a run of this lab in the pictures, or show it again."""
         if self.knows(run_id):
             self.hidden = self.hidden - {run_id} | ({run_id} if hidden else set())
 
-    def show_all(self):
+    def show_all(self) -> None:
         """Forget names, what is hidden, and the baseline."""
         self.names, self.hidden, self.baseline = {}, set(), None
 

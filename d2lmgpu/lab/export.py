@@ -19,7 +19,7 @@ NAMES = (
 )
 
 
-def record_of(trials, gpus):
+def record_of(trials, gpus) -> dict:
     """A record of those ``trials`` that have finished, on a machine with so many GPUs."""
     runs = [_as_recorded(trial) for trial in trials if trial.status == "finished"]
     about = store.provenance("a run of the lab in a notebook")

@@ -6,6 +6,8 @@ import os
 import pickle
 import threading
 import types
+from collections.abc import Callable
+from types import MappingProxyType
 
 from d2lmgpu.lab.messages import Job
 from d2lmgpu.machine.checks import Need, is_count, is_real
@@ -35,18 +37,18 @@ class KnownTrain:
 
     modules, training = (), None
 
-    def source(self):
+    def source(self) -> None:
         return None
 
 
-def name_of(fn):
+def name_of(fn) -> str:
     """What ``fn`` is called in a message."""
     while isinstance(fn, functools.partial):
         fn = fn.func
     return getattr(fn, "__name__", type(fn).__name__)
 
 
-def latest(fn):
+def latest(fn) -> Callable:
     """``fn`` or, if its cell has been run again since, the function that now has its name."""
     if isinstance(fn, functools.partial):
         now = latest(fn.func)
@@ -60,7 +62,7 @@ def latest(fn):
     return now
 
 
-def modules_of(fn):
+def modules_of(fn) -> tuple:
     """Those of 'torch', 'mxnet' and 'launch' that the notebook of ``fn`` uses of this package."""
     if isinstance(fn, KnownTrain):
         return fn.modules
@@ -68,12 +70,12 @@ def modules_of(fn):
     return tuple(name for name in (*TITLES, "launch") if f"d2lmgpu.{name}" in rooms)
 
 
-def framework_of(fn):
+def framework_of(fn) -> str | None:
     """'torch' or 'mxnet': the backend that the notebook of ``fn`` uses; None for neither."""
     return next((name for name in modules_of(fn) if name in TITLES), None)
 
 
-def check_call(fn, arguments=NEEDED):
+def check_call(fn, arguments=NEEDED) -> MappingProxyType:
     """The parameters of ``fn``, by name; JobError unless a call with ``arguments`` trains."""
     need(callable(fn), "train", fn, A_TRAIN)
     name = name_of(fn)
@@ -100,7 +102,7 @@ def check_call(fn, arguments=NEEDED):
     return signature.parameters
 
 
-def check_decorated(chosen, now):
+def check_decorated(chosen, now) -> None:
     """JobError if the lab was given a decorated train, and that cell was run again without it."""
     if hasattr(chosen, "__wrapped__") and not hasattr(now, "__wrapped__"):
         raise JobError(
@@ -109,7 +111,7 @@ def check_decorated(chosen, now):
         )
 
 
-def check_lab(trains, fixed, time_limit, chosen):
+def check_lab(trains, fixed, time_limit, chosen) -> None:
     """JobError unless a lab can be made of these."""
     several = f"at least one function, as {A_TRAIN} or a dict from names to such functions"
     need(isinstance(trains, dict) and trains, "train", trains, several)
@@ -139,7 +141,7 @@ def check_lab(trains, fixed, time_limit, chosen):
             need(right, name, value, "a whole number from 1 up")
 
 
-def make_job(fn, arguments):
+def make_job(fn, arguments) -> bytes:
     """What a worker needs to call ``fn(**arguments)``; JobError for what cannot be sent."""
     environ = {name: value for name, value in os.environ.items() if name.startswith("D2LMGPU_")}
     call = pickled(fn, arguments, JobError)

@@ -4,7 +4,7 @@ from math import isfinite
 from numbers import Integral, Real
 
 
-def finite(value):
+def finite(value) -> float | None:
     """``value`` as a number that JSON and JavaScript have; None for any other, and for None."""
     if isinstance(value, Real) and not isinstance(value, bool):
         try:
@@ -16,12 +16,12 @@ def finite(value):
     return None
 
 
-def text(value):
+def text(value) -> str:
     """``value`` as text that can be sent: half of a surrogate pair becomes a question mark."""
     return str(value).encode(errors="replace").decode()
 
 
-def as_json(value):
+def as_json(value) -> bool | dict | list | float | str | None:
     """``value`` as JSON has it, whatever it is made of."""
     if value is None or isinstance(value, bool):
         return value

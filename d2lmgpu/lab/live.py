@@ -37,7 +37,7 @@ class Live:
         self.elapsed, self._first, self._speeds, self.pace = 0.0, None, {}, []
         self._called, self._done = None, None
 
-    def take(self, event):
+    def take(self, event) -> None:
         """Take in one event of the run."""
         match event["event"]:
             case "started":
@@ -50,7 +50,7 @@ class Live:
                 self._add_batch(event)
 
     @property
-    def curves(self):
+    def curves(self) -> dict:
         """``{label: (xs, ys)}``, over what ``train`` drew them."""
         return {
             label: ([point[0] for point in points], [point[3] for point in points])
@@ -58,12 +58,12 @@ class Live:
         }
 
     @property
-    def seconds_left(self):
+    def seconds_left(self) -> float | None:
         """Seconds that the run will need at its present pace, or None."""
         return self.elapsed * (1 / self.progress - 1) if self.progress else None
 
     @property
-    def where(self):
+    def where(self) -> dict | None:
         """``{part: seconds a step}``: the mean over devices and timed steps; None without any.
 
         A part that could not be told apart is None, its time is in ``other``.
@@ -74,7 +74,7 @@ class Live:
         rest = max(0.0, self._total - sum(self._seconds_in.values()))
         return {part: s and s / self._steps for part, s in (parts | {OTHER: rest}).items()}
 
-    def diverged(self, accuracy=None):
+    def diverged(self, accuracy=None) -> bool:
         """Whether a loss was not finite, or rose far above the first and ``accuracy`` is chance."""
         label = next((name for name in self.points if "loss" in name.lower()), None)
         losses = [y for *_, y in self.points.get(label, ()) if isinstance(y, Real)]
@@ -84,7 +84,7 @@ class Live:
         return by_chance and bool(losses) and max(losses) > FAR * losses[0]
 
     @property
-    def median_speed(self):
+    def median_speed(self) -> float | None:
         """Samples a second in the median epoch that was seen, or None."""
         speeds = [speed for speed in self._speeds.values() if speed]
         return median(speeds) if speeds else None
@@ -150,7 +150,7 @@ class Live:
         return None if self._called is None else round(time - self._called, 4)
 
 
-def pace(start, end):
+def pace(start, end) -> float | None:
     """Samples a second between two ``(seconds, samples)``; None unless both have grown."""
     seconds, samples = end[0] - start[0], end[1] - start[1]
     return samples / seconds if seconds > 0 and samples > 0 else None

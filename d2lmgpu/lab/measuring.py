@@ -9,7 +9,7 @@ from d2lmgpu.records import steady
 TIME_LIMIT = 600  # seconds; it takes half a minute
 
 
-def measure_here(network, framework, num_gpus):
+def measure_here(network, framework, num_gpus) -> None:
     """In a worker: measure that training; ``num_gpus`` is what every job has.
 
     It is the command that does it: the chapters whose ``train`` it runs are not the lab's business.
@@ -17,7 +17,7 @@ def measure_here(network, framework, num_gpus):
     subprocess.run([sys.executable, "-m", "d2lmgpu", "forecast", network, framework], check=True)
 
 
-def end_in_words(outcome):
+def end_in_words(outcome) -> str:
     """How it ended, in words: what the command refuses, it says in its last line."""
     if outcome.status == "finished":
         done = "This machine is measured: there are forecasts now."

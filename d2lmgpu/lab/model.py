@@ -3,13 +3,14 @@
 import itertools
 import threading
 import traceback
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
 
 from traitlets import Enum, Instance, Int, List, Tuple, Unicode
 
-from d2lmgpu.costmodel.forecast import forecast, speedups
+from d2lmgpu.costmodel.forecast import Forecast, forecast, speedups
 from d2lmgpu.lab import export, measuring
 from d2lmgpu.lab.choices import Choices
 from d2lmgpu.lab.functions import (
@@ -74,12 +75,12 @@ class LabModel(Choices):
         self._first = {name: getattr(self, name) for name in CHOSEN}
 
     @property
-    def function(self):
+    def function(self) -> Callable:
         """The function that runs next, as its cell defines it now."""
         return latest(self.trains[self.train])
 
     @property
-    def wrong(self):
+    def wrong(self) -> dict[str, str]:
         """What is wrong with the present settings, in words by their names: they cannot run."""
         settings = {name: getattr(self, name) for name in CONTROLS}
         alone = {name: refused(**RIGHT | {name: value}) for name, value in settings.items()}
@@ -94,36 +95,36 @@ class LabModel(Choices):
         return wrong
 
     @property
-    def training(self):
+    def training(self) -> tuple | None:
         """``(network, framework)`` of the function that runs next, see ``forecasts``; or None."""
         return self.training_of(self.function)
 
-    def training_of(self, fn):
+    def training_of(self, fn) -> tuple | None:
         """The same of any function of this lab."""
         return fn.training if isinstance(fn, KnownTrain) else self._training
 
-    def forecast(self):
+    def forecast(self) -> Forecast | None:
         """What the present settings should give: a ``Forecast``; None where nothing is known."""
         return None if self.wrong else forecast_of(self.training, self.num_gpus, self.batch_size)
 
     @property
-    def can_measure(self):
+    def can_measure(self) -> bool:
         """Whether ``measure`` can be pressed."""
         return self.training is not None and self.status == "idle"
 
-    def forecasts(self):
+    def forecasts(self) -> list:
         """``[(num_gpus, modelled speedup over one device)]`` for the present batch."""
         if self.training is None or self.wrong:
             return []
         return speedups(*self.training, self.batch_size, MAX_DEVICES)
 
-    def warm(self):
+    def warm(self) -> None:
         """Start a spare worker, which also learns which devices there are; not during a run."""
         threading.Thread(target=machine, daemon=True).start()  # it asks the driver, once
         if self.status == "idle":
             self.runner.pool.keep_spare(modules_of(self.function), self._on_event)
 
-    def run(self):
+    def run(self) -> None:
         """Start a run with the present settings; what is wrong with them goes to ``message``."""
         with self._changes:
             if wrong := self.wrong:
@@ -131,7 +132,7 @@ class LabModel(Choices):
             else:
                 self._start({name: getattr(self, name) for name in CHOSEN})
 
-    def run_one_device(self, number):
+    def run_one_device(self, number) -> None:
         """Start the run that row ``number`` lacks to have a speedup; the settings stay as they are.
 
         Where nothing is lacking, or the code is another by now, ``message`` says so.
@@ -167,7 +168,7 @@ class LabModel(Choices):
         except (ValueError, JobError, OSError, BusyError) as error:
             self.status, self.message, self.present = "idle", str(error), None
 
-    def measure(self):
+    def measure(self) -> None:
         """Measure this machine, so that there are forecasts: half a minute, which Stop ends."""
         with self._changes:
             if self.status != "idle":
@@ -182,7 +183,7 @@ class LabModel(Choices):
             job = partial(measuring.measure_here, *self.training)
             self.measurer.start(job, modules_of(self.function), num_gpus=1)
 
-    def stop(self):
+    def stop(self) -> None:
         """Stop the run or the measuring, if there is one."""
         with self._changes:
             if self.status == "running":
@@ -190,7 +191,7 @@ class LabModel(Choices):
                 self.runner.stop()
                 self.measurer.stop()
 
-    def reset(self):
+    def reset(self) -> None:
         """Forget all runs and go back to the first settings; a run that is going on is stopped."""
         with self._changes:
             self._reset_at_end = self.status != "idle"
@@ -205,18 +206,18 @@ class LabModel(Choices):
             self.message, self.details, self.printed = "Ready.", "", (0, "")
         self.news = next(self._news)
 
-    def knows(self, run_id):
+    def knows(self, run_id) -> bool:
         return any(run.id == run_id for run in (*self.ended, self.present) if run is not None)
 
-    def table(self):
+    def table(self) -> list:
         """All runs as ``compare.TableRow``s."""
         return compare.rows(self.runs, self.baseline)
 
-    def to_csv(self):
+    def to_csv(self) -> str:
         """All runs as CSV text."""
         return compare.to_csv(self.runs, self.baseline)
 
-    def to_record(self):
+    def to_record(self) -> dict:
         """The finished runs as a record, see ``d2lmgpu.records.store``."""
         gpus = 0 if self.device_kind == "cpu" else self.num_devices or 0
         return export.record_of(self.runs, gpus)
@@ -285,7 +286,7 @@ class LabModel(Choices):
         self.message = message
 
 
-def refused(**settings):
+def refused(**settings) -> str:
     """Why a run with these settings cannot be right, in words; "" if it can."""
     try:
         check_run(**settings)
@@ -294,6 +295,6 @@ def refused(**settings):
     return ""
 
 
-def forecast_of(training, num_gpus, batch_size):
+def forecast_of(training, num_gpus, batch_size) -> Forecast | None:
     """The Forecast of a training; None where nothing is known of it."""
     return None if training is None else forecast(*training, num_gpus, batch_size)

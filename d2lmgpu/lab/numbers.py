@@ -107,7 +107,7 @@ def live(model) -> messages.Live | None:
     }
 
 
-def names(model):
+def names(model) -> list[str]:
     """The name of each run, the present one last: the reader's, or one made of its settings."""
     known = [*model.ended, *([model.present] if model.present else [])]
     states = [run.trial.status if run.trial else "running" for run in known]
@@ -156,7 +156,7 @@ def curves(live_run, trial=None) -> dict[str, list[messages.Point]]:
     return drawn
 
 
-def returned(trial, num_samples, epoch_ends=None):
+def returned(trial, num_samples, epoch_ends=None) -> dict[str, list[list]]:
     """The curves of a Trial: accuracy and speed of each epoch.
 
     ``epoch_ends`` maps epochs to seconds; without it, it is the seconds that the epochs took.
@@ -178,14 +178,14 @@ def returned(trial, num_samples, epoch_ends=None):
     }
 
 
-def samples(epoch, num_samples):
+def samples(epoch, num_samples) -> int | None:
     """Training images that had been seen after so many epochs; None if not known."""
     known = finite(epoch), finite(num_samples)
     total = None if None in known else finite(float(known[0]) * known[1])
     return None if total is None else round(total)
 
 
-def thin(points):
+def thin(points) -> list:
     """At most ``MOST_POINTS`` of ``points``, evenly; the first and the last are among them.
 
     While a curve grows, what is shown of it stays: the step between two points only doubles.
@@ -201,7 +201,7 @@ def table(model) -> messages.Table:
     return table_of(model.table(), model.baseline)
 
 
-def row_numbers(rows):
+def row_numbers(rows) -> dict:
     """{the id of a run: the number of its row}."""
     return {trial.id: row.number for row in rows for trial in row.trials}
 

@@ -39,7 +39,7 @@ class Outcome:
     result: dict = field(default_factory=dict)
 
 
-def outcome_of_return(returned):
+def outcome_of_return(returned) -> dict:
     """The ``outcome`` event of a run of which ``train`` returned this.
 
     Its numbers are attributes of an object or entries of a dict. Numbers that no run can have make
@@ -75,13 +75,13 @@ def outcome_of_return(returned):
     return {"status": "finished", **numbers, "note": note}
 
 
-def failed(message, traceback=""):
+def failed(message, traceback="") -> dict[str, str]:
     """The ``outcome`` event of a run that failed."""
     message = cut(message, 6000, 6000)  # which may be that of a LaunchError
     return {"status": "failed", "message": message, "traceback": traceback}
 
 
-def count(value):
+def count(value) -> int | None:
     """A number of examples."""
     if value is None:
         return None
@@ -90,7 +90,7 @@ def count(value):
     return int(value)
 
 
-def one_an_epoch(values, most):
+def one_an_epoch(values, most) -> list[float]:
     """Numbers of the epochs, as Python's own, of which none is above ``most``."""
     if isinstance(values, (Mapping, Set)):
         raise TypeError(f"a {type(values).__name__} has no order of epochs.")
@@ -105,7 +105,7 @@ def one_an_epoch(values, most):
     return numbers
 
 
-def outcome_of(own, code, why, printed):
+def outcome_of(own, code, why, printed) -> Outcome:
     """The Outcome of a worker that has ended.
 
     ``own`` is its own event ``outcome``, {} without one, ``code`` its exit code, ``why`` the
@@ -127,7 +127,7 @@ def outcome_of(own, code, why, printed):
     return Outcome("failed", words, *log)
 
 
-def readable(log):
+def readable(log) -> str:
     """The last lines of what a run printed, whatever it printed; of long lines a part."""
     text = CONTROL.sub("\ufffd", log.replace("\r\n", "\n").replace("\r", "\n")).rstrip()
     return "\n".join(cut(line, LINE, LINE) for line in text.split("\n")[-LINES:])

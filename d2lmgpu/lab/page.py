@@ -14,7 +14,7 @@ NOTE = (
 )
 
 
-def page(stem="", folder=store.FOLDER):
+def page(stem="", folder=store.FOLDER) -> str:
     """HTML that shows the records in ``folder`` whose chapter's name contains ``stem``.
 
     Raises RecordError for a file that is no record, and for one whose numbers are none.
@@ -36,13 +36,13 @@ def page(stem="", folder=store.FOLDER):
     )
 
 
-def rank(record):
+def rank(record) -> tuple[bool, bool, int]:
     """The course's own path first: PyTorch, and its smallest network; then who has most runs."""
     name = record["name"]
     return "PyTorch" not in name, "LeNet" not in name, -len(record["runs"])
 
 
-def off(runs):
+def off(runs) -> list:
     """Ids of the runs that are not shown at first: all but one device and two with one batch."""
     pairs = [
         (first["id"], second["id"])
@@ -55,7 +55,7 @@ def off(runs):
     return [run["id"] for run in runs if run["id"] not in shown]
 
 
-def numbers(path, names):
+def numbers(path, names) -> dict:
     """What the scripts draw of the record ``path``, under a name that is not in ``names``.
 
     Of the repeats of a run the first is drawn; the table has them all.
@@ -73,7 +73,7 @@ def numbers(path, names):
     return shown | about | {"runs": first}
 
 
-def table(record):
+def table(record) -> str:
     """The runs of a record as a plain table, for those without scripts."""
     columns = record["table"]["columns"]
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)

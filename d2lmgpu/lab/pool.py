@@ -35,14 +35,14 @@ class Worker(Child):
         self.thread = threading.Thread(target=self._read_all, daemon=True, name="lab-reader")
         self.thread.start()
 
-    def listen(self, on_event):
+    def listen(self, on_event) -> None:
         """Call ``on_event(dict)`` for every event so far and up to the job, from other threads."""
         with self._listening:
             self._listeners.append(on_event)
             for event in self._history:
                 on_event(event)
 
-    def start(self, job: bytes, on_event, over: threading.Event):
+    def start(self, job: bytes, on_event, over: threading.Event) -> None:
         """Give the worker its job; ``on_event`` alone hears of it, from the worker's own start.
 
         ``over`` is set at its end.
@@ -55,7 +55,7 @@ class Worker(Child):
                 over.set()
         self.send(job)
 
-    def stop(self, grace):
+    def stop(self, grace) -> bool:
         """Interrupt the job, and kill after ``grace`` seconds; whether it came to its own end."""
         self.interrupt()
         self.thread.join(grace)
@@ -63,7 +63,7 @@ class Worker(Child):
         self.end()
         return by_itself
 
-    def end(self):
+    def end(self) -> None:
         """End the process, and wait until nothing of it is left."""
         self.kill()
         self.thread.join()
@@ -112,7 +112,7 @@ class Pool:
         self.running = None  # the Runner whose turn it is
         self._lock = threading.Lock()
 
-    def keep_spare(self, modules, on_event=lambda event: None):
+    def keep_spare(self, modules, on_event=lambda event: None) -> None:
         """Have a spare with ``modules``; ``on_event`` gets ``ready``, or why not: ``outcome``."""
         with self._lock:
             try:
@@ -121,14 +121,14 @@ class Pool:
                 return on_event({"event": "outcome", "status": "failed", "message": str(error)})
             self.spare.listen(on_event)
 
-    def end_spare(self):
+    def end_spare(self) -> None:
         """End the spare worker, if there is one."""
         with self._lock:
             spare, self.spare = self.spare, None
         if spare is not None:
             spare.end()
 
-    def worker(self, modules):
+    def worker(self, modules) -> Worker:
         """A worker with ``modules``, its caller's from now on: the spare, or a new one."""
         with self._lock:
             spare, self.spare = self._spare_with(modules), None

@@ -18,7 +18,7 @@ TRAININGS = {  # what stands in the name of a record -> what was trained
 }
 
 
-def recorded(record, stem=""):
+def recorded(record, stem="") -> dict:
     """The runs of a record as ``numbers`` has those of a lab; their ids are those in the record.
 
     ``stem`` is the name of its file, without it the chapter that its command names. Raises RunError
@@ -46,7 +46,7 @@ def recorded(record, stem=""):
     }
 
 
-def provenance(record):
+def provenance(record) -> str:
     """Where the numbers of a record come from, in words; its command makes them again."""
     data = f" Data: {record['data']}." if "data" in record else ""
     return (
@@ -55,7 +55,7 @@ def provenance(record):
     )
 
 
-def title(stem, record):
+def title(stem, record) -> str:
     """A machine and what it ran, in words: ``stem`` is the name of the record's file."""
     known = next((words for name, words in TRAININGS.items() if name in stem), None)
     profile = record.get("profile", "").partition(":")[0].rstrip(".")
@@ -63,13 +63,13 @@ def title(stem, record):
     return ", ".join(filter(None, [f"{machine(record)}: {ran}", profile]))
 
 
-def stem_of(record):
+def stem_of(record) -> str:
     """'scratch-pytorch' for the record of that chapter: from its command."""
     path = Path(record["command"].split()[-1] if record["command"].split() else "")
     return "-".join(path.with_suffix("").parts[-2:]) if path.suffix == ".ipynb" else ""
 
 
-def machine(record):
+def machine(record) -> str:
     """The devices of a machine in words."""
     about = record["machine"]
     return ", ".join(about["gpus"]) or f"{about['cores']} CPU cores ({about['cpu']})"

@@ -37,7 +37,7 @@ class Runner:
         self.running = False
         self._lock, self._thread = threading.Lock(), None
 
-    def start(self, fn, modules=(), **arguments):
+    def start(self, fn, modules=(), **arguments) -> None:
         """Run ``fn(**arguments)`` in a worker that has ``modules`` imported.
 
         What cannot be sent is a failed run. Raises BusyError while a run is going on.
@@ -60,14 +60,14 @@ class Runner:
             self._thread.start()
             self.running = True
 
-    def stop(self, why="Stopped."):
+    def stop(self, why="Stopped.") -> None:
         """End the run, if there is one: gently, and by force after ``GRACE`` seconds."""
         with self._lock:
             if self.running and not self._over.is_set():
                 self._why = why
                 self._over.set()
 
-    def wait(self, timeout=None):
+    def wait(self, timeout=None) -> bool:
         """Wait for the end of the run, if there is one. True once nothing runs."""
         if self._thread is not None:
             self._thread.join(timeout)

@@ -8,7 +8,7 @@ UNSTEADY = "The last run was unsteady: it judges no prediction."
 LONGEST = 60  # letters of a train's name in that of a question
 
 
-def asked(model):
+def asked(model) -> tuple[str, str] | None:
     """``(name, question)`` of the present settings; None where no speedup will be told.
 
     That is on one device and on simulated ones. The learning rate does not change the speed.
@@ -35,19 +35,19 @@ def prediction(model) -> Entry | None:
     return known | {"question": words, "unit": UNIT, "low": 0, "high": 2 * model.num_gpus}
 
 
-def lock(model, value):
+def lock(model, value) -> None:
     """Keep ``value`` as the reader's; raises PredictionError where another one is locked."""
     if question := asked(model):
         store.lock(question[0], value, question[1], UNIT)
 
 
-def take_back(model):
+def take_back(model) -> None:
     """Forget what was locked; raises PredictionError where the outcome was shown."""
     if question := asked(model):
         store.take_back(question[0])
 
 
-def measured(model):
+def measured(model) -> float | None:
     """The speedup over one device in the newest row of the present train, devices and batch."""
     rows = model.table()
     on_one = {row.number for row in rows if row.trial.num_gpus == 1}

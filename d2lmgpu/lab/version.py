@@ -28,7 +28,7 @@ CODE = (
 OWN = ("__dict__", "__weakref__", "__doc__", "__firstlineno__", "_abc_impl")
 
 
-def version(fn):
+def version(fn) -> str:
     """Eight hexadecimal digits, the same for two functions only if nothing tells them apart.
 
     They are a hash of ``fn`` pickled by value: its code and defaults, what decorators and partials
@@ -64,10 +64,10 @@ class Fingerprint(cloudpickle.Pickler):
         # Arrays are hashed where they lie, not copied.
         super().__init__(self, 5, buffer_callback=lambda buffer: self.hash.update(buffer.raw()))
 
-    def write(self, data):
+    def write(self, data) -> None:
         self.hash.update(data)
 
-    def reducer_override(self, obj):
+    def reducer_override(self, obj) -> object:
         if isinstance(obj, types.CodeType):
             return str, ("code",), [getattr(obj, name) for name in CODE]
         if isinstance(obj, types.FunctionType) and not self._is_elsewhere(obj):
@@ -94,7 +94,7 @@ class Fingerprint(cloudpickle.Pickler):
         return value is obj
 
 
-def parts_of(function):
+def parts_of(function) -> list:
     """All that says what ``function`` does; of the globals those that its code names."""
     names = sorted(globals_in(function.__code__) & function.__globals__.keys())
     return [
@@ -107,7 +107,7 @@ def parts_of(function):
     ]
 
 
-def globals_in(code):
+def globals_in(code) -> set:
     """The global names in ``code`` and in the functions within it."""
     inner = [globals_in(const) for const in code.co_consts if isinstance(const, types.CodeType)]
     reads = [
@@ -118,7 +118,7 @@ def globals_in(code):
     return set(reads).union(*inner)
 
 
-def array_of(obj):
+def array_of(obj) -> object:
     """A framework's array as NumPy's, which says by its values what it is; else None."""
     kind = type(obj)  # a module may import something when it is asked for a name
     try:

@@ -138,7 +138,7 @@ class LabView(Widget):
                 self._trouble[name] = what
             self.troubles = " ".join(dict.fromkeys(self._trouble.values()))
 
-    def do_set(self, settings: dict):
+    def do_set(self, settings: dict) -> None:
         """Choose what runs next, ``{name: value}``."""
         if not settings.keys() <= set(SETTINGS):
             raise MessageError(f"{settings!r:.200} are no settings: {', '.join(SETTINGS)} are.")
@@ -148,19 +148,24 @@ class LabView(Widget):
         except TraitError as error:
             self.model.message = str(error)
 
-    def do_run(self):
+    def do_run(self) -> None:
+        """*Run*: train with the present settings."""
         self.model.run()
 
-    def do_stop(self):
+    def do_stop(self) -> None:
+        """*Stop*: end the run that is going on."""
         self.model.stop()
 
-    def do_reset(self):
+    def do_reset(self) -> None:
+        """*Reset*: forget all runs."""
         self.model.reset()
 
-    def do_predict(self, value: float | int):
+    def do_predict(self, value: float | int) -> None:
+        """Lock the reader's guess of the speedup, before the run."""
         self._predict(speedup_question.lock, value)
 
-    def do_take_back(self):
+    def do_take_back(self) -> None:
+        """Take back a guess that no run has answered yet."""
         self._predict(speedup_question.take_back)
 
     def _predict(self, change, *value):
@@ -170,17 +175,22 @@ class LabView(Widget):
             self.model.message = str(error)
         self._tell("prediction")
 
-    def do_measure(self):
+    def do_measure(self) -> None:
+        """Measure this machine for the forecasts."""
         self.model.measure()
 
-    def do_hide(self, id: int, hidden: bool):
+    def do_hide(self, id: int, hidden: bool) -> None:
+        """Hide a run in the chart, or show it again."""
         self.model.hide(id, hidden)
 
-    def do_rename(self, id: int, name: str):
+    def do_rename(self, id: int, name: str) -> None:
+        """Give a run another name in table and chart."""
         self.model.rename(id, name)
 
-    def do_one_device(self, row: int):
+    def do_one_device(self, row: int) -> None:
+        """Run a row's settings on one device, for its speedup."""
         self.model.run_one_device(row)
 
-    def do_baseline(self, row: int | None):
+    def do_baseline(self, row: int | None) -> None:
+        """Choose the row to which speedups refer; None: each its own."""
         self.model.baseline = row

@@ -43,7 +43,7 @@ def why(model) -> str:
     return sentence(others[-1], new)
 
 
-def sentence(base, new):
+def sentence(base, new) -> str:
     """The sentence for a run with timed steps and another one that it is compared with."""
     before, after = base.live.where, new.live.where
     merged = any(w[WAITING] is None and w.get(MEETING) is None for w in (before, after))
@@ -82,7 +82,7 @@ def sentence(base, new):
     )
 
 
-def both(where):
+def both(where) -> dict:
     """``where`` with what devices compute and how long they wait taken together."""
     if where[COMPUTING] is None:
         return where | {WAITING: None}

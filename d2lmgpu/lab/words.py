@@ -1,5 +1,7 @@
 """What the lab says: of the machine, of the next run, of a run's name, and in its table."""
 
+from collections.abc import Iterator
+
 from d2lmgpu.figures.style import number
 from d2lmgpu.records.run import counted
 
@@ -8,7 +10,7 @@ NAMES = {"gpu": "GPU", "cpu": "CPU core"}
 NONE = "–"  # there is a time, and nothing that it can be compared with
 
 
-def devices_note(kind, measured, most):
+def devices_note(kind, measured, most) -> str:
     """Which numbers of devices are measured and which simulated, in words."""
     if measured is None:
         return "Looking for devices …"
@@ -22,14 +24,14 @@ def devices_note(kind, measured, most):
     return f"{note}{past if measured < most else ''}."
 
 
-def hint(num_gpus, measured, most):
+def hint(num_gpus, measured, most) -> str:
     """What the next run will be, in words."""
     if measured is None or not 1 <= num_gpus <= most:
         return ""
     return f"The next run is {'measured' if num_gpus <= measured else 'simulated'}."
 
 
-def versions(runs):
+def versions(runs) -> list:
     """The version of the code of each run: of every function they are counted from 1.
 
     Each of ``runs`` is a dict with train and version, a hash.
@@ -41,7 +43,7 @@ def versions(runs):
     return [known[run["train"]][run["version"]] for run in runs]
 
 
-def names(runs):
+def names(runs) -> list:
     """A name for each of several runs, made of those settings that tell them apart.
 
     Each of ``runs`` is a dict with train, version, num_gpus, batch_size, lr, num_epochs and status.
@@ -68,7 +70,7 @@ def names(runs):
     return named
 
 
-def cells(row, several_trains, code):
+def cells(row, several_trains, code) -> dict:
     """The texts of one row of the table, by column; ``code`` says which version it is."""
     run = row.trial
     speedup = efficiency = NONE if row.measured else ""
@@ -101,12 +103,12 @@ def cells(row, several_trains, code):
     }
 
 
-def marked(text, mark, word):
+def marked(text, mark, word) -> str:
     """``text`` with a word, where there is such a mark."""
     return ", ".join(filter(None, (text, word if mark else "")))
 
 
-def table_texts(rows, baseline=None):
+def table_texts(rows, baseline=None) -> tuple:
     """``(columns, [texts by column of each row], remarks)`` of a table, without empty columns.
 
     ``baseline`` is the number of the row that the reader has chosen, or None.
@@ -123,7 +125,7 @@ def table_texts(rows, baseline=None):
     return shown, [{name: line[name] for name in shown} for line in lines], notes
 
 
-def remarks(rows):
+def remarks(rows) -> Iterator[str]:
     """Why rows have no speedup, as sentences that name the rows."""
     numbers = {}
     for row in rows:
@@ -134,7 +136,7 @@ def remarks(rows):
         yield f"No speedup in {those}: {remark}."
 
 
-def spread(values, text):
+def spread(values, text) -> str:
     """'median (least–greatest)', or the one value there is."""
     if values is None:
         return ""

@@ -6,7 +6,7 @@ import secrets
 from pathlib import Path
 
 
-def save(path: Path, content: bytes):
+def save(path: Path, content: bytes) -> None:
     """Write ``content`` at ``path``: whoever looks sees all of it or what was there before.
 
     When this returns, it is on the disk, even if the machine stops now. Each of several processes

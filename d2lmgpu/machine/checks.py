@@ -39,23 +39,23 @@ class Need:
             shown = repr(value) if plain else f"a {type(value).__name__}"
             raise self.error(f"{name} is {shown[:200]}: give {allowed}.")
 
-    def whole(self, name, value, least=1):
+    def whole(self, name, value, least=1) -> None:
         """A whole number from ``least`` up that a float can hold."""
         self(is_whole(value, least), name, value, f"a whole number from {least} up")
 
-    def real(self, name, value, least=0):
+    def real(self, name, value, least=0) -> None:
         """A finite number from ``least`` up."""
         self(is_real(value, least), name, value, f"a finite number from {least} up")
 
-    def positive(self, name, value):
+    def positive(self, name, value) -> None:
         """A finite number above 0."""
         self(is_real(value) and value > 0, name, value, "a finite number above 0")
 
-    def kind(self, name, value, kind):
+    def kind(self, name, value, kind) -> None:
         """An instance of the class ``kind``."""
         self(isinstance(value, kind), name, value, f"a {kind.__name__}")
 
-    def choice(self, name, value, choices):
+    def choice(self, name, value, choices) -> None:
         """One of the names in ``choices``."""
         right = isinstance(value, str) and value in choices
         self(right, name, value, f"one of {', '.join(choices)}")

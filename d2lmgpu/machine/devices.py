@@ -99,7 +99,7 @@ def place(i: int, gpus: int) -> tuple[str, int]:
     return first(i + 1, gpus)[i]
 
 
-def on_this_host(i):
+def on_this_host(i) -> int:
     """The number here of device ``i``: that of a rank is its local rank, else it is ``i`` itself.
 
     So ``try_gpu(rank)`` is a device of its own for each rank on several hosts, too, under

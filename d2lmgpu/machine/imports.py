@@ -3,10 +3,11 @@
 import contextlib
 import gc
 import importlib
+from collections.abc import Iterator
 
 
 @contextlib.contextmanager
-def collector_paused():
+def collector_paused() -> Iterator[None]:
     """Import in here: an import leaves little garbage, and looks for it a third of its time."""
     collects = gc.isenabled()
     gc.disable()
@@ -17,7 +18,7 @@ def collector_paused():
             gc.enable()
 
 
-def import_once(modules):
+def import_once(modules) -> None:
     """Import them in a process that will fork."""
     with collector_paused():
         for name in modules:

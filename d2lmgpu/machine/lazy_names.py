@@ -4,12 +4,13 @@ Widgets need packages that not everybody has installed and that take time to imp
 processes import the same packages of ours, and have no widgets.
 """
 
+from collections.abc import Callable
 from importlib import import_module
 
 WIDGETS = ("anywidget", "ipywidgets", "psygnal", "traitlets")  # what `d2lmgpu[lab]` installs
 
 
-def lazy_names(package: str, modules: dict[str, str]):
+def lazy_names(package: str, modules: dict[str, str]) -> Callable:
     """The ``__getattr__`` of ``package``, which imports a name from its module (PEP 562).
 
     ``modules`` says where each public name is: ``{"TrainingLab": "view"}``. Where a package for

@@ -9,7 +9,7 @@ M_TRIM_THRESHOLD, M_MMAP_THRESHOLD, M_ARENA_MAX = -1, -3, -8
 NEVER = 2**31 - 1
 
 
-def keep_freed_memory():
+def keep_freed_memory() -> None:
     """Tell glibc's malloc to reuse what is freed, at any size, instead of returning it.
 
     By default arrays of some megabytes come from the system and go back to it at each use, and the

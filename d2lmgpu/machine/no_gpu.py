@@ -1,5 +1,7 @@
 """What is common to all that stands in for a GPU which is not there: nothing takes time on it."""
 
+from collections.abc import Callable
+
 # Functions of torch.cuda and torch.accelerator that do nothing, and those that return 0.
 NOTHING = [
     "empty_cache",
@@ -26,13 +28,16 @@ class Nothing:
     def __init__(self, *_, **__):
         pass
 
-    def elapsed_time(self, other):
+    def elapsed_time(self, other) -> float:
+        """Milliseconds to another event: some, since a script may divide by them."""
         return 1.0
 
-    def query(self):
+    def query(self) -> bool:
+        """Whether all is done: it always is."""
         return True
 
-    def is_capturing(self):
+    def is_capturing(self) -> bool:
+        """Whether a graph is being recorded: none is."""
         return False
 
     def __getattr__(self, name):
@@ -46,5 +51,6 @@ class Nothing:
     def __exit__(self, *_):
         pass
 
-    def __call__(self, function):  # as a decorator
+    def __call__(self, function) -> Callable:
+        """Leave a function as it is, of which this is the decorator."""
         return function

@@ -22,16 +22,16 @@ class DeviceThreads:
         if hasattr(os, "register_at_fork"):  # not on Windows, where nothing is forked
             os.register_at_fork(after_in_child=self.forget)
 
-    def forget(self):
+    def forget(self) -> None:
         """Have no threads yet: a fork takes none along."""
         self.pool, self.local = None, threading.local()
 
-    def start(self):
+    def start(self) -> None:
         """Make the present thread one of a device."""
         self.local.is_device = True
         self.setup()
 
-    def run(self, fn, *per_device_args):
+    def run(self, fn, *per_device_args) -> list:
         """``[fn(*args of device 0), fn(*args of device 1), …]``, the calls overlapping.
 
         DeviceError for several calls in the thread of a device: it would wait for itself.

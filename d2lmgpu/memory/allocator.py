@@ -54,7 +54,7 @@ class Allocator:
         self.most_allocated = max(self.most_allocated, self.allocated)
         return block
 
-    def give_back(self, block: _Block):
+    def give_back(self, block: _Block) -> None:
         """Keep the block for the next request, joined with free neighbours."""
         self.allocated -= block.size
         for neighbour in (block.before, block.after):

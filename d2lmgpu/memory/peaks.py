@@ -73,7 +73,7 @@ def peak(kind, precision, optimizer, strategy, **numbers) -> float:
     )
 
 
-def value(product, letters):
+def value(product, letters) -> float:
     """What a product of letters is; a whole number stands for itself."""
     return prod(letters[x] if x in letters else int(x) for x in product.split())
 

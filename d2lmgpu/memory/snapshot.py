@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import accumulate
 
 
-def line_of(frames):
+def line_of(frames) -> str:
     """The line of a reader's own code in the frames of an allocation.
 
     Defined in chapters/memory/out-of-memory.
@@ -27,7 +27,7 @@ def line_of(frames):
     return "no line of yours" if frames else "not recorded"
 
 
-def held_at_peak(snapshot, device=0):
+def held_at_peak(snapshot, device=0) -> dict:
     """The lines of code that had taken what was in use at the highest moment of a snapshot.
 
     Defined in chapters/memory/out-of-memory. The history is walked backwards from the blocks that

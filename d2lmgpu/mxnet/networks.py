@@ -14,7 +14,7 @@ def _fix_inputs(block, channels):
 
 
 @checked
-def lenet(X, params):
+def lenet(X, params) -> np.ndarray:
     """LeNet's outputs: two convolutions with average pooling, then two dense layers.
 
     With the ReLU and the sizes of Dive into Deep Learning. Defined in chapters/scratch/mxnet.
@@ -85,14 +85,15 @@ class Residual(nn.Block):
         self.conv3 = nn.Conv2D(num_channels, 1, strides=strides) if use_1x1conv else None
         self.bn1, self.bn2 = nn.BatchNorm(), nn.BatchNorm()
 
-    def forward(self, X):
+    def forward(self, X) -> np.ndarray:
+        """Add the input, or its 1x1 convolution, to what two convolutions make of it."""
         Y = npx.relu(self.bn1(self.conv1(X)))
         Y = self.bn2(self.conv2(Y))
         return npx.relu(Y + (self.conv3(X) if self.conv3 else X))
 
 
 @checked
-def resnet18(num_classes, in_channels=1, width=64):
+def resnet18(num_classes, in_channels=1, width=64) -> nn.Sequential:
     """ResNet-18 for small images: 3x3 stem, no max-pooling; channels ``width`` to 8 ``width``.
 
     Defined in chapters/concise/mxnet.

@@ -31,7 +31,7 @@ def seed(n) -> None:
 
 
 @checked
-def array(x):
+def array(x) -> np.ndarray:
     """The NumPy array ``x`` as MXNet's own on the CPU, of the same type: a copy.
 
     Parameters
@@ -52,7 +52,7 @@ def array(x):
 
 
 @checked
-def split_batch(X, y, devices, weights=None):
+def split_batch(X, y, devices, weights=None) -> tuple[list, list]:
     """Split ``X`` and ``y`` over ``devices``: each shard goes straight to its device.
 
     The shards are near-equal, the larger ones first, or proportional to ``weights``. With fewer
@@ -89,7 +89,7 @@ def split_batch(X, y, devices, weights=None):
 
 
 @checked
-def get_params(params, device):
+def get_params(params, device) -> list:
     """A copy of ``params`` on ``device``, each with a gradient of its own that starts at zero.
 
     Defined in chapters/scratch/mxnet.
@@ -119,7 +119,7 @@ def get_params(params, device):
 
 @exchange
 @checked
-def allreduce(data):
+def allreduce(data) -> None:
     """Replace each array in ``data`` by the sum of all, in place.
 
     Defined in chapters/scratch/mxnet.
@@ -141,7 +141,7 @@ def allreduce(data):
 
 
 @checked
-def sgd(params, lr, batch_size):
+def sgd(params, lr, batch_size) -> None:
     """One step of minibatch SGD, in place, on a list of parameters.
 
     Parameters
@@ -161,7 +161,7 @@ def sgd(params, lr, batch_size):
 
 
 @checked
-def forward_backward(X, y, params):
+def forward_backward(X, y, params) -> float | np.ndarray:
     """Put the gradient of the loss, summed over one shard, into ``params``; return that loss.
 
     A device without data contributes zeros. Defined in chapters/scratch/mxnet.
@@ -195,7 +195,7 @@ def forward_backward(X, y, params):
 
 
 @checked
-def train_batch(X, y, device_params, devices, lr):
+def train_batch(X, y, device_params, devices, lr) -> list:
     """One update of LeNet's replicas on a global batch. Defined in chapters/scratch/mxnet.
 
     Parameters
@@ -263,7 +263,7 @@ def evaluate_accuracy_gpu(net, data_iter, device=None) -> float:
 
 
 @checked
-def evaluate_accuracy_gpus(net, data_iter):
+def evaluate_accuracy_gpus(net, data_iter) -> float:
     """Share of ``data_iter`` classified right, each image counted once, over all devices.
 
     Every device that holds the parameters of ``net`` takes its shard of each batch. Defined in

@@ -6,8 +6,14 @@ SOURCES = ("measured", "simulated", "modelled", "counted")
 
 
 class Locked(TypedDict):
-    """What the reader predicts."""
+    """What the reader predicts, as its file keeps it."""
 
+    name: str
+    """The page and the question, as below."""
+    question: str
+    """As the reader was asked."""
+    unit: str
+    """Of the number; empty for none."""
     value: float
     """In the unit of the question."""
     time: str

@@ -30,13 +30,13 @@ class PredictionError(ValueError):
 need = Need(PredictionError)
 
 
-def check_name(name: str):
+def check_name(name: str) -> None:
     """Raises PredictionError unless ``name`` can be that of a question."""
     right = isinstance(name, str) and 0 < len(quote(name, safe="")) <= LONGEST
     need(right, "name", name, f"page and question as a text of 1 to {LONGEST} letters")
 
 
-def lock(name: str, value: float, question: str = "", unit: str = ""):
+def lock(name: str, value: float, question: str = "", unit: str = "") -> None:
     """Keep ``value``, in ``unit``, as the prediction; another needs `take_back` before.
 
     Raises PredictionError where another number is locked, or where the file is damaged.
@@ -55,7 +55,7 @@ def lock(name: str, value: float, question: str = "", unit: str = ""):
         )
 
 
-def take_back(name: str):
+def take_back(name: str) -> None:
     """Forget a prediction, unless what happened was shown beside it.
 
     Raises PredictionError where it was, or where the file cannot be removed.
@@ -70,7 +70,7 @@ def take_back(name: str):
     UNSAVED.pop(path, None)
 
 
-def record_outcome(name: str, value: float, source: str = "measured"):
+def record_outcome(name: str, value: float, source: str = "measured") -> None:
     """Keep what happened, if it was predicted; ``source`` is one of SOURCES.
 
     Raises PredictionError for what is no number, or no source.

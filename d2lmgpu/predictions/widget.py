@@ -31,13 +31,13 @@ class Sheet(Widget):
         self.lock = lock
         self.take_back = take_back
 
-    def do_lock(self, value: float | int):
+    def do_lock(self, value: float | int) -> None:
         """Keep what the reader predicts."""
         if self.lock is None:
             raise MessageError("Nothing can be predicted here.")
         self.lock(value)
 
-    def do_take_back(self):
+    def do_take_back(self) -> None:
         """Forget it."""
         if self.take_back is None:
             raise MessageError("Nothing can be taken back here.")
@@ -66,7 +66,7 @@ class Output:
         bundle, metadata = self.sheet._repr_mimebundle_(**kwargs)
         return bundle | {"text/plain": words.text(entry)}, metadata
 
-    def redraw(self):
+    def redraw(self) -> None:
         """Send the present entry to the browser, if it shows one."""
         if self.sheet is not None:
             self.sheet.entry = self.entry()

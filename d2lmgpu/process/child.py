@@ -25,7 +25,7 @@ PIPE_SIZE = 1 << 20  # bytes: a pipe holds no more
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGABRT"}
 
 
-def check_forks():
+def check_forks() -> None:
     """Raises PythonError where no process can fork: on Windows."""
     if not hasattr(os, "fork"):
         raise PythonError(
@@ -93,11 +93,11 @@ class Child:
         self.close()
 
     @property
-    def pid(self):
+    def pid(self) -> int:
         """Process id of the guard, below which everything else is."""
         return self._process.pid
 
-    def send(self, job: bytes):
+    def send(self, job: bytes) -> None:
         """Give the workers their job, from a thread: a large one waits until it is read.
 
         Raises PythonError where no thread can be started.
@@ -114,11 +114,11 @@ class Child:
         except RuntimeError as error:
             raise PythonError(f"No worker can get its job: {error}.") from error
 
-    def interrupt(self):
+    def interrupt(self) -> None:
         """Raise KeyboardInterrupt in the workers."""
         self._say(b"i")
 
-    def finish(self):
+    def finish(self) -> None:
         """End what serves the workers: they are ``done``, here and wherever others are."""
         self._say(b"d")
 
@@ -126,11 +126,11 @@ class Child:
         with contextlib.suppress(OSError, ValueError):
             self._life.write(byte)
 
-    def kill(self):
+    def kill(self) -> None:
         """End the workers and everything that they have started."""
         self._life.close()
 
-    def read(self, on_event, on_output, on_errors=None, time_limit=math.inf):
+    def read(self, on_event, on_output, on_errors=None, time_limit=math.inf) -> dict:
         """Hand on events (dicts) and output (bytes) until everything has ended; the last event.
 
         What still runs ``time_limit`` seconds from now is ended then.
@@ -160,34 +160,39 @@ class Child:
                         selector.unregister(key.fileobj)
                         continue
                     for line in readers[key.fileobj](data) or ():
-                        other, event = _parsed(line)
-                        if other:
-                            on_output(f"not an event: {other[:200]!r}\n".encode())
-                        if event is None:
-                            continue
-                        if event["event"] == "exit":
+                        end = self._take(line, on_event, on_output)
+                        if end is not None:
                             for pipe in filter(None, (self._output, self._errors)):
                                 _drain(pipe, readers[pipe])
-                            return event
-                        elif event["event"] == "left":
-                            self._left[event["name"]] = json.dumps(event).encode()
-                        else:
-                            on_event(event)
+                            return end
         return {"event": "exit", "codes": None, "supervisor": None}
 
-    def left(self, name):
+    def _take(self, line, on_event, on_output):
+        """Hand on what a line of the events' pipe says; gives the event ``exit``, and no other."""
+        other, event = _parsed(line)
+        if other:
+            on_output(f"not an event: {other[:200]!r}\n".encode())
+        if event is None or event["event"] == "exit":
+            return event
+        if event["event"] == "left":
+            self._left[event["name"]] = json.dumps(event).encode()
+        else:
+            on_event(event)
+        return None
+
+    def left(self, name) -> bytes | None:
         """The content of a file that the workers have left in the folder, None without one."""
         with contextlib.suppress(FileNotFoundError):
             return (self.folder / name).read_bytes()
         return self._left.get(name)
 
-    def log(self, name):
+    def log(self, name) -> str | None:
         """The end of a file that the workers have printed to, as text; None without one."""
         with contextlib.suppress(FileNotFoundError), open(self.folder / name, "rb") as file:
             return end_of(file)
         return None
 
-    def close(self):
+    def close(self) -> None:
         """End whatever still runs, and return once no process and no file of it is left."""
         self.kill()
         self._process.wait()
@@ -244,7 +249,7 @@ def _cpu_time():
     return f"its {limit} s of CPU time were used up (ulimit -t) or " if known else ""
 
 
-def end_in_words(code):
+def end_in_words(code) -> str:
     """How a worker ended with the exit code ``code`` and without a word of its own."""
     if code >= 0:
         return f"ended without a result (exit code {code})"

@@ -16,7 +16,7 @@ TWICE = "trying to initialize the default process group twice"  # PyTorch's word
 PEER_LOST = re.compile("closed by peer|reset by peer|Broken pipe|remote (worker|process)")
 
 
-def error_report(error, above):
+def error_report(error, above) -> dict:
     """``error`` as a dict that JSON can hold.
 
     - ``error``: its type and what it says, and its notes; of one line also the last line of the
@@ -68,7 +68,7 @@ def _peer_lost(error):
 
 
 @cache
-def is_own(file):
+def is_own(file) -> bool:
     """Whether a file is the reader's."""
     return not file.startswith((*LIBRARIES, PACKAGE, "<frozen"))
 

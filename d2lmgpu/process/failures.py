@@ -15,7 +15,7 @@ class LaunchError(RuntimeError):
     """A worker process failed, or a host; the message names it and shows the end of its output."""
 
 
-def results(child, processes, end, errors_end, hang):
+def results(child, processes, end, errors_end, hang) -> list:
     """What the workers of ``child`` (which has ``left`` and ``log``) returned, by rank.
 
     ``processes`` has words for all processes by their names, in the order of their codes in

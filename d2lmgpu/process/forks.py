@@ -12,13 +12,14 @@ import signal
 import socket
 import sys
 import time
+from typing import NoReturn
 
 from d2lmgpu.process.supervisor import LINUX, ready
 
 LARGEST = 65536  # bytes of a request or an answer
 
 
-def can_fork():
+def can_fork() -> bool:
     """Whether a ``ForkServer`` can be had here."""
     return LINUX and hasattr(os, "pidfd_open")
 
@@ -30,7 +31,7 @@ class Forks:
         self.has_forked = False
         self._socket, self.theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
-    def fork(self, folder, modules, descriptors):
+    def fork(self, folder, modules, descriptors) -> "Forked":
         """The guard of a new supervisor, a :class:`Forked`.
 
         Raises OSError where there can be none, ConnectionError where that process has ended.
@@ -49,7 +50,7 @@ class Forks:
             raise OSError(number, os.strerror(number))
         return Forked(pid, *received)
 
-    def close(self):
+    def close(self) -> None:
         """Ask for nothing more."""
         self._socket.close()
 
@@ -61,11 +62,11 @@ class Forked:
         self.pid, self._descriptor = pid, descriptor
         os.set_inheritable(descriptor, False)
 
-    def poll(self):
+    def poll(self) -> int | None:
         """None while it runs."""
         return 0 if self._descriptor is None or ready(0, self._descriptor) else None
 
-    def wait(self):
+    def wait(self) -> None:
         """Return once it has ended, and nothing of it is left.
 
         That is when its parent has asked how: the fork server does so at once. If that was killed,
@@ -81,7 +82,7 @@ class Forked:
             self._descriptor = None
 
 
-def answered(server, unneeded, supervise):
+def answered(server, unneeded, supervise) -> bool:
     """Fork the guard that is asked for; False once nobody asks any more.
 
     It closes what is ``unneeded`` there, and calls ``supervise(job, events, folder, *modules)``.
@@ -106,7 +107,7 @@ def answered(server, unneeded, supervise):
     return True
 
 
-def be_guard(request, life, output, errors, job, events, unneeded, supervise):
+def be_guard(request, life, output, errors, job, events, unneeded, supervise) -> NoReturn:
     """What the new process does: all that a supervisor's program does when it is started."""
     try:
         os.setsid()
@@ -124,7 +125,7 @@ def be_guard(request, life, output, errors, job, events, unneeded, supervise):
         os._exit(1)  # where it returns; a supervisor ends its processes by itself
 
 
-def still_runs():
+def still_runs() -> bool:
     """Whether something that was forked does; ask how the others have ended."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:

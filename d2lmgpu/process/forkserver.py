@@ -67,11 +67,11 @@ class ForkServer(Forks):
             stack.pop_all()
 
     @property
-    def serves(self):
+    def serves(self) -> bool:
         """Whether it has not ended, as far as one can see."""
         return self._socket.fileno() >= 0 and self._process.poll() is None
 
-    def fits(self, environ):
+    def fits(self, environ) -> bool:
         """Whether what it forks is as a process that is started now."""
         return self._made_for == _circumstances(environ)
 
@@ -85,7 +85,7 @@ def _circumstances(environ):
     return environ, inherited, limits, os.getpriority(os.PRIO_PROCESS, 0)
 
 
-def main(descriptor, idle, *modules):
+def main(descriptor, idle, *modules) -> None:
     server, caller = socket.socket(fileno=int(descriptor)), os.getppid()
     import_once(modules)
     os.chdir("/")  # the caller's folder may go, or be unmounted

@@ -22,6 +22,7 @@ import types
 import typing
 import weakref
 from collections import ChainMap
+from typing import NoReturn
 
 import cloudpickle
 
@@ -188,7 +189,7 @@ def _loaded(compiled):
     return torch.jit.load(io.BytesIO(compiled))
 
 
-def dispatches(function):
+def dispatches(function) -> bool:
     """Whether ``functools.singledispatch`` has made it."""
     return isinstance(getattr(function, "registry", None), types.MappingProxyType) and hasattr(
         function, "dispatch"
@@ -221,7 +222,7 @@ class Pickler(cloudpickle.Pickler):
 
     dispatch_table = _TABLE
 
-    def reducer_override(self, obj):
+    def reducer_override(self, obj) -> object:
         if (reduce := BY_NAME.get(type(obj))) and by_value(obj):
             return reduce(obj)
         if type(obj) is types.FunctionType and dispatches(obj) and by_value(obj):
@@ -234,13 +235,13 @@ class Pickler(cloudpickle.Pickler):
         return reduced
 
 
-def by_value(obj):
+def by_value(obj) -> bool:
     """Whether ``obj``, which has a name, is sent by value: no other process finds it by that."""
     module = getattr(obj, "__module__", None)
     return module == MAIN or name_in(sys.modules.get(module), obj) is None
 
 
-def name_in(module, obj):
+def name_in(module, obj) -> str | None:
     """The first part of the name by which ``obj`` is found in ``module``; None if it is not."""
     name = getattr(obj, "__qualname__", getattr(obj, "__name__", ""))
     value = module
@@ -265,7 +266,7 @@ def _namespace(attributes):
     return there
 
 
-def get_ipython():
+def get_ipython() -> NoReturn:
     """What a line with ``!`` or ``%`` calls. Raises NameError, as wherever there is no IPython."""
     raise NameError(
         "get_ipython: lines with ! or % are a notebook's own, and this process has no notebook. "
@@ -273,7 +274,7 @@ def get_ipython():
     )
 
 
-def nobody_to_ask(prompt=""):
+def nobody_to_ask(prompt="") -> NoReturn:
     """In place of ``input``. Raises EOFError, as wherever nothing can be read."""
     raise EOFError(
         "input: this process has nobody to ask. Ask in a cell, and give the function the answer "
@@ -281,7 +282,7 @@ def nobody_to_ask(prompt=""):
     )
 
 
-def received(call):
+def received(call) -> tuple:
     """The function and the arguments in ``call`` (see ``sending.pickled``).
 
     From then on ``__main__`` is the caller's in this process and in those that it starts.
@@ -300,7 +301,7 @@ def received(call):
     return fn, arguments
 
 
-def returned(result):
+def returned(result) -> bytes:
     """What a worker returns as bytes: what the caller has sent it gets back as its own."""
     file = io.BytesIO()
     _Returning(file).dump(result)
@@ -308,7 +309,7 @@ def returned(result):
 
 
 class _Returning(Pickler):
-    def reducer_override(self, obj):
+    def reducer_override(self, obj) -> object:
         if isinstance(obj, (types.FunctionType, type)) and obj.__module__ == MAIN:
             name = name_in(sys.modules[MAIN], obj)
             if name in _sent and getattr(sys.modules[MAIN], name) is _sent[name]:

@@ -21,7 +21,7 @@ class Bounded:
         self._most, self._keep, self.size, self._ends, self._last = head, tail, 0, 0, b"\n"
         self._head, self._tail = bytearray(), bytearray()
 
-    def add(self, data: bytes):
+    def add(self, data: bytes) -> None:
         """Go on with ``data``."""
         self.size += len(data)
         self._ends, self._last = self._ends + data.count(b"\n"), data[-1:] or self._last
@@ -103,7 +103,7 @@ class Shown:
                 self._room -= 2 * TAIL
                 self.close()
 
-    def close(self):
+    def close(self) -> None:
         """Show what was held back."""
         if self._held is not None:
             self._put("\n" * self._in_line + self._held.text())

@@ -155,7 +155,7 @@ def _kept(name):
     return size, None, lines, full_name
 
 
-def pickled(fn, arguments, error=TypeError):
+def pickled(fn, arguments, error=TypeError) -> bytes:
     """``(fn, arguments)`` as bytes, where ``arguments`` maps names or numbers to values.
 
     ``main_module.received`` reads them. Raises ``error`` that names what cannot be sent, in the
@@ -268,7 +268,7 @@ def _user(function):
     return name
 
 
-def functions_of(fn):
+def functions_of(fn) -> list:
     """All functions that ``fn`` is made of, from the outside in.
 
     A partial, a method, a callable object and a decorator each hold another function, the decorator
@@ -299,7 +299,7 @@ def functions_of(fn):
     return functions
 
 
-def rooms_of(fn):
+def rooms_of(fn) -> set:
     """The rooms of this package, as "d2lmgpu.torch", of which the notebook of ``fn`` has names."""
     rooms = set()
     for function in functions_of(fn):

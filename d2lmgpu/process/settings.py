@@ -27,12 +27,12 @@ class PythonError(ValueError):
     """No process can be started here, or not with the Python of a framework; or it is another."""
 
 
-def run_module(module, python=sys.executable):
+def run_module(module, python=sys.executable) -> list:
     """The command that runs a module of this package; its arguments follow."""
     return [python, "-u", "-c", START, str(Path(__file__).parents[2]), module]
 
 
-def version_of(framework):
+def version_of(framework) -> str | None:
     """The framework's version, without importing it; None where it is not installed."""
     for package in PACKAGES[framework]:
         with contextlib.suppress(metadata.PackageNotFoundError):
@@ -40,7 +40,7 @@ def version_of(framework):
     return None
 
 
-def versions(framework):
+def versions(framework) -> dict:
     """What must be equal where a function is sent: Python, the framework, this package's code."""
     package, code = Path(__file__).parents[1], hashlib.sha256()
     for file in sorted(package.rglob("*.py")):
@@ -65,7 +65,7 @@ def settings(environ) -> Settings:
     }
 
 
-def import_path():
+def import_path() -> list:
     """The folders in which this Python looks for modules.
 
     A relative one is where Python found it: it looks there also when its own folder has changed.
@@ -84,7 +84,7 @@ def _folder():
         ) from None
 
 
-def take_on(job):
+def take_on(job) -> None:
     """Make the ``settings`` in ``job`` those of this process, but for the environment.
 
     Raises PythonError where a function of the caller could not be read.
@@ -107,7 +107,7 @@ def take_on(job):
         torch.set_default_dtype(getattr(torch, job["dtype"]))
 
 
-def python_of(framework):
+def python_of(framework) -> str:
     """The Python that has ``framework``: ``hub/kernel.py`` may name one for each, else this.
 
     Raises PythonError where what it names is no program.
@@ -121,6 +121,6 @@ def python_of(framework):
     return python
 
 
-def variable_of(framework):
+def variable_of(framework) -> str:
     """The environment variable that names the Python with ``framework``."""
     return f"D2LMGPU_PYTHON_{framework.upper()}"

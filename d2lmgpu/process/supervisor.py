@@ -30,6 +30,7 @@ import signal
 import subprocess
 import sys
 import time
+from typing import NoReturn
 
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 LINUX = sys.platform == "linux"
@@ -43,7 +44,7 @@ SECONDS_TO_CLEAN = 5  # of a resource tracker: shared memory that nobody unlinks
 _libc = ctypes.CDLL(None) if LINUX else None
 
 
-def start_guard(events, folder, unneeded=()):
+def start_guard(events, folder, unneeded=()) -> int | None:
     """Fork: return in the child, which is the supervisor, and guard it in this process.
 
     Returns a file descriptor that is readable once the guard has gone. File descriptors that are
@@ -91,7 +92,7 @@ def _wait(ended, woken, caller):
     return end
 
 
-def ready(seconds, *descriptors):
+def ready(seconds, *descriptors) -> list[int]:
     """Those from which something, or their end, can be read within ``seconds`` (None: wait).
 
     By poll: select knows no descriptor above 1,023, and a caller may have more files open.
@@ -102,13 +103,13 @@ def ready(seconds, *descriptors):
     return [due for due, _ in poll.poll(None if seconds is None else 1000 * seconds)]
 
 
-def wait_for(descriptor, guarded, folder):
+def wait_for(descriptor, guarded, folder) -> None:
     """Wait until something can be read from ``descriptor``; leave when the guard or caller does."""
     if descriptor not in ready(None, 0, guarded, descriptor):
         leave(folder)
 
 
-def go_on(guarded, folder):
+def go_on(guarded, folder) -> None:
     """Leave if the guard or the caller has."""
     poll = select.poll()
     for descriptor in (0, guarded):
@@ -117,7 +118,7 @@ def go_on(guarded, folder):
         leave(folder)
 
 
-def wake_at_an_end():
+def wake_at_an_end() -> int:
     """A file descriptor that is readable after a child of this process has ended."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
@@ -131,7 +132,7 @@ def _report(events, event="exit", **fields):
         os.write(events, json.dumps({"event": event, **fields}).encode() + b"\n")
 
 
-def see_to_the_end(workers, guarded, events, folder, servers=(), afterwards=None):
+def see_to_the_end(workers, guarded, events, folder, servers=(), afterwards=None) -> None:
     """Wait until all ``workers`` have ended, or ``GRACE`` seconds more once one of them has failed.
 
     Report their exit codes, None for those that had not ended, and leave when the caller does.
@@ -181,7 +182,7 @@ def _bound_logs(folder):
                 os.close(log)
 
 
-def end(processes, codes, guarded, events, folder, afterwards=None):
+def end(processes, codes, guarded, events, folder, afterwards=None) -> None:
     """End all processes, report the ``codes`` of the workers, and leave when the caller does."""
     for process in processes:  # all of a group at once, that none forks meanwhile
         with contextlib.suppress(ProcessLookupError):
@@ -204,14 +205,14 @@ def _reap(codes):
     return None in codes.values()
 
 
-def leave(folder):
+def leave(folder) -> NoReturn:
     """End this process, guard or supervisor, and all that is left below it."""
     end_all()
     remove(folder)
     os._exit(0)
 
 
-def remove(folder):
+def remove(folder) -> None:
     """Remove a folder and all in it, as far as it can be: also what its owner had closed to itself.
 
     What lies deep is moved up first: so nothing is too deep for Python's calls, for the length of
@@ -276,7 +277,7 @@ def _adopt_orphans():
         _libc.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def lead_a_group():
+def lead_a_group() -> None:
     """Make this new process the leader of a group of its own, which ends if its parent does."""
     os.setpgid(0, 0)
     end_with_the_parent()
@@ -287,13 +288,13 @@ def lead_a_group():
             file.write("500")
 
 
-def end_with_the_parent():
+def end_with_the_parent() -> None:
     """From now on the system kills this process once its parent has ended (on Linux)."""
     if LINUX:
         _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
-def end_all():
+def end_all() -> None:
     """Kill all processes below this one and wait for their end (on Linux).
 
     A resource tracker of Python's ends by itself once those have gone that it has served: it then
@@ -337,7 +338,7 @@ def _descendants(root):
     return below
 
 
-def main(job, events, folder, *command):
+def main(job, events, folder, *command) -> None:
     guarded = start_guard(int(events), folder)
     pipe = f"/proc/{os.getpid()}/fd/{events}" if LINUX else f"/dev/fd/{events}"
     worker = subprocess.Popen(

@@ -16,7 +16,7 @@ _RANKS = run_module("d2lmgpu.process.ranks")
 _IMPORTED = ("torch", "torch._dynamo", "d2lmgpu.process.torch_group")
 
 
-def start_ranks(*modules, interface=LOOPBACK_INTERFACE, fork_server=None):
+def start_ranks(*modules, interface=LOOPBACK_INTERFACE, fork_server=None) -> Child:
     """A supervisor for the workers of ``launch`` that imports ``modules`` first.
 
     What rank 0 writes to standard error is told apart.
@@ -55,13 +55,13 @@ class Supervisors:
         self._lock, self._server, self._prepared = threading.Lock(), None, False
         self._failed = None  # one that ended before it forked: it cannot import what it should
 
-    def prepare(self):
+    def prepare(self) -> None:
         """Have a fork server import PyTorch now; the next supervisor is forked by it."""
         with self._lock:
             self._renew(os.environ | _environ())
             self._prepared = True
 
-    def start(self):
+    def start(self) -> Child:
         """A supervisor that has imported PyTorch, or does: see ``start_ranks``."""
         with self._lock:
             environ = os.environ | _environ()

@@ -63,12 +63,12 @@ class Trial:
             need(value is None or is_real(value, least), name, value, at_least(least))
 
     @property
-    def settings(self):
+    def settings(self) -> tuple:
         """What two repeats of one run have in common."""
         return tuple(getattr(self, name) for name in SETTINGS)
 
 
-def numbers(num_samples, accuracies, seconds):
+def numbers(num_samples, accuracies, seconds) -> dict:
     """What a Trial says of the numbers that ``train`` returned; RunError if they are none."""
     run = Run(0, 0, 0.0, num_samples, "", accuracies, seconds)
     return {
@@ -81,7 +81,7 @@ def numbers(num_samples, accuracies, seconds):
     }
 
 
-def recorded(record):
+def recorded(record) -> list:
     """The runs of a record as Trials; RunError if numbers of one are none, or settings lack."""
     trials = []
     for number, run in enumerate(record.get("runs", ()), 1):
@@ -154,31 +154,32 @@ class TableRow:
     unsteady: bool = False
 
     @property
-    def trial(self):
+    def trial(self) -> Trial:
         """The first repeat, for the settings of all."""
         return self.trials[0]
 
     @property
-    def repeats(self):
+    def repeats(self) -> int:
+        """How many runs with the same settings the row stands for."""
         return len(self.trials)
 
     @property
-    def measured(self):
+    def measured(self) -> bool:
         """Whether the row's times say how fast its number of devices is."""
         return self.samples_per_second is not None and self.trial.sharing != "simulated"
 
     @property
-    def alone(self):
+    def alone(self) -> bool:
         """Whether the row was measured and there is nothing that it can be compared with."""
         return self.measured and self.over is None and not self.remark
 
     @property
-    def explained(self):
+    def explained(self) -> bool:
         """Whether the speedup may be shown: there is one, and more devices can be its cause."""
         return self.speedup is not None and not self.remark
 
 
-def rows(trials, baseline=None, pairs=0):
+def rows(trials, baseline=None, pairs=0) -> list:
     """The runs as TableRows, repeats taken together, in the order of their first appearance.
 
     All speedups refer to the row with the number ``baseline``; with None, each to its own
@@ -205,7 +206,7 @@ def rows(trials, baseline=None, pairs=0):
     return table
 
 
-def spread(group, name, pairs=0):
+def spread(group, name, pairs=0) -> Spread | None:
     """Spread of what the group's runs gave under ``name``, see ``rows``; None if none did."""
     if name in SPEEDS and not pairs:
         group = [run for run in group if not run.unsteady] or group
@@ -213,7 +214,7 @@ def spread(group, name, pairs=0):
     return Spread(median(values), min(values), max(values)) if values else None
 
 
-def to_csv(trials, baseline=None):
+def to_csv(trials, baseline=None) -> str:
     """One line a run, repeats not taken together, with the speedup of each row's median."""
     of = {row.trial.settings: row for row in rows(trials, baseline)}
     out = io.StringIO()

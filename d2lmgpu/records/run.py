@@ -89,11 +89,11 @@ class Run:
     __repr__ = __str__
 
 
-def at_least(least):
+def at_least(least) -> str:
     """Which numbers are allowed, in words."""
     return "a finite number" + ("" if least == -inf else f" of at least {least:g}")
 
 
-def counted(number, thing):
+def counted(number, thing) -> str:
     """'1 device' or '2 devices'."""
     return f"{number} {thing}{'s' * (number != 1)}"

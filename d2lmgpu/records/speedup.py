@@ -12,7 +12,7 @@ MOST = 1.05  # efficiency: what is above is neither noise nor parallel work
 PAIRS = 5  # of runs that took turns; a recorded speedup is the median of so many
 
 
-def reference(row, measured):
+def reference(row, measured) -> object:
     """The row among ``measured`` that the speedup of ``row`` refers to, if nobody chooses one.
 
     The comparable one on one device: one with the same batch before one with the same batch a
@@ -29,7 +29,7 @@ def reference(row, measured):
     return min((base for base in alone if not differences(row, base)), key=rank, default=None)
 
 
-def refer(row, base, pairs):
+def refer(row, base, pairs) -> None:
     """Give ``row`` its speedup over ``base``, or the remark why it has none."""
     differing = differences(row, base)
     ratios = ratios_of(row, base, pairs)
@@ -49,7 +49,7 @@ def refer(row, base, pairs):
             row.remark = f"an efficiency above {MOST:.0%} over row {base.number} is not explained"
 
 
-def differences(row, base):
+def differences(row, base) -> list[str]:
     """What keeps two rows from being comparable, in words; empty if they are."""
     trial, base_trial = row.trial, base.trial
     words = [
@@ -58,7 +58,7 @@ def differences(row, base):
     return words if scaling(row, base) else [*words, "batch"]
 
 
-def scaling(row, base):
+def scaling(row, base) -> str | None:
     """'strong' for the same batch, 'weak' for the same batch a device; else None."""
     trial, base_trial = row.trial, base.trial
     if trial.batch_size == base_trial.batch_size:
@@ -67,7 +67,7 @@ def scaling(row, base):
     return "weak" if same else None
 
 
-def ratios_of(row, base, pairs):
+def ratios_of(row, base, pairs) -> tuple:
     """How many times as fast as ``base`` the row is; once, or once a round if there are enough."""
     if not pairs or row is base:
         return (row.samples_per_second.median / base.samples_per_second.median,)
@@ -77,7 +77,7 @@ def ratios_of(row, base, pairs):
     return tuple(speed / others[number] for number, speed in speeds.items())
 
 
-def by_round(row):
+def by_round(row) -> dict:
     """Samples a second of each round of a record."""
     speeds = {trial.round: trial.samples_per_second for trial in row.trials}
     return {number: s for number, s in speeds.items() if None not in (number, s)}

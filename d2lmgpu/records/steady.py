@@ -18,7 +18,7 @@ MOST = 1.25  # times as slow
 PIECE = 0.05  # seconds: of a shorter one a clock tells little
 
 
-def pieces(points):
+def pieces(points) -> list:
     """Seconds per sample of pieces of at least `PIECE` seconds, of ``(seconds, samples)`` each."""
     slowness, seconds, samples = [], 0.0, 0
     for more_seconds, more_samples in points:
@@ -29,26 +29,26 @@ def pieces(points):
     return slowness
 
 
-def middle(pieces):
+def middle(pieces) -> list:
     """The pieces from fast to slow, without the first one and the fastest and the slowest tenth."""
     rest = sorted(pieces[1:])
     tenth = len(rest) // 10
     return rest[tenth : len(rest) - tenth]
 
 
-def spread(pieces):
+def spread(pieces) -> float:
     """How many times as slow the slowest piece is as the fastest, see above; 1 of too few."""
     rest = middle(pieces)
     return rest[-1] / rest[0] if rest and rest[0] > 0 else 1.0
 
 
-def above_the_fast(pieces):
+def above_the_fast(pieces) -> float:
     """How many times as slow the mean piece is as the fast quarter, see above; 1 of too few."""
     rest = middle(pieces)
     return fmean(rest) / rest[(len(rest) - 1) // 4] if rest and rest[0] > 0 else 1.0
 
 
-def slowed(num_gpus, others, cores, quota):
+def slowed(num_gpus, others, cores, quota) -> float:
     """How many times as slow ``num_gpus`` devices are that lack the cores which others have.
 
     Each device keeps a core busy, as far as the ``quota`` goes: the cores' time, in whole cores,
@@ -61,7 +61,7 @@ def slowed(num_gpus, others, cores, quota):
     return wanted / max(cores - others, 0.01 * wanted)
 
 
-def unsteady(pieces, num_gpus=1, others=None):
+def unsteady(pieces, num_gpus=1, others=None) -> str:
     """Why a run's times are not told apart from what else the machine did; "" if they are."""
     cores = hardware.affinity()
     if slowed(num_gpus, others, cores, hardware.quota()) > MOST:
@@ -75,6 +75,6 @@ def unsteady(pieces, num_gpus=1, others=None):
     return ""
 
 
-def of_epochs(seconds, sharing):
+def of_epochs(seconds, sharing) -> str:
     """The same by the seconds of the epochs alone; simulated devices are no measurement."""
     return "" if sharing == "simulated" else unsteady(seconds)

@@ -99,7 +99,7 @@ def write(folder, stem: str, record: dict) -> Path:
     return path
 
 
-def save(path, record: dict):
+def save(path, record: dict) -> None:
     """Write ``record`` to the file ``path``."""
     Path(path).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 

@@ -27,7 +27,8 @@ class Attention(nn.Module):
         self.head_width = width // heads
         self.q, self.k, self.v, self.o = (nn.Linear(width, width) for _ in range(4))
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
+        """What each token takes from itself and those before it, (n, tokens, width)."""
         q, k, v = (
             linear(X).unflatten(-1, (-1, self.head_width)).transpose(1, 2)
             for linear in (self.q, self.k, self.v)
@@ -49,7 +50,8 @@ class MLP(nn.Module):
         super().__init__()
         self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
+        """Two dense layers with a GELU between them, for each token by itself."""
         return self.down(F.gelu(self.up(X)))
 
 
@@ -71,7 +73,8 @@ class Block(nn.Module):
         self.norm1, self.attn = nn.LayerNorm(width), Attention(width, heads)
         self.norm2, self.mlp = nn.LayerNorm(width), MLP(width)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
+        """Attention, then the dense layers, each added to what comes in."""
         X = X + self.attn(self.norm1(X))
         return X + self.mlp(self.norm2(X))
 
@@ -104,12 +107,13 @@ class GPT(nn.Module):
         self.blocks = nn.Sequential(*[Block(width, heads) for _ in range(blocks)])
         self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, symbols, bias=False)
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
+        """Scores of what comes next at each place, (n, tokens, symbols)."""
         positions = torch.arange(X.shape[1], device=X.device)
         return self.head(self.norm(self.blocks(self.emb(X) + self.pos(positions))))
 
 
-def saved_bytes(net, loss_of, X, y):
+def saved_bytes(net, loss_of, X, y) -> int:
     """Bytes that autograd keeps for the backward pass, without the parameters, each storage once.
 
     Defined in chapters/beyond/gpt.

@@ -18,7 +18,7 @@ SUMS = (2**20, 2**23, 2**26)  # bytes that are summed
 SLOW_SUM = 0.5  # seconds of a sum behind which no larger one is tried
 
 
-def in_ranks():
+def in_ranks() -> tuple[str, int | None, dict, list]:
     """What a rank measures, in the workers of ``launch``.
 
     Returns the name of its host, the bytes of shared memory there, {pair of ranks: (latency,

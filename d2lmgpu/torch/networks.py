@@ -16,7 +16,7 @@ def _fix_inputs(block, channels):
 
 
 @checked
-def lenet(X, params):
+def lenet(X, params) -> torch.Tensor:
     """LeNet's outputs: two convolutions with average pooling, then two dense layers.
 
     With the ReLU and the sizes of Dive into Deep Learning. Defined in chapters/scratch/pytorch.
@@ -87,14 +87,15 @@ class Residual(nn.Module):
         self.conv3 = nn.LazyConv2d(num_channels, 1, stride=strides) if use_1x1conv else None
         self.bn1, self.bn2 = nn.LazyBatchNorm2d(), nn.LazyBatchNorm2d()
 
-    def forward(self, X):
+    def forward(self, X) -> torch.Tensor:
+        """Add the input, or its 1x1 convolution, to what two convolutions make of it."""
         Y = F.relu(self.bn1(self.conv1(X)))
         Y = self.bn2(self.conv2(Y))
         return F.relu(Y + (self.conv3(X) if self.conv3 else X))
 
 
 @checked
-def resnet18(num_classes, in_channels=1, width=64):
+def resnet18(num_classes, in_channels=1, width=64) -> nn.Sequential:
     """ResNet-18 for small images: 3x3 stem, no max-pooling; channels ``width`` to 8 ``width``.
 
     Defined in chapters/concise/pytorch.

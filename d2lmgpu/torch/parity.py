@@ -5,7 +5,7 @@ from torch import nn
 from torch.nn import functional as F
 
 
-def loss_of(net, X, y):
+def loss_of(net, X, y) -> torch.Tensor:
     """The mean loss over all tokens of a batch.
 
     Defined in chapters/beyond/tensor-parallel.
@@ -24,7 +24,9 @@ def loss_of(net, X, y):
     return F.cross_entropy(net(X).flatten(0, 1), y.flatten())
 
 
-def trained_beside(theirs, batches, pairs, step, same=lambda t, of_all: (t, of_all), then=None):
+def trained_beside(
+    theirs, batches, pairs, step, same=lambda t, of_all: (t, of_all), then=None
+) -> dict:
     """Train what a rank has of a network with SGD, and beside it the whole network.
 
     Defined in chapters/beyond/tensor-parallel.
@@ -82,7 +84,7 @@ def trained_beside(theirs, batches, pairs, step, same=lambda t, of_all: (t, of_a
     }
 
 
-def equal(found):
+def equal(found) -> bool:
     """Whether the training of ``trained_beside`` moved, and all that it found is equal to 1e-12.
 
     Defined in chapters/beyond/tensor-parallel.

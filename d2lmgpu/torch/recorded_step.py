@@ -10,7 +10,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 
-def dense_layers():
+def dense_layers() -> nn.Sequential:
     """Six dense layers for images of 28 by 28 pixels and ten classes, the same each time.
 
     Defined in chapters/diagnosis/profile. Random numbers are seeded.
@@ -26,7 +26,7 @@ def dense_layers():
     return nn.Sequential(nn.Flatten(), *layers)
 
 
-def labelled_step(net, optimizer, X, y):
+def labelled_step(net, optimizer, X, y) -> torch.Tensor:
     """One update of a rank, its parts labelled forward, backward, exchange and update.
 
     Defined in chapters/diagnosis/profile. The gradients of a network that is not wrapped by DDP
@@ -61,7 +61,7 @@ def labelled_step(net, optimizer, X, y):
     return loss
 
 
-def record_steps(one_step, path):
+def record_steps(one_step, path) -> profile:
     """Run three steps under the profiler, and write a trace of the last two.
 
     Defined in chapters/diagnosis/profile.

@@ -3,7 +3,7 @@
 from collections import defaultdict
 
 
-def covered(spans):
+def covered(spans) -> int:
     """How long at least one of the spans lasted: each moment counts once.
 
     Defined in chapters/diagnosis/traces.
@@ -25,7 +25,7 @@ def covered(spans):
     return total
 
 
-def gpu_times(trace):
+def gpu_times(trace) -> dict:
     """How long each GPU computed, exchanged, and exchanged with nothing computed beside it.
 
     Defined in chapters/diagnosis/traces. A kernel of NCCL is one whose name begins with "nccl". It

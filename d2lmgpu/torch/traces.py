@@ -30,7 +30,7 @@ KINDS = {
 LEAST_DRAWN = 0.1  # milliseconds
 
 
-def merged(traces):
+def merged(traces) -> dict:
     """One trace of all ranks, each a process of its own, on the clock of the first trace.
 
     Complete spans are kept, and a name for each process. Process ``rank + 1`` is that of a rank,
@@ -59,7 +59,7 @@ def merged(traces):
     return {"traceEvents": events, "displayTimeUnit": "ms"}
 
 
-def read_merged(paths):
+def read_merged(paths) -> dict:
     """One trace of the files of all ranks.
 
     Parameters
@@ -75,7 +75,7 @@ def read_merged(paths):
     return merged([json.loads(Path(path).read_text(encoding="utf-8")) for path in paths])
 
 
-def spans_of(trace):
+def spans_of(trace) -> list[Span]:
     """All spans of a merged trace.
 
     Parameters
@@ -103,7 +103,7 @@ def spans_of(trace):
     return sorted(spans, key=lambda span: (span.start, -span.end))
 
 
-def with_parents(spans):
+def with_parents(spans) -> list:
     """Each span with the innermost one around it.
 
     Parameters
@@ -125,7 +125,7 @@ def with_parents(spans):
     return pairs
 
 
-def is_nested(spans):
+def is_nested(spans) -> bool:
     """Whether of any two spans one lies within the other, or they lie side by side.
 
     Parameters
@@ -143,7 +143,7 @@ def is_nested(spans):
     )
 
 
-def self_times(spans):
+def self_times(spans) -> Counter:
     """How long each name was the innermost span.
 
     Defined in chapters/diagnosis/traces.
@@ -166,7 +166,7 @@ def self_times(spans):
     return times
 
 
-def inside(outer, spans):
+def inside(outer, spans) -> list:
     """The spans of the same thread that start within another one.
 
     Parameters
@@ -188,7 +188,7 @@ def inside(outer, spans):
     ]
 
 
-def is_derivative(span):
+def is_derivative(span) -> bool:
     """Whether autograd has computed a derivative here, as in AddmmBackward0.
 
     Parameters
@@ -204,7 +204,7 @@ def is_derivative(span):
     return span.name.endswith("Backward0") and ":" not in span.name
 
 
-def computed(span, spans):
+def computed(span, spans) -> Span:
     """A span up to the end of the last derivative in it: without waiting for other ranks.
 
     On a CPU only, where autograd computes in the thread that called backward.
@@ -225,7 +225,7 @@ def computed(span, spans):
     return span._replace(end=max(ends)) if ends else span
 
 
-def steps_of(spans, number, rank):
+def steps_of(spans, number, rank) -> list:
     """The step of a rank, as the profiler labels it.
 
     Parameters
@@ -245,7 +245,7 @@ def steps_of(spans, number, rank):
     return [s for s in spans if s.rank == rank and s.name == f"ProfilerStep#{number}"]
 
 
-def step_lanes(spans, first=1, last=1):
+def step_lanes(spans, first=1, last=1) -> dict:
     """Steps of two ranks, as ``charts.timeline`` wants them.
 
     Drawn is what has one of these labels: load, forward, backward, update, log, and the exchange

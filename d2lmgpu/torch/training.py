@@ -33,7 +33,7 @@ def seed(n) -> None:
 
 
 @checked
-def array(x):
+def array(x) -> torch.Tensor:
     """The NumPy array ``x`` as a tensor on the CPU, of the same type and in the same memory.
 
     Parameters
@@ -54,7 +54,7 @@ def array(x):
 
 
 @checked
-def split_batch(X, y, devices, weights=None):
+def split_batch(X, y, devices, weights=None) -> tuple[list, list]:
     """Split ``X`` and ``y`` over ``devices``: each shard goes straight to its device.
 
     The shards are near-equal, the larger ones first, or proportional to ``weights``. With fewer
@@ -90,7 +90,7 @@ def split_batch(X, y, devices, weights=None):
 
 
 @checked
-def get_params(params, device):
+def get_params(params, device) -> list:
     """A copy of ``params`` on ``device``, each with a gradient of its own that starts at zero.
 
     Defined in chapters/scratch/pytorch.
@@ -120,7 +120,7 @@ def get_params(params, device):
 
 @exchange
 @checked
-def allreduce(data):
+def allreduce(data) -> None:
     """Replace each tensor in ``data`` by the sum of all, in place.
 
     Defined in chapters/scratch/pytorch.
@@ -142,7 +142,7 @@ def allreduce(data):
 
 
 @checked
-def sgd(params, lr, batch_size):
+def sgd(params, lr, batch_size) -> None:
     """One step of minibatch SGD, in place, on a list of parameters; then zero gradients.
 
     Parameters
@@ -164,7 +164,7 @@ def sgd(params, lr, batch_size):
 
 
 @checked
-def forward_backward(X, y, params):
+def forward_backward(X, y, params) -> float | torch.Tensor:
     """Add the gradient of the loss, summed over one shard, to ``params``; return that loss.
 
     A device without data adds nothing. Defined in chapters/scratch/pytorch.
@@ -195,7 +195,7 @@ def forward_backward(X, y, params):
 
 
 @checked
-def train_batch(X, y, device_params, devices, lr):
+def train_batch(X, y, device_params, devices, lr) -> list:
     """One update of LeNet's replicas on a global batch. Defined in chapters/scratch/pytorch.
 
     Parameters
@@ -272,7 +272,7 @@ def evaluate_accuracy_gpu(net, data_iter, device=None) -> float:
 
 
 @checked
-def evaluate_accuracy_gpus(net, data_iter):
+def evaluate_accuracy_gpus(net, data_iter) -> float:
     """Share of ``data_iter`` classified right, each image counted once, over all devices.
 
     In a worker of a DistributedDataParallel run every rank takes its part of each batch, and the

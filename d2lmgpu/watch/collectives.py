@@ -32,13 +32,13 @@ class Collective:
         self.tensors = [*_tensors(arguments)]
 
     @property
-    def bytes(self):
+    def bytes(self) -> int:
         """Of the larger side: what a rank puts in, or what it gets."""
         sides = (sum(t.numel() * t.element_size() for t in _tensors(x)) for x in self.arguments)
         return max(sides, default=0)
 
     @property
-    def carries(self):
+    def carries(self) -> bool:
         """Whether tensors begin to travel: it is no waiting, no barrier and no Python object."""
         return not self.waiting and "barrier" not in self.operator and "object" not in self.kind
 
@@ -52,7 +52,7 @@ class Collective:
         return [frame for frame in reversed(frames) if frame[0] != __file__]
 
     @property
-    def where(self):
+    def where(self) -> str | None:
         """ "file:line" of the reader's code that has come to it; None if there is none."""
         return self._watch.where([frame[:2] for frame in self._frames])
 
@@ -63,7 +63,7 @@ class Collective:
         return next(places, None)
 
     @property
-    def by_hand(self):
+    def by_hand(self) -> bool:
         """Whether it was asked for outside of PyTorch: by no DDP, no FSDP, no optimizer of its."""
         if self._called is None:
             return False
@@ -73,12 +73,12 @@ class Collective:
         return not caller.startswith(torch)
 
     @property
-    def kind(self):
+    def kind(self) -> str:
         """The function's name as one calls it; the operator's where PyTorch issues it by itself."""
         return self._frames[self._called][2] if self.by_hand else self.operator
 
 
-def facts(torch, operator, arguments):
+def facts(torch, operator, arguments) -> tuple:
     """(name, tensors that this rank puts in, group, peer) of a call: see ``hangs.log.Log.note``."""
     name, dist = operator.strip("_"), torch.distributed
     group = next((dist.ProcessGroup.unbox(a) for a in arguments if _is_group(a)), None)
@@ -95,13 +95,13 @@ def _is_group(value):
     return type(value).__name__ == "ScriptObject" and value._type().qualified_name().endswith(name)
 
 
-def replace_init(dist, new):
+def replace_init(dist, new) -> None:
     """``init_process_group`` becomes ``new`` for scripts and for PyTorch's ``init_device_mesh``."""
     for module in (dist, dist.distributed_c10d, dist.device_mesh):
         module.init_process_group = new
 
 
-def watch_collectives(watch, around):
+def watch_collectives(watch, around) -> None:
     """From now on each ``Collective`` takes place within the context ``around(collective)``."""
 
     def begun(operator, arguments, waiting):
@@ -112,7 +112,7 @@ def watch_collectives(watch, around):
     listen(watch.torch, begun)
 
 
-def listen(torch, begun):
+def listen(torch, begun) -> None:
     """From now on call ``begun(operator, arguments, waiting)`` as each collective begins.
 
     What it returns, if anything, is called when that returns.

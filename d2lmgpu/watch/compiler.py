@@ -17,7 +17,7 @@ COMPILER = "torch._dynamo"
 AS_IT_COMES = "ddp_optimizer"  # of its setting ``optimize_ddp``, which DDP asks for
 
 
-def import_it_late():
+def import_it_late() -> None:
     """To be called before PyTorch is imported; what is forked by a process that did has it."""
     if "torch" in sys.modules:
         return

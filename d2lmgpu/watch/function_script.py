@@ -13,7 +13,7 @@ from d2lmgpu.process.main_module import received
 from d2lmgpu.process.settings import take_on
 
 
-def join():
+def join() -> int:
     """Join the group of the ranks, once."""
     from torch import distributed as dist
 
@@ -22,13 +22,13 @@ def join():
     return dist.get_world_size()
 
 
-def launched(fn, *args, **_):
+def launched(fn, *args, **_) -> list:
     """What ``launch`` does, in a process that is a rank already."""
     number = join()
     return [fn(*args)] * number
 
 
-def main(path):
+def main(path) -> None:
     job = pickle.loads(Path(path).read_bytes())
     if job["ranks"]:
         launch.launch = launched  # what the function sees under this name

@@ -45,7 +45,7 @@ class _Finder(importlib.abc.MetaPathFinder):
         return spec
 
 
-def once_imported(name, then):
+def once_imported(name, then) -> None:
     """Call ``then(module)`` as soon as the module ``name`` has been imported, before its user."""
     if name in sys.modules:
         then(sys.modules[name])
@@ -77,7 +77,7 @@ class _Withheld(importlib.abc.Loader):
         sys.modules.update(self.modules)
 
 
-def withhold(name, *first):
+def withhold(name, *first) -> None:
     """Take a package that has been imported away: who imports it from now on gets it back.
 
     That is so for who imports a module in it, too. ``first``: what it imports before.

@@ -18,7 +18,7 @@ CONNECTORS = {  # the modules that read the arguments -> the class in each
 GPUS = ("gpu", "cuda")
 
 
-def follow_the_processes(watch, device):
+def follow_the_processes(watch, device) -> None:
     """From now on; ``device`` is that of ``cuda.on_cpu``, which is told who asks for GPUs."""
     for module, name in CONNECTORS.items():
         once_imported(module, lambda module, name=name: _follow(watch, device, module, name))

@@ -15,7 +15,7 @@ PACKAGES = ("torch", "torchvision")  # the others import the first
 THREADS = "OMP_NUM_THREADS"  # what PyTorch reads as its libraries are loaded
 
 
-def preload(environ, script):
+def preload(environ, script) -> bool:
     """Import PyTorch, and what the script will import of `PACKAGES`; whether that went well.
 
     Where it did not, nothing is to be forked: a worker raises it, too, and tells.
@@ -30,7 +30,7 @@ def preload(environ, script):
     return True
 
 
-def imported_by(script):
+def imported_by(script) -> list:
     """The modules of `PACKAGES` that a script's lines at its top level import."""
     try:
         with open(script, "rb") as file:
@@ -42,7 +42,7 @@ def imported_by(script):
     return [name for name in names if name.partition(".")[0] in PACKAGES]
 
 
-def is_hidden(script):
+def is_hidden(script) -> bool:
     """Whether the script's folder has a module of a name that is imported here already."""
     folder = os.path.dirname(script)
     names = {name.partition(".")[0] for name in sys.modules}

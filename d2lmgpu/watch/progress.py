@@ -3,6 +3,7 @@
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 EVERY = 1.0  # seconds from one look at the clock to the next
@@ -22,7 +23,7 @@ class Progress:
         self.expected, self.number = expected, 0
 
     @contextmanager
-    def run(self, what, most):
+    def run(self, what, most) -> Iterator[None]:
         """While this goes on, ``what`` is being run, for ``most`` seconds at the latest."""
         self.number += 1
         number = f"run {self.number} of {max(self.number, self.expected)}"

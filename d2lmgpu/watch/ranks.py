@@ -21,6 +21,7 @@ import sys
 import time
 from functools import partial
 from pathlib import Path
+from subprocess import Popen
 
 from d2lmgpu.process.addresses import LOOPBACK, LOOPBACK_INTERFACE, held_ports
 from d2lmgpu.process.forks import answered, still_runs
@@ -45,7 +46,7 @@ GRACE = 20.0  # seconds above the limit after which everything is ended from out
 ROOT = str(Path(__file__).parents[2])  # where this package is found
 
 
-def main(job, events, folder, *server, preloaded=False):
+def main(job, events, folder, *server, preloaded=False) -> None:
     begun = time.monotonic()
     server = [socket.socket(fileno=int(descriptor)) for descriptor in server]
     guarded = start_guard(int(events), folder, [each.fileno() for each in server])
@@ -75,7 +76,7 @@ def main(job, events, folder, *server, preloaded=False):
     see_to_the_end(workers, guarded, int(events), folder, afterwards=serve)
 
 
-def fork_on_request(server, guarded, events, supervise):
+def fork_on_request(server, guarded, events, supervise) -> None:
     """Fork the supervisors of later runs, until the caller or the guard goes."""
     woken, asked = wake_at_an_end(), True
     while True:
@@ -89,14 +90,14 @@ def fork_on_request(server, guarded, events, supervise):
             asked = answered(server, (guarded, events, woken), supervise)
 
 
-def begin(job, protected):
+def begin(job, protected) -> None:
     """What a worker does first: go where the script's files are ``protected``."""
     lead_a_group()
     protected.enter(job["settings"]["folder"])
     end_with_the_parent()  # again: who enters a user namespace has forgotten it
 
 
-def fork(rank, port, job, protected):
+def fork(rank, port, job, protected) -> int:
     """Fork the worker of a rank, with PyTorch imported; its process id."""
     if pid := os.fork():
         return pid
@@ -119,7 +120,7 @@ def fork(rank, port, job, protected):
         os._exit(1)
 
 
-def start(rank, port, job, protected):
+def start(rank, port, job, protected) -> Popen[bytes]:
     """Start the worker of a rank, its files ``protected``; its ``Popen``.
 
     Keep that: of one that is forgotten the next ``Popen`` takes the exit code, if it has ended.
@@ -135,7 +136,7 @@ def start(rank, port, job, protected):
     )
 
 
-def of_rank(rank, port, job):
+def of_rank(rank, port, job) -> tuple[dict, list[str]]:
     """The environment of the worker of a rank, and its arguments."""
     number = str(job["processes"])
     path = [entry for entry in (os.environ.get("PYTHONPATH"), ROOT) if entry]

@@ -82,16 +82,9 @@ class Watched:
         """Why the script did not train to its end or to a limit, in a sentence; None if it did."""
         if self.hang:
             return f"It hangs. {self.hang}"
-        for report in self.reports:
-            if report["end"] == "refused":
-                return UNSEEN.format(**report)
-            if report["end"] == "raised":
-                text = report["error"]["text"]
-                why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")
-                why += BY_NAME if NUMBERED in text else ""
-                return f"The script raised {text}{why}"
-            if report["end"] == "exit" and report["code"] not in (0, None):
-                return f"The script ended itself with exit code {report['code']}: {self.last_line}"
+        ends = filter(None, map(self._trouble_of, self.reports))
+        if end := next(ends, None):
+            return end
         for code in self.codes or ():
             if code is not None and code != 0:
                 return f"A process of the script {end_in_words(code)}."
@@ -104,6 +97,19 @@ class Watched:
             return "The script never imported PyTorch, and only what PyTorch does is watched."
         if not trained:
             return "The script ended and never trained: no backward pass, no update."
+        return None
+
+    def _trouble_of(self, report):
+        """Why the script ended on one rank, in a sentence; None if it came to its end there."""
+        if report["end"] == "refused":
+            return UNSEEN.format(**report)
+        if report["end"] == "raised":
+            text = report["error"]["text"]
+            why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")
+            why += BY_NAME if NUMBERED in text else ""
+            return f"The script raised {text}{why}"
+        if report["end"] == "exit" and report["code"] not in (0, None):
+            return f"The script ended itself with exit code {report['code']}: {self.last_line}"
         return None
 
     @property
@@ -179,7 +185,7 @@ def run(
     unprotected=False,
     progress=None,
     template=None,
-):
+) -> Watched:
     """Run ``script`` with ``arguments`` (strings) in ``processes`` workers; a ``Watched``.
 
     observer: the name of its module. options: a dict that JSON can hold, for the observer.

@@ -12,7 +12,7 @@ class ExternalSteps:
         self.after, self.number, self.backwards, self.optimizers, self.first = [], 0, 0, 0, None
         self.done = 0
 
-    def step_ended(self):
+    def step_ended(self) -> None:
         """A step has ended."""
         self.number, self.first = self.number + 1, self.first or time.monotonic()
         for function in self.after:
@@ -60,7 +60,7 @@ class OptimizerSteps:
         hooks.register_optimizer_step_post_hook(lambda opt, *_: self._ended(opt))
 
     @property
-    def number(self):
+    def number(self) -> int:
         """How many steps there were."""
         return self.updates if self.optimizers else max(self.updates, self.backwards)
 

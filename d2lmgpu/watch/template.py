@@ -25,7 +25,7 @@ class Template:
     def __exit__(self, *error):
         self._stack.close()
 
-    def supervisor(self):
+    def supervisor(self) -> contextlib.AbstractContextManager[Child]:
         """A context manager: the ``Child`` of the next run."""
         if not can_fork():
             return Child(ranks.COMMAND, [], {})

@@ -24,6 +24,7 @@ from functools import wraps
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NoReturn
 
 from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.process.hangs.log import LIMIT, Log, stack
@@ -84,7 +85,7 @@ class Watch:
             self._diverted = divert(self.folder)
         threading.Thread(target=self._watch_the_clock, daemon=True, name="watch-clock").start()
 
-    def use(self, framework):
+    def use(self, framework) -> None:
         """The framework is imported now: count the steps, divert what PyTorch writes."""
         if framework.__name__ == "mxnet":
             self.steps = ExternalSteps()
@@ -98,7 +99,7 @@ class Watch:
             self.steps.after.append(self._note_update)
         self.steps.after.append(self._look)
 
-    def note_line(self, owner, name, what):
+    def note_line(self, owner, name, what) -> None:
         """From now on keep in ``set[what(*args)]`` the line that calls ``owner.name(*args)``."""
         if (real := getattr(owner, name, None)) is None:
             return
@@ -119,25 +120,25 @@ class Watch:
             lambda *args, **named: setting.get(len(args) + len(named) > 1),
         )
 
-    def at_end(self, function):
+    def at_end(self, function) -> None:
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
 
         It is called once, in any thread, and also after an error of the script.
         """
         self._at_end.append(function)
 
-    def keep(self, name, data: bytes):
+    def keep(self, name, data: bytes) -> None:
         """Leave ``data`` for the caller, in ``Watched.files`` as "kept-NAME-RANK"."""
         with open(self.folder / f"kept-{name}-{self.rank}", "wb") as file:
             file.write(data)
 
-    def recorded(self, number=1):
+    def recorded(self, number=1) -> None:
         """An observer holds so many records more; at the limit the run ends."""
         self.records += number
         if self.records > self.limits.records:
             self.end("records")
 
-    def where(self, frames=None):
+    def where(self, frames=None) -> str | None:
         """ "file:line" of the innermost line of the reader's own code; None if there is none.
 
         frames: from the outside in, (file, line) each; those of the calling thread by default.
@@ -151,7 +152,7 @@ class Watch:
                 return f"{os.path.relpath(file, self._own_folder)}:{line}"
         return None
 
-    def caller(self, *through):
+    def caller(self, *through) -> str | None:
         """ "file:line" of the reader's if it calls this package, and no library of its does.
 
         through: folders of libraries that may stand between them.
@@ -161,14 +162,14 @@ class Watch:
                 return self.where([(frame.f_code.co_filename, line)])
         return None
 
-    def is_own(self, file):
+    def is_own(self, file) -> bool:
         """Whether a file is the reader's."""
         if file not in self._files:  # it is asked of each frame of each sample
             below = file.startswith(self._own_folder) and "site-packages" not in file
             self._files[file] = (below or file == self.own) and not file.startswith(OURS)
         return self._files[file]
 
-    def end(self, how, frames=(), **fields):
+    def end(self, how, frames=(), **fields) -> NoReturn:
         """Write the report and end this process; a second call, from any thread, never returns.
 
         frames: of what was raised, (file, line, function) each.
@@ -264,7 +265,7 @@ def _plain(value):
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def watch(spawned=False):
+def watch(spawned=False) -> Watch:
     """Watch this process from now on; its ``Watch``."""
     settings = json.loads(os.environ[ranks.VARIABLE])
     _watch_what_is_spawned()
@@ -305,7 +306,7 @@ def _watch_what_is_spawned():
     multiprocessing.spawn.get_command_line = watched
 
 
-def spawned():
+def spawned() -> None:
     """Watch a process that the script has spawned: it reports if it joins a group or trains."""
     own_watch = watch(spawned=True)
     ends = [("finished", (), {})]  # the last one is the first that was noted
@@ -349,7 +350,7 @@ def _end_of(watch, error):
     return "raised", frames, {"error": {"text": cut(text, WORDS, WORDS), "where": where}}
 
 
-def forked(environ, script, *arguments):
+def forked(environ, script, *arguments) -> None:
     """What ``main`` does, in a process that has PyTorch imported, for the script's own import.
 
     What the script sets before that still counts: where PyTorch would have read it as it was
@@ -386,7 +387,7 @@ def _read_at_import():
     return {name: value for name, value in os.environ.items() if name.startswith(READ_AT_IMPORT)}
 
 
-def main(script, *arguments):
+def main(script, *arguments) -> NoReturn:
     sys.argv = [script, *arguments]
     sys.path.insert(0, os.path.dirname(script))
     own_watch = watch()

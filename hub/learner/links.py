@@ -50,7 +50,7 @@ def refuse(reason: str) -> None:
     )
 
 
-def guarded(handler, links: LaunchLinks, words: set[str]):
+def guarded(handler, links: LaunchLinks, words: set[str]) -> type:
     """nbgitpuller's ``handler`` for requests that ``links`` lets through."""
 
     class Guarded(handler):

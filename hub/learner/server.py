@@ -41,7 +41,7 @@ def short_folder() -> str:
     return next(usable, tempfile.gettempdir())
 
 
-def main():
+def main() -> None:
     sys.path.insert(0, HERE)  # where a server finds `links` and the others
     from jupyterhub.singleuser import main as serve
 

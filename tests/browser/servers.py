@@ -3,6 +3,7 @@
 import json
 import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -69,6 +70,7 @@ class Server:
         for place in places.values():
             place.mkdir()
         self.temporary, self.connections = places["TMPDIR"], places["JUPYTER_RUNTIME_DIR"]
+        self.settings["PYTHONFAULTHANDLER"] = "1"
         self.settings["D2LMGPU_TEST"] = self.token  # by which `marked` finds what it has started
         places["JUPYTER_CONFIG_PATH"] = config.parent
         self.process = subprocess.Popen(
@@ -79,7 +81,8 @@ class Server:
             text=True,
             start_new_session=True,
         )
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         deadline = time.monotonic() + SECONDS
         while not self._answers():
             assert time.monotonic() < deadline and self.process.poll() is None, "".join(self.log)
@@ -100,8 +103,11 @@ class Server:
         self.process.terminate()
         alive = left(processes, SECONDS)
         names = list(commands(alive).values())
-        kill(alive)
+        if self.process.poll() is None:  # then its log says where each of its threads stands
+            self.process.send_signal(signal.SIGABRT)
         self.process.wait()
+        kill(alive)
+        self.reader.join(SECONDS)
         assert all(kernel["transport"] == TRANSPORT for kernel in kernels), "it has ports"
         assert alive == [], f"{names}\n{''.join(self.log)}"
         # What was only being started when the list was made ends by itself, and its files with it.

@@ -16,7 +16,7 @@ IMPORTS = "<frozen importlib._bootstrap_external>"  # it lists each folder of th
 seen = set()
 
 
-def note(event, given):
+def note(event, given) -> None:
     if event == "open":
         path, mode, flags = given
         # What os.open is given may be relative to another folder than the process's.

@@ -19,6 +19,6 @@ def mend(app, page, template, context, doctree) -> None:
         context["body"] = context.get("body", "").replace(faulty, sound)
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("html-page-context", mend)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

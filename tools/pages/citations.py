@@ -67,6 +67,6 @@ def cite_page(app, page, source) -> None:
     source[0] = nbformat.writes(notebook)
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("source-read", cite_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

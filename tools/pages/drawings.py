@@ -45,7 +45,7 @@ def lift_styles(app, page, template, context, doctree) -> None:
     context["body"] = STYLE.sub("", body)
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("doctree-read", put_files, priority=100)  # before anybody looks for pictures
     app.connect("html-page-context", lift_styles)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

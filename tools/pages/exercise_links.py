@@ -29,7 +29,7 @@ def lead_to_the_page(app, doctree) -> None:
 class Launch(SphinxRole):
     """``{launch}`exercises/scaling.ipynb```: the notebook, on the hub of ``_config.yml``."""
 
-    def run(self):
+    def run(self) -> tuple[list, list]:
         options = self.config.html_theme_options
         hub = options.get("launch_buttons", {}).get("jupyterhub_url", "").strip("/")
         if not hub:
@@ -42,7 +42,7 @@ class Launch(SphinxRole):
         return [nodes.Text(", or "), link], []
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.add_role("launch", Launch())
     app.connect("doctree-read", lead_to_the_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

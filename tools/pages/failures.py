@@ -27,7 +27,7 @@ def tell_the_page(app, page, template, context, doctree) -> None:
         )
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("env-updated", tell_the_table)
     app.connect("html-page-context", tell_the_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

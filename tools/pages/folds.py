@@ -88,6 +88,6 @@ def fold_lines(part) -> None:
     part.insert(part.index(block) + 1, nodes.raw("", button, format="html"))
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("doctree-read", fold)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

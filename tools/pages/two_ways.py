@@ -95,7 +95,7 @@ def read_facts(app, env, added, changed, removed) -> list[str]:
     return [other for other, _ in filter(None, twins)]
 
 
-def setup(app):
+def setup(app) -> dict[str, bool]:
     app.connect("doctree-resolved", link_twins)
     app.connect("html-page-context", tell_path)
     app.connect("env-get-outdated", read_facts)

@@ -10,51 +10,51 @@ import time
 from d2lmgpu.course.breaking.forecast import SLOW
 
 
-def kill_worker(training, rank=1):
+def kill_worker(training, rank=1) -> str:
     host = training.host_of(rank)
     (worker,) = training.workers(host)
     os.kill(worker, signal.SIGKILL)
     return f"the worker on {host}"
 
 
-def kill_host(training, rank=1):
+def kill_host(training, rank=1) -> str:
     host = training.host_of(rank)
     training.hosts.kill(host)
     return host
 
 
-def kill_launcher(training):
+def kill_launcher(training) -> str:
     """The launcher holds the store: the training ends, and is started again by the same command."""
     training.kill()
     training.start()
     return "the launcher and its store; the training has ended, and was started again"
 
 
-def cut(training, rank=1):
+def cut(training, rank=1) -> str:
     host = training.host_of(rank)
     training.hosts.link(host, upward=False)
     return f"the link of {host}"
 
 
-def heal(training):
+def heal(training) -> str:
     for host in filter(training.hosts.alive, training.hosts.names):
         training.hosts.link(host, upward=True)
     return "all links"
 
 
-def slow(training, rank=1):
+def slow(training, rank=1) -> str:
     host = training.host_of(rank)
     training.hosts.rate(host, f"{SLOW / 1e6:.0f}mbit")
     return f"the link of {host}: {SLOW / 1e6:.0f} Mbit/s"
 
 
-def quicken(training):
+def quicken(training) -> str:
     for host in filter(training.hosts.alive, training.hosts.names):
         training.hosts.rate(host, training.hosts.state["rate"])
     return "all links"
 
 
-def fill_disk(training):
+def fill_disk(training) -> str:
     """Until a checkpoint could not be saved; the last one stands."""
     start, disk = time.time(), os.statvfs(training.checkpoints)
     with open(training.checkpoints / "filler", "wb") as file:
@@ -63,7 +63,7 @@ def fill_disk(training):
     return "the checkpoints' disk"
 
 
-def free_disk(training):
+def free_disk(training) -> str:
     """Make room, and wait until a checkpoint was saved."""
     (training.checkpoints / "filler").unlink()
     freed = time.time()

@@ -46,7 +46,7 @@ class Training:
         self._there = {}
         self.start()
 
-    def start(self):
+    def start(self) -> None:
         self._words = open(self.folder / "words", "w+", encoding="utf-8")  # noqa: SIM115, as long as it runs
         self.started = time.time()
         self.process = subprocess.Popen(
@@ -58,22 +58,22 @@ class Training:
             stderr=subprocess.STDOUT,
         )
 
-    def words(self):
+    def words(self) -> str:
         """What the launcher and the ranks have printed."""
         return (self.folder / "words").read_text(encoding="utf-8")
 
-    def kill(self):
+    def kill(self) -> None:
         """End the launcher, which holds the store; and wait until the hosts have nothing of it."""
         os.kill(self.process.pid, signal.SIGKILL)
         self.process.wait()
         self._until_it(lambda: not any(map(self.of_training, self.hosts.names)))
 
-    def lines(self, what=None):
+    def lines(self, what=None) -> list:
         """What all ranks have written down so far, in the order of time."""
         lines = [line for line in self.news() if what in (None, line["what"])]
         return sorted(lines, key=lambda line: line["time"])
 
-    def news(self, since=0):
+    def news(self, since=0) -> list:
         """The same in the order in which it came here, from this number on."""
         with self._lock:
             for file in self.log.glob("*.jsonl"):
@@ -85,7 +85,7 @@ class Training:
                 self._lines += map(json.loads, whole.splitlines())
             return self._lines[since:]
 
-    def look(self):
+    def look(self) -> None:
         """Add to the lines which workers have appeared and gone, and which hosts have."""
         hosts = self.hosts
         there = {
@@ -109,7 +109,7 @@ class Training:
                     )
         self._there = there
 
-    def until(self, condition):
+    def until(self, condition) -> object:
         """What ``condition()`` gives, once it is something."""
 
         def or_ended():
@@ -127,17 +127,17 @@ class Training:
             time.sleep(0.02)
         return result
 
-    def standstill(self):
+    def standstill(self) -> str:
         """What there is to say of a training that does not go on."""
         last = [line for line in self.lines() if line["what"] != "step"][-12:]
         return "\n".join([*map(str, last), self.words()])
 
-    def of_training(self, host):
+    def of_training(self, host) -> dict:
         """{pid: the words of its command} of what belongs to it there: torchrun, its workers."""
         script = str(self.script[0])
         return {pid: words for pid, words in self.hosts.commands(host).items() if script in words}
 
-    def workers(self, host):
+    def workers(self, host) -> dict:
         """{pid: that on the host} of torchrun's children there, and not theirs: a process that a
         worker starts (``import torch`` runs ldconfig) has its command at first."""
         ours = self.of_training(host)
@@ -149,7 +149,7 @@ class Training:
             if status and int(status["PPid"]) in torchrun
         }
 
-    def host_of(self, rank):
+    def host_of(self, rank) -> str:
         """The host on which the rank of the newest life is; the last rank if there are fewer."""
         begins = self.lines("begins")
         rank = min(rank, begins[-1]["world_size"] - 1)

@@ -15,7 +15,7 @@ from d2lmgpu.machine.files import PACKAGE
 from d2lmgpu.process.cluster import box
 
 
-def break_it_lab(num_hosts=3):
+def break_it_lab(num_hosts=3) -> "record.Page | BreakItLab":
     """So many hosts, a training on them, and buttons that harm it: the last line of a cell.
 
     Nothing is made before the button *Start* is pressed. Without the rights to make hosts, and in
@@ -44,18 +44,18 @@ class BreakItLab(Widget):
             self.set_trait("outcomes", shown["outcomes"])
             self.provenance = f"No hosts here: that needs {of}. Recorded on {shown['provenance']}"
 
-    def do_start(self):
+    def do_start(self) -> None:
         self.start()
 
-    def do_press(self, name: str):
+    def do_press(self, name: str) -> None:
         if name not in forecast.HARMS | forecast.MENDS:
             raise MessageError(f"{name!r:.200} is no harm: see the names of the buttons.")
         self.press(name)
 
-    def do_stop(self):
+    def do_stop(self) -> None:
         self.stop()
 
-    def start(self):
+    def start(self) -> None:
         """Make hosts and train on them; those that this kernel had before end."""
         if BreakItLab.present:
             BreakItLab.present.stop()
@@ -73,23 +73,23 @@ class BreakItLab(Widget):
         self.outcomes, self.now, self.runs, self.pressed = [], None, True, 0
         threading.Thread(target=self._hear, args=(self.process,), daemon=True).start()
 
-    def press(self, name):
+    def press(self, name) -> None:
         """Do a harm: the name of a button that is offered."""
         if self.runs:
             self.pressed += 1
             self.process.stdin.write(f"{name}\n")
             self.process.stdin.flush()
 
-    def offered(self):
+    def offered(self) -> list:
         """The names of the buttons that may be pressed now."""
         return [button["name"] for button in self.buttons if button["seconds"] is not None]
 
-    def done(self):
+    def done(self) -> dict | None:
         """What the harm that was pressed last has cost; None until that is known."""
         pressed = self.outcomes[-1] if len(self.outcomes) == self.pressed else {}
         return pressed if pressed.get("done") else None
 
-    def stop(self):
+    def stop(self) -> None:
         """End the training and remove the hosts: nothing is left."""
         if self.process:
             self.process.stdin.close()

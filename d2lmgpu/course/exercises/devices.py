@@ -17,14 +17,14 @@ class Wires:
         self.sent, self.messages = [0] * k, [0] * k
         self.change = threading.Condition()
 
-    def put(self, source, to, message):
+    def put(self, source, to, message) -> None:
         with self.change:
             self.boxes[source, to].append(message)
             self.sent[source] += message.nbytes
             self.messages[source] += 1
             self.change.notify_all()
 
-    def take(self, source, to):
+    def take(self, source, to) -> tuple | None:
         """The next message; None if it will never come."""
         with self.change:
             box = self.waits[to] = self.boxes[source, to]
@@ -33,10 +33,10 @@ class Wires:
             del self.waits[to]
             return box.popleft() if box else None
 
-    def stuck(self):
+    def stuck(self) -> bool:
         return len(self.waits) == self.running and not any(self.waits.values())
 
-    def end(self):
+    def end(self) -> None:
         """A device has come to its end."""
         with self.change:
             self.running -= 1
@@ -53,12 +53,12 @@ class Device:
     def __init__(self, rank, k, wires):
         self.rank, self.k, self._wires = rank, k, wires
 
-    def send(self, array, to):
+    def send(self, array, to) -> None:
         """Send a copy of ``array`` to the device of rank ``to``; does not wait."""
         self._check(to)
         self._wires.put(self.rank, to, np.array(array, dtype=np.float64))
 
-    def receive(self, source):
+    def receive(self, source) -> np.ndarray:
         """The next array that the device of rank ``source`` has sent to this one; waits for it."""
         self._check(source)
         message = self._wires.take(source, self.rank)
@@ -73,7 +73,7 @@ class Device:
         if rank == self.rank:
             raise Wrong("rank", f"Device {rank} sends to itself, or waits for itself.")
 
-    def reduce_scatter(self, array):
+    def reduce_scatter(self, array) -> np.ndarray:
         """This device's of ``k`` equal parts of the sum of all devices' arrays."""
         parts = np.split(np.array(array, dtype=np.float64), self.k)
         for other in range(self.k):
@@ -82,7 +82,7 @@ class Device:
         others = [self.receive(rank) for rank in range(self.k) if rank != self.rank]
         return parts[self.rank] + sum(others)
 
-    def all_gather(self, part):
+    def all_gather(self, part) -> np.ndarray:
         """The parts of all devices, one behind the other; a number is a part of length 1."""
         own = np.atleast_1d(np.array(part, dtype=np.float64))
         for other in range(self.k):
@@ -101,7 +101,7 @@ class Exchange(NamedTuple):
     left: int
 
 
-def together(function, k, *arguments):
+def together(function, k, *arguments) -> Exchange:
     """``function(device, *arguments)`` on ``k`` devices at once; an Exchange.
 
     ``arguments`` are lists with one entry a device. Raises what the first device raised that did

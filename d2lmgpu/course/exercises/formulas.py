@@ -12,7 +12,7 @@ SHORT = reprlib.Repr()
 SHORT.maxlist, SHORT.maxother, SHORT.maxstring = 9, 60, 60
 
 
-def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized=True):
+def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized=True) -> None:
     """An exercise: ``answer(*case)`` has to be ``right(*case)`` for the cases that are drawn.
 
     ``cases(g)`` are lists of arguments, ``g`` NumPy's generator. ``slips`` is
@@ -48,7 +48,7 @@ def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized
     EXERCISES[name].slips = {reason: function for reason, (function, _) in slips.items()}
 
 
-def slip(slips, drawn, answers, tolerance):
+def slip(slips, drawn, answers, tolerance) -> tuple:
     """``(reason, words)`` of the mistake that explains all that was found."""
     for reason, (function, words) in slips.items():
         mistaken = [np.asarray(function(*case), dtype=np.float64) for case in drawn]
@@ -60,30 +60,30 @@ def slip(slips, drawn, answers, tolerance):
     return "value", ""
 
 
-def small(text):
+def small(text) -> str:
     """A text that goes on in the middle of a sentence."""
     return text[0].lower() + text[1:]
 
 
-def close(answer, value, tolerance):
+def close(answer, value, tolerance) -> bool:
     """Whether two numbers, or two lists of one length, are equal but for rounding."""
     return answer.shape == value.shape and np.allclose(answer, value, tolerance, 1e-12)
 
 
-def far(answer, value, sized):
+def far(answer, value, sized) -> str:
     """How far off a value is, in words that do not give the right one away."""
     size = np.linalg.norm(value) if sized else 0
     off = f"{np.linalg.norm(answer - value) / size:.1%} off" if size else "not right"
     return f"{answer:.4g}, {off}" if answer.ndim == 0 else off
 
 
-def shown(function, case):
+def shown(function, case) -> str:
     """The arguments of one case, by their names."""
     names = inspect.signature(function).parameters
     return ", ".join(f"{n} = {SHORT.repr(rounded(v))}" for n, v in zip(names, case, strict=True))
 
 
-def rounded(value):
+def rounded(value) -> object:
     """Fractions with as many digits as a reader wants to see."""
     if isinstance(value, list):
         return [rounded(entry) for entry in value]

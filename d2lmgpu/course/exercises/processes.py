@@ -32,23 +32,23 @@ class Ranks(NamedTuple):
     calls: list
 
     @property
-    def sent(self):
+    def sent(self) -> list[list]:
         """Of each rank the Calls of torch.distributed in which it sends something, or meets."""
         sends = set(NAMES) - set(RECEIVES)
         return [[call for call in calls if call.name in sends] for calls in self.calls]
 
     @property
-    def messages(self):
+    def messages(self) -> list[int]:
         """How many these are."""
         return [len(calls) for calls in self.sent]
 
     @property
-    def most_numbers(self):
+    def most_numbers(self) -> int:
         """How many numbers are handed over in the call that has most of them."""
         return max((call.numbers for calls in self.sent for call in calls), default=0)
 
 
-def in_processes(function, arrays):
+def in_processes(function, arrays) -> Ranks:
     """``function(*tensors)`` on ``len(arrays)`` ranks: ``arrays[r]`` are rank r's; a Ranks.
 
     Raises Wrong for an answer that raises, and with each rank's line for one that waits for ever.
@@ -63,12 +63,12 @@ def in_processes(function, arrays):
     return Ranks(*(list(part) for part in zip(*ends)))
 
 
-def note(name, numbers=0):
+def note(name, numbers=0) -> None:
     """Put a mark among the calls of this process, which is a rank: a checker's, not an answer's."""
     _calls.append(Call(name, numbers))
 
 
-def own_rank():
+def own_rank() -> int:
     """The rank of this process, which is one of ``in_processes``."""
     from torch import distributed as dist
 

@@ -4,7 +4,7 @@ Each function is called in every rank, see ``processes.in_processes``.
 """
 
 
-def rings(times, data):
+def rings(times, data) -> None:
     """So many allreduces, by rings, of 16-bit numbers."""
     from d2lmgpu.collectives.ring import ring_allreduce
 
@@ -12,7 +12,7 @@ def rings(times, data):
         ring_allreduce(data.half())
 
 
-def stage(orders, X, y, weights):
+def stage(orders, X, y, weights) -> object:
     """A stage's operations in their order; the gradient of its weights."""
     import torch
     from torch import distributed as dist
@@ -44,7 +44,7 @@ def stage(orders, X, y, weights):
     return gradient
 
 
-def rows_on_a_mesh(dp, tp, numbers):
+def rows_on_a_mesh(dp, tp, numbers) -> object:
     """The rows that are left to a rank of a matrix whose rows are numbered."""
     from torch import nn
     from torch.distributed.device_mesh import init_device_mesh
@@ -59,7 +59,7 @@ def rows_on_a_mesh(dp, tp, numbers):
     return net.weight.to_local().detach()[:, 0]
 
 
-def layers_by_key(keys, layers, _):
+def layers_by_key(keys, layers, _) -> list[int]:
     """How many layers of a network of such names PyTorch finds for each key."""
     from torch import nn
     from torch.distributed.device_mesh import init_device_mesh
@@ -82,7 +82,7 @@ def layers_by_key(keys, layers, _):
     return [plan[key].layers for key in keys]
 
 
-def step_of_hsdp(blocks, dp, fsdp, X):
+def step_of_hsdp(blocks, dp, fsdp, X) -> None:
     """One forward and backward pass through blocks, and a last layer that is none."""
     from torch import nn
     from torch.distributed.device_mesh import init_device_mesh

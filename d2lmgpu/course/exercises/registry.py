@@ -1,5 +1,6 @@
 """Which exercises there are, and what a checker raises."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -39,7 +40,7 @@ class Exercise:
 EXERCISES: dict[str, Exercise] = {}
 
 
-def exercise(name, *hints):
+def exercise(name, *hints) -> Callable:
     """A decorator: the function is a check of the exercise ``name``; the first brings the hints."""
 
     def register(function):
@@ -49,18 +50,18 @@ def exercise(name, *hints):
     return register
 
 
-def names():
+def names() -> list[str]:
     """The names of all exercises."""
     return list(EXERCISES)
 
 
-def find(name):
+def find(name) -> Exercise:
     """The exercise of that name; ExerciseError says which there are."""
     need.choice("The exercise", name, EXERCISES)
     return EXERCISES[name]
 
 
-def hint(name):
+def hint(name) -> None:
     """Print the next hint of an exercise; after the last one the first follows."""
     entry = find(name)
     number = entry.shown % len(entry.hints)
@@ -68,7 +69,7 @@ def hint(name):
     entry.shown += 1
 
 
-def array(value, what, shape):
+def array(value, what, shape) -> np.ndarray:
     """``value`` as an array of 64-bit numbers; Wrong unless it has ``shape`` and only numbers."""
     if value is None:
         raise Wrong("none", f"{what} is None: does your function return it?")
@@ -85,13 +86,13 @@ def array(value, what, shape):
     return numbers
 
 
-def kind(shape):
+def kind(shape) -> str:
     """What has such a shape, in words."""
     if len(shape) < 2:
         return f"a list of {shape[0]}" if shape else "one number"
     return f"an array of shape {shape}"
 
 
-def distance(answer, expected):
+def distance(answer, expected) -> float:
     """How far ``answer`` is from ``expected``, relative to the size of ``expected``."""
     return float(np.linalg.norm(answer - expected) / max(np.linalg.norm(expected), 1e-300))

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 MEMORY = 4 << 30  # bytes of address space that an answer may use beside what is there
 
 
-def main():
+def main() -> None:
     job = pickle.loads(sys.stdin.buffer.read())
     take_on(job)
     answer, _ = received(job["call"])
@@ -44,7 +44,7 @@ def main():
     report("done")
 
 
-def limit_memory(size):
+def limit_memory(size) -> None:
     """Let this process use ``size`` bytes of addresses more than it does (on Linux)."""
     if sys.platform == "linux":
         import resource  # which Windows lacks
@@ -54,7 +54,7 @@ def limit_memory(size):
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def say(right, text, reason=""):
+def say(right, text, reason="") -> None:
     """Tell the notebook of one check."""
     report("said", right=right, text=text, reason=reason)
 

@@ -94,7 +94,7 @@ def up(num_hosts, rate="1gbit", with_slurm=False) -> dict:
             raise
 
 
-def rate(rate):
+def rate(rate) -> None:
     """Let ``rate`` (1gbit, 100mbit) through each link from now on, in each direction."""
     check_rate(rate)
     with _alone():
@@ -105,7 +105,7 @@ def rate(rate):
         state.write(cluster | {"rate": rate})
 
 
-def down():
+def down() -> None:
     """Remove all hosts and links, whatever of them there is."""
     _refuse_what_is_missing()
     with _alone():

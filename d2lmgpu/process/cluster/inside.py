@@ -17,7 +17,7 @@ class Hosts:
         self.state = json.loads((self.folder / "state.json").read_text(encoding="utf-8"))
         self.names, self.cut = list(self.state["hosts"]), set()
 
-    def first(self, host):
+    def first(self, host) -> int | None:
         """The process with whose end the host ends; None if it has."""
         pid = self.state["hosts"][host]["pid"]
         with contextlib.suppress(OSError):
@@ -49,15 +49,15 @@ class Hosts:
             return {name: words.strip() for name, words in (line.split(":", 1) for line in lines)}
         return {}
 
-    def kill(self, host):
+    def kill(self, host) -> None:
         """All of its processes die at once; the system closes their connections."""
         os.kill(self.first(host), signal.SIGKILL)
 
-    def link(self, host, upward):
+    def link(self, host, upward) -> None:
         """Cut the host's link, or mend it; ``cut`` has those that are."""
         (self.cut.discard if upward else self.cut.add)(host)
         links.run("ip", "link", "set", self.state["bridge"] + host, "up" if upward else "down")
 
-    def rate(self, host, rate):
+    def rate(self, host, rate) -> None:
         """Let ``rate`` through this host's link alone."""
         links.shape(self.state["bridge"], {host: self.state["hosts"][host]}, rate)

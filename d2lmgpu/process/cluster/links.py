@@ -12,6 +12,7 @@ import ipaddress
 import json
 import socket
 import subprocess
+from collections.abc import Iterator
 
 from d2lmgpu.process.cluster.state import RATE, ClusterError
 
@@ -32,7 +33,7 @@ def bridge_of(folder) -> str:
 
 
 @contextlib.contextmanager
-def free_network():
+def free_network() -> Iterator[ipaddress.IPv4Network]:
     """A network of 256 private addresses, for one `up` alone until its bridge has them.
 
     Another one, for other hosts, may be looking for addresses at this moment.
@@ -56,7 +57,7 @@ def _used():
     return [ipaddress.ip_network(f"{a['local']}/{a['prefixlen']}", strict=False) for a in addresses]
 
 
-def connect(bridge, network, hosts):
+def connect(bridge, network, hosts) -> None:
     """Make the bridge, whose address is the last of ``network``, and a link to each host.
 
     ``hosts`` maps names to ``address`` and ``pid``, a process in the host's network.
@@ -86,7 +87,7 @@ def _burst(rate):
     return max(16_000, int(bits_per_second / 8 / 1000))
 
 
-def shape(bridge, hosts, rate):
+def shape(bridge, hosts, rate) -> None:
     """Let ``rate`` (1gbit, 100mbit) through each link, in each direction."""
     bucket = f"root tbf rate {rate} burst {_burst(rate)} latency 50ms"
     for name, host in hosts.items():
@@ -95,7 +96,7 @@ def shape(bridge, hosts, rate):
         run(*inside, "tc", "qdisc", "replace", "dev", "eth0", *bucket.split())
 
 
-def disconnect(bridge):
+def disconnect(bridge) -> None:
     """Remove the bridge and all links, as far as they are there."""
     for link in json.loads(run("ip", "-json", "link")):
         if link["ifname"].startswith(bridge):

@@ -9,6 +9,7 @@ import os
 import secrets
 import subprocess
 from pathlib import Path
+from subprocess import Popen
 
 from d2lmgpu.process.cluster import state
 
@@ -23,7 +24,7 @@ PROGRAMS = {
 CORES, GPUS = 4, 2  # that a host is said to have
 
 
-def write_files(folder, addresses, own_address):
+def write_files(folder, addresses, own_address) -> None:
     """The key of munge and the configuration, before any host starts."""
     (folder / "slurm").mkdir(mode=0o700)
     key = os.open(folder / "munge.key", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -43,7 +44,7 @@ def write_files(folder, addresses, own_address):
     (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n", encoding="utf-8")
 
 
-def start_head(folder):
+def start_head(folder) -> Popen[bytes]:
     """The controller, once the bridge is there; the process that holds it."""
     return subprocess.Popen(
         [*state.UNSHARE, "sh", HEAD, folder],
@@ -54,7 +55,7 @@ def start_head(folder):
     )
 
 
-def are_idle(folder, names):
+def are_idle(folder, names) -> bool:
     """Whether the controller answers and every host waits for a job."""
     command = ["sinfo", "--noheader", "--Node", "--format=%N %T"]
     done = subprocess.run(

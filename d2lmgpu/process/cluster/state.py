@@ -37,7 +37,7 @@ def read() -> dict:
     return {}
 
 
-def write(state: dict):
+def write(state: dict) -> None:
     save(folder() / "state.json", json.dumps(state, indent=1).encode())
 
 

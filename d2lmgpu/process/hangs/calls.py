@@ -9,6 +9,7 @@ import contextlib
 import inspect
 import threading
 import traceback
+from collections.abc import Iterator
 from functools import wraps
 
 from d2lmgpu.process.hangs.log import Log, stack
@@ -42,7 +43,7 @@ NAMES = (
 
 
 @contextlib.contextmanager
-def logged(folder, own, rank, world, torch):
+def logged(folder, own, rank, world, torch) -> Iterator[None]:
     """Keep in ``folder`` what this process, which is ``rank`` of ``world``, does and waits for.
 
     own: a function that tells the reader's files of others. torch: the module.
@@ -61,7 +62,7 @@ def logged(folder, own, rank, world, torch):
         log.ended("returned")
 
 
-def note_calls(log, torch):
+def note_calls(log, torch) -> None:
     """From now on tell ``log`` of each collective and each update of this process."""
     dist = torch.distributed
 
@@ -79,7 +80,7 @@ def note_calls(log, torch):
     _count_updates(log)
 
 
-def note_each_call(torch, note):
+def note_each_call(torch, note) -> None:
     """From now on ``note(name, {parameter: argument})`` comes before each call of one of NAMES."""
     dist, inside = torch.distributed, threading.local()
     for name in NAMES:
@@ -107,7 +108,7 @@ def _noted(torch, name, real, note, inside):
     return noted
 
 
-def group_in_words(dist, group):
+def group_in_words(dist, group) -> str:
     """The name of a group, as its maker has called it; empty of the one of all ranks."""
     if group is None or group is dist.group.WORLD:
         return ""

@@ -58,7 +58,7 @@ def hang(states, folder="") -> Hang | None:
     return None
 
 
-def raised(states, waiting, folder):
+def raised(states, waiting, folder) -> str | None:
     """A rank has raised for a reason of its own, and the others wait for it."""
     failed = [state for state in states if state.raised]
     if not failed:
@@ -74,7 +74,7 @@ def _in(state):
     return f" in its update {state.updates + 1}" if state.updates else ""
 
 
-def stuck(states, waiting, folder):
+def stuck(states, waiting, folder) -> str | None:
     """A rank waits for a lock that nobody can release, and the others wait for it."""
     blocked = [state for state in states if state.stuck]
     if not blocked:
@@ -93,7 +93,7 @@ def _stuck_in_words(state, folder):
     return f"waits for a lock, a queue or an event{where}, and no other thread of it can end that"
 
 
-def unlike(states, waiting, folder):
+def unlike(states, waiting, folder) -> str | None:
     """The ranks have called different collectives at one number, by which they are matched."""
     groups = {call.group for state in states for call in state.calls if call.number}
     mismatches = []
@@ -152,7 +152,7 @@ def unlike(states, waiting, folder):
     return f"{order}: number {number} is {forms_in_words}."
 
 
-def left(states, waiting, folder):
+def left(states, waiting, folder) -> str | None:
     """A rank has ended, without an error of its own, while others wait."""
     gone = [state for state in states if state.ended and state.ended != "raised"]
     if not gone:
@@ -161,7 +161,7 @@ def left(states, waiting, folder):
     return f"{_upper(ends)}, {_waiters(waiting, folder)}."
 
 
-def message(states, waiting, folder):
+def message(states, waiting, folder) -> str | None:
     """A rank waits for a message of one that waits for something else, or to send it one."""
     for state in waiting:
         call = state.current
@@ -177,7 +177,7 @@ def message(states, waiting, folder):
     return None
 
 
-def absent(states, waiting, folder):
+def absent(states, waiting, folder) -> str | None:
     """A rank waits in an earlier place than the others, which wait for it: none can go on."""
     if len(waiting) < len(states) or len({_waited(state) for state in states}) == 1:
         return None
@@ -191,7 +191,7 @@ def absent(states, waiting, folder):
     return None
 
 
-def groups(states, waiting, folder):
+def groups(states, waiting, folder) -> str | None:
     """Each waits in another group: these are used in another order."""
     calls = {state.rank: state.current for state in states if state in waiting}
     if len(calls) < len(states) or not all(calls.values()):
@@ -234,7 +234,7 @@ def _during(state):
     return f" after {updates_in_words(state)}" if state.updates else ""
 
 
-def rank_in_words(state, folder):
+def rank_in_words(state, folder) -> str:
     """What a rank does, in a line."""
     called, current = [call for call in state.calls if call.number], state.current
     parts = [updates_in_words(state)]

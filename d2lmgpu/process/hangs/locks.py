@@ -13,7 +13,7 @@ FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine())  # its number as 
 WAIT, WAIT_BITSET, PRIVATE, OPERATION = 0, 9, 128, 127
 
 
-def waits_for_ever(pid):
+def waits_for_ever(pid) -> bool:
     """Whether the first thread of a process waits, without a timeout, for one of its threads."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/syscall", encoding="ascii") as file:
         number, *arguments = file.read().split()
@@ -24,12 +24,12 @@ def waits_for_ever(pid):
     return False
 
 
-def interrupted_later():
+def interrupted_later() -> bool:
     """Whether a timer of this process will send it a signal."""
     return signal.getitimer(signal.ITIMER_REAL)[0] > 0
 
 
-def stuck_children(pid):
+def stuck_children(pid) -> list:
     """Processes that the first thread of this one has started, as a loader its workers, whose only
     thread waits for a lock: nobody can release it."""
     stuck = []

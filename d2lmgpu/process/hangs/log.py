@@ -59,7 +59,7 @@ class Log:
         self.updates = 0
         self._head = {}
 
-    def start(self, rank, world, joined=False):
+    def start(self, rank, world, joined=False) -> None:
         """This process is a rank, or will be; ``joined``: it calls, or has called, for a group."""
         if self._pid != getpid():  # a fork has its parent's file
             with contextlib.suppress(OSError):  # without room for it the rank trains all the same
@@ -72,7 +72,7 @@ class Log:
         self._head = {"rank": rank, "world": world, "joined": joined, "ended": None}
         self._write(0, self._head)
 
-    def note(self, kind, tensors, group="", peer=None):
+    def note(self, kind, tensors, group="", peer=None) -> None:
         """A collective begins.
 
         kind: its name. tensors: what this rank puts in. group: a name, empty of all ranks. peer: of
@@ -96,7 +96,7 @@ class Log:
         line = f"[{self._calls}, {number or 'null'}, {self.updates}, {words}"
         self._put(FIRST + self._calls % CALLS, line)
 
-    def ended(self, how, text="", frames=()):
+    def ended(self, how, text="", frames=()) -> None:
         """The rank has ended: ``how`` in a word. ``text`` and ``frames`` [(file, line, function)]:
         of what it raised."""
         if self._pid != getpid() or self._head["ended"]:
@@ -192,7 +192,7 @@ class Log:
             sleep(BEAT)
 
 
-def without_core(pid):
+def without_core(pid) -> float:
     """Seconds for which the first thread of a process was ready and had no core (Linux, else 0).
 
     Beside much other work a rank that imports a module has next to none, and waits for nobody.
@@ -223,7 +223,7 @@ def _is_ours(frame):
     return outermost.f_code.co_filename.startswith(PACKAGE)
 
 
-def stack(error):
+def stack(error) -> list[tuple[str, int | None, str]]:
     """[(file, line, function)] of what was raised, from the outside in: see ``Log.ended``."""
     return [(entry.filename, entry.lineno, entry.name) for entry in extract_tb(error.__traceback__)]
 
@@ -238,7 +238,7 @@ def _mapped(path):
         return mmap.mmap(file.fileno(), size)
 
 
-def doing(frame):
+def doing(frame) -> str:
     """What a thread at ``frame`` does: "waits" for ranks, "loader", "lock" or "own"."""
     while frame.f_code.co_filename.endswith(BETWEEN) and frame.f_back:
         frame = frame.f_back

@@ -37,11 +37,11 @@ class Call:
     peer: int | None
 
     @property
-    def place(self):
+    def place(self) -> tuple | None:
         return self.places[0] if self.places else None
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The function that was called, else PyTorch's operator."""
         return self.public or self.kind
 
@@ -55,42 +55,42 @@ class State:
     beat: dict
 
     @cached_property
-    def calls(self):
+    def calls(self) -> list[Call]:
         """Its last collectives, the newest one last."""
         lines = filter(None, _lines(self.path, FIRST, CALLS))
         return sorted((Call(*line) for line in lines), key=lambda call: call.count)
 
     @property
-    def rank(self):
+    def rank(self) -> int:
         return self.head["rank"]
 
     @property
-    def ended(self):
+    def ended(self) -> str | None:
         return self.head["ended"]
 
     @property
-    def lost(self):
+    def lost(self) -> bool:
         """Whether it raised because another rank was not there."""
         return self.ended == "raised" and bool(CONSEQUENCE.search(self.head["text"]))
 
     @property
-    def raised(self):
+    def raised(self) -> bool:
         """Whether it raised for a reason of its own."""
         return self.ended == "raised" and not self.lost
 
     @property
-    def fresh(self):
+    def fresh(self) -> bool:
         return time.monotonic() - self.beat.get("at", 0) < FRESH
 
     @property
-    def waits(self):
+    def waits(self) -> bool:
         """Whether it waits for others, or has when it ended."""
         if self.ended:
             return self.lost
         return self.beat.get("doing") == "waits"
 
     @property
-    def stuck(self):
+    def stuck(self) -> str | None:
         """Of a rank that waits, and not for others, for what nobody can bring: "lock", "worker".
 
         A lock is waited for in C: the line must say so, as a library may wait there for a disk.
@@ -107,14 +107,14 @@ class State:
         return not self.calls or self.beat.get("calls") == self.calls[-1].count
 
     @property
-    def place(self):
+    def place(self) -> tuple | None:
         """(file, line, function) of the reader's where it is, or was at its end."""
         place = self.head.get("place") if self.ended == "raised" else None
         place = place or (self.beat.get("place") if self._seen else None)
         return place or (self.calls[-1].place if self.calls else None)
 
     @property
-    def backward(self):
+    def backward(self) -> bool:
         """Whether it waits in a backward pass."""
         if self.ended == "raised":
             return self.head["backward"]
@@ -123,13 +123,13 @@ class State:
         return bool(self.beat.get("backward"))
 
     @property
-    def updates(self):
+    def updates(self) -> int:
         """How many it has made."""
         newest = self.calls[-1].updates if self.calls else 0
         return max(self.beat.get("updates", 0), self.head.get("updates", 0), newest)
 
     @property
-    def current(self):
+    def current(self) -> Call | None:
         """The collective in which it is: the last that it called, if it has not left its line.
 
         A message that was posted, by ``isend`` or ``irecv``, is waited for in another line.
@@ -141,17 +141,17 @@ class State:
         return last if self.backward or posted or last.place == self.place else None
 
     @property
-    def steps(self):
+    def steps(self) -> tuple:
         """What changes with each call and each update."""
         return self.path, self.ended, self.beat.get("calls"), self.beat.get("updates")
 
     @property
-    def progress(self):
+    def progress(self) -> tuple:
         """What changes as long as it goes on."""
         return *self.steps, self.beat.get("place")
 
 
-def read(folder, codes=()):
+def read(folder, codes=()) -> list[State]:
     """The ``State`` of each rank whose file is in ``folder``, by rank.
 
     codes: of each rank the exit code as Python has it, once it is known; a rank that a signal has

@@ -3,7 +3,7 @@
 import threading
 import time
 
-from d2lmgpu.process.hangs.causes import hang, rank_in_words
+from d2lmgpu.process.hangs.causes import Hang, hang, rank_in_words
 from d2lmgpu.process.hangs.log import LIMIT
 from d2lmgpu.process.hangs.state import read
 
@@ -36,7 +36,7 @@ class Watcher(threading.Thread):
     def __exit__(self, *error):
         self.close()
 
-    def run(self):
+    def run(self) -> None:
         steps, progress = _Unchanged("steps"), _Unchanged("progress")
         while not self._over.wait(LOOK):
             states, now = read(self.folder), time.monotonic()
@@ -56,13 +56,13 @@ class Watcher(threading.Thread):
                     self.then()
                     return
 
-    def close(self):
+    def close(self) -> None:
         """Look no more."""
         self._over.set()
         if self.is_alive():
             self.join()
 
-    def standstill(self):
+    def standstill(self) -> str | None:
         """Where the ranks were, in a sentence, if some of them waited when they were stopped and
         none had gone on for a while: perhaps for one that is slow. Else None."""
         seconds, states = self._still or (0, [])
@@ -72,7 +72,7 @@ class Watcher(threading.Thread):
         ranks = "; ".join(rank_in_words(state, self.within) for state in states)
         return f"For {seconds:.0f} s, when it was stopped, no rank had gone on: {ranks}."
 
-    def at_the_end(self, codes=()):
+    def at_the_end(self, codes=()) -> Hang | None:
         """The ``Hang`` that was found or, as far as the ranks waited when they ended, why.
 
         codes: the exit code of each rank, None for one that was ended from here.

@@ -9,24 +9,24 @@ NUMBER = re.compile("rank|RANK|main_process|master|leader|is_main")  # what tell
 LONG = 100  # characters of a line of code
 
 
-def and_list(parts):
+def and_list(parts) -> str:
     """ "a, b and c"."""
     *most, last = parts
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def ranks_in_words(ranks):
+def ranks_in_words(ranks) -> str:
     """ "rank 0", "ranks 0 and 2"."""
     return f"rank{'s' * (len(ranks) > 1)} {and_list(map(str, ranks))}"
 
 
-def updates_in_words(rank_or_call):
+def updates_in_words(rank_or_call) -> str:
     """ "1 update", of a rank or of a call."""
     number = rank_or_call.updates
     return f"{number} update{'s' * (number != 1)}"
 
 
-def at(place, folder, code=False):
+def at(place, folder, code=False) -> str:
     """ " (train.py:29)" of a (file, line, function); with its ``code``. Empty without a place."""
     if not place:
         return ""
@@ -39,7 +39,7 @@ def at(place, folder, code=False):
     return f" ({where}{': ' * bool(text)}{text[:LONG]})"
 
 
-def call_in_words(call):
+def call_in_words(call) -> str:
     """ "all_reduce [63]", with its group."""
     shapes = " ".join(map(str, call.shapes)) if "barrier" not in call.name else ""
     group = f" in group {call.group}" if call.group else ""
@@ -47,7 +47,7 @@ def call_in_words(call):
     return f"{call.name}{' ' * bool(shapes)}{shapes}{group}{backward}"
 
 
-def waiting_in_words(state):
+def waiting_in_words(state) -> str:
     """What a rank waits in."""
     call = state.current
     if state.backward:
@@ -55,7 +55,7 @@ def waiting_in_words(state):
     return call_in_words(call) if call else state.beat.get("public") or "torch.distributed"
 
 
-def end_in_words(state):
+def end_in_words(state) -> str:
     """How a rank has ended."""
     if state.ended == "raised":
         return f"raised {state.head['text']}"
@@ -67,7 +67,7 @@ def end_in_words(state):
     return f"left its loop{after} and has ended" if after else "has ended"
 
 
-def condition(places):
+def condition(places) -> str | None:
     """The innermost ``if`` around these places that tells ranks apart: "`if …:` of line 10"."""
     for file, line, _ in places:
         try:

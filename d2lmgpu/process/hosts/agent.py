@@ -15,6 +15,7 @@ import struct
 import sys
 import threading
 import time
+from typing import NoReturn
 
 from d2lmgpu.process.addresses import held_ports
 from d2lmgpu.process.hosts import frames
@@ -26,7 +27,7 @@ SIOCGIFADDR = 0x8915
 ITS_OWN = {"CUDA_VISIBLE_DEVICES", "DISPLAY", "HOSTNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR"}
 
 
-def main(framework):
+def main(framework) -> NoReturn:
     caller, address = addresses()
     send = frames.Sender(os.fdopen(os.dup(1), "wb", buffering=0))
     os.dup2(2, 1)  # what anything prints here is no message
@@ -63,7 +64,7 @@ def main(framework):
         os._exit(0)
 
 
-def addresses():
+def addresses() -> tuple:
     """The caller's address as this host sees it, and this host's own on the way there."""
     if caller := os.environ.get("SLURM_LAUNCH_NODE_IPADDR"):
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
@@ -73,7 +74,7 @@ def addresses():
     return caller, address
 
 
-def interface_with(address):
+def interface_with(address) -> str | None:
     """The network interface that has ``address``, None where that cannot be told (IPv6)."""
     import fcntl  # which Windows lacks
 
@@ -87,20 +88,20 @@ def interface_with(address):
     return None
 
 
-def on_this_host(job, child):
+def on_this_host(job, child) -> bytes:
     """The job, pickled, with the caller's environment where this host has no setting of its own."""
     environ = {name: value for name, value in job["environ"].items() if name not in ITS_OWN}
     return pickle.dumps(job | {"environ": environ | os.environ | child.environ})
 
 
-def beat(send):
+def beat(send) -> None:
     with contextlib.suppress(OSError):
         while True:
             send(frames.BEAT, str(time.time_ns()).encode())
             time.sleep(frames.EVERY)
 
 
-def report(send, child, place):
+def report(send, child, place) -> None:
     """Tell the caller what the workers say and, once all have ended, what they have left."""
 
     def on_event(event):
@@ -123,7 +124,7 @@ def report(send, child, place):
         send(frames.EXIT, json.dumps(end).encode())
 
 
-def send_file(send, name, content):
+def send_file(send, name, content) -> None:
     """Send the caller what the workers have left in a file, if they have."""
     data = content.encode() if isinstance(content, str) else content or b""
     for piece in frames.pieces(data):

@@ -12,6 +12,7 @@ import os
 import select
 import struct
 import threading
+from collections.abc import Iterator
 
 PLACE, JOB, START, DONE = (bytes([c]) for c in b"pjsd")
 HELLO, OUTPUT, ERRORS, EVENT, FILE, EXIT, BEAT = (bytes([c]) for c in b"horefxb")
@@ -32,20 +33,20 @@ class Sender:
         with self._lock:
             self.plain(_HEADER.pack(kind, len(content)) + content)
 
-    def plain(self, data: bytes):
+    def plain(self, data: bytes) -> None:
         """Send bytes that are no message."""
         rest = memoryview(data)
         while rest:
             rest = rest[self._pipe.write(rest) :]
 
 
-def pieces(data: bytes):
+def pieces(data: bytes) -> Iterator[bytes]:
     """``data`` in the sizes in which it is sent."""
     view = memoryview(data)
     return (bytes(view[i : i + PIECE]) for i in range(0, len(data), PIECE))
 
 
-def received(pipe, seconds, first=b""):
+def received(pipe, seconds, first=b"") -> Iterator[tuple]:
     """``(kind, content)`` of each message until the pipe ends, after the bytes ``first``.
 
     Raises TimeoutError if nothing comes for ``SILENCE`` seconds, ``seconds`` before the first.

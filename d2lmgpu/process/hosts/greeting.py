@@ -5,7 +5,7 @@ import ipaddress
 from d2lmgpu.process.failures import LaunchError
 
 
-def check_addresses(links):
+def check_addresses(links) -> None:
     """LaunchError for a host that was reached on the loopback, where others do not find it."""
     own = [link for link in links if ipaddress.ip_address(link.hello["address"]).is_loopback]
     if own and len(own) < len(links):
@@ -16,7 +16,7 @@ def check_addresses(links):
         )
 
 
-def check_versions(host, of_host, own):
+def check_versions(host, of_host, own) -> None:
     """LaunchError if a host has another Python, framework or code than this process."""
     for what, version in own.items():
         if (theirs := of_host[what]) != version:

@@ -37,7 +37,7 @@ class Link:
         self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
         self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
 
-    def start(self, command, environ):
+    def start(self, command, environ) -> None:
         """Start the agent there by ``command``: ssh or srun."""
         self._words = tempfile.TemporaryFile()  # noqa: SIM115 (closed in kill; it has no name)
         self._process = subprocess.Popen(
@@ -52,7 +52,7 @@ class Link:
         for work in (self._write, self._read):
             threading.Thread(target=work, daemon=True, name=f"{work.__name__} {self.host}").start()
 
-    def send(self, kind, content=b""):
+    def send(self, kind, content=b"") -> None:
         self._outbox.put((kind, content))
 
     def _write(self):
@@ -82,7 +82,7 @@ class Link:
             with contextlib.suppress(queue.Full):
                 return self.inbox.put((self, kind, content), timeout=1)
 
-    def end_in_words(self):
+    def end_in_words(self) -> str:
         """Why the host has gone, or could not be had."""
         if self.silent and self.hello:
             return f"nothing was heard from it for {frames.SILENCE} s: it or the link has stopped"
@@ -96,19 +96,19 @@ class Link:
         ending = "the connection was closed" if closed else f"its way {end_in_words(code)}"
         return "\n".join(words) or ending
 
-    def close(self):
+    def close(self) -> None:
         """Tell the host to end everything."""
         self._closing.set()
         self.send(frames.BEAT)  # wakes the thread
 
-    def wait(self, deadline):
+    def wait(self, deadline) -> None:
         """Wait until it has; where it cannot say so any more, not for long."""
         if self._process:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(0 if self.silent else max(0, deadline - time.monotonic()))
         self.kill()
 
-    def kill(self):
+    def kill(self) -> None:
         if self._process:
             self._process.kill()
             self._process.wait()
@@ -136,12 +136,12 @@ class Hosts:
         self.close()
 
     @property
-    def processes(self):
+    def processes(self) -> dict:
         """The hosts, in the order of their ranks, and the names of the processes on each."""
         number = len(self._links)
         return {link.host: self._group.on_host(i, number) for i, link in enumerate(self._links)}
 
-    def send(self, job: bytes):
+    def send(self, job: bytes) -> None:
         """Start the hosts, and give the workers their job once all of them are there.
 
         Raises LaunchError for a host that does not answer, or has another Python or package.
@@ -172,7 +172,7 @@ class Hosts:
                 link.send(frames.JOB, piece)
             link.send(frames.START)
 
-    def read(self, on_event, on_output, on_errors):
+    def read(self, on_event, on_output, on_errors) -> dict:
         """Hand on events and output until all hosts are done, or one has failed; the last event.
 
         As ``Child.read``, with the codes of all processes, and ``lost``: why, by host.
@@ -211,11 +211,11 @@ class Hosts:
         for each in [] if self._busy else self._links:
             each.send(frames.DONE)
 
-    def left(self, name):
+    def left(self, name) -> bytes | None:
         """The content of a file that the workers have left on their hosts, None without one."""
         return bytes(self._files[name]) if name in self._files else None
 
-    def log(self, name):
+    def log(self, name) -> str:
         """The end of a file that they have printed to, as text; None without one."""
         return self._files[name].decode(errors="replace") if name in self._files else None
 
@@ -236,7 +236,7 @@ class Hosts:
                 self._files[f"error-{name}"] = json.dumps(raised).encode()
         return any(name.isdigit() and f"result-{name}" not in self._files for name in names)
 
-    def close(self):
+    def close(self) -> None:
         """End whatever still runs on the hosts, and return once nothing of it is left there."""
         deadline = time.monotonic() + LEAVE
         try:

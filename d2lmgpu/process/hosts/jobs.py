@@ -28,7 +28,7 @@ NEVER = {
 HAS = "%R: %D nodes with %G and %c cores, for at most %l"  # in the words of sinfo's --format
 
 
-def check_installed():
+def check_installed() -> None:
     """Raises LaunchError where no Slurm can be asked."""
     if not shutil.which("salloc"):
         raise LaunchError(
@@ -40,17 +40,17 @@ def check_installed():
         raise LaunchError(f"SLURM_CONF={conf}: there is no such file. It configures Slurm.")
 
 
-def command(program):
+def command(program) -> list:
     return [*slurm_command(), program]
 
 
-def environ():
+def environ() -> dict[str, str]:
     """This process's environment without that of a job in which it may itself run."""
     ours = {"SLURM_CONF"}
     return {k: v for k, v in os.environ.items() if k in ours or not k.startswith("SLURM_")}
 
 
-def ask(*words):
+def ask(*words) -> list[str]:
     """The lines that a command of Slurm prints. Raises LaunchError with what it says instead."""
     done = subprocess.run(
         [*command(words[0]), *words[1:]], env=environ(), text=True, capture_output=True
@@ -60,7 +60,7 @@ def ask(*words):
     return done.stdout.splitlines()
 
 
-def hosts_of(number):
+def hosts_of(number) -> list[str]:
     """The names of a job's nodes. Raises LaunchError for a job that does not run."""
     check_installed()
     fields = look_up(number, "%T|%N")
@@ -70,7 +70,7 @@ def hosts_of(number):
     return ask("scontrol", "show", "hostnames", nodes)
 
 
-def look_up(number, form):
+def look_up(number, form) -> str | None:
     """What squeue knows of a job, in the form of its option --format; None if it knows no such."""
     try:
         lines = ask("squeue", "--noheader", "--states=all", f"--jobs={number}", f"--format={form}")
@@ -81,7 +81,7 @@ def look_up(number, form):
     return lines[0] if lines else None
 
 
-def place_of(number):
+def place_of(number) -> str | None:
     """Where a job stands that waits, and how to cancel it; None where that is not known.
 
     Raises LaunchError for one that asks for more than its partition ever gives. That Slurm does not
@@ -111,7 +111,7 @@ def place_of(number):
     )
 
 
-def why_ended(number):
+def why_ended(number) -> str | None:
     """Why a job has ended before its time, None for one that runs, or where Slurm is silent."""
     deadline = time.monotonic() + COMPLETE
     try:
@@ -124,7 +124,7 @@ def why_ended(number):
     return f"Job {number} {ENDED.get(state, f'has ended ({state.lower()})')}."
 
 
-def refusal(words):
+def refusal(words) -> str:
     """Slurm's own words for why it gave no nodes, and what it has."""
     lines = [re.sub("^salloc: (error|fatal): ", "", line) for line in words.splitlines()]
     reasons = ", ".join(line for line in lines if not line.startswith("salloc: "))
@@ -136,6 +136,6 @@ def refusal(words):
     return f"Slurm gave no nodes: {reasons.rstrip('.')}.{there}"
 
 
-def cancel(number):
+def cancel(number) -> None:
     """Cancel a job, whatever it does."""
     subprocess.run([*command("scancel"), str(number)], env=environ(), capture_output=True)

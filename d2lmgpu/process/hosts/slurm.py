@@ -14,6 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -79,7 +80,7 @@ class Slurm:
         need(self.partition is None or name, "partition", self.partition, "a partition's name")
 
     @contextlib.contextmanager
-    def allocation(self, num_processes):
+    def allocation(self, num_processes) -> "Iterator[Allocation]":
         """The hosts of a job, for as long as the context lasts; of a job of its own, till then.
 
         If Slurm ended the job, an error says so first.
@@ -141,7 +142,7 @@ class Salloc:
         )
         return self
 
-    def wait_for_nodes(self):
+    def wait_for_nodes(self) -> int:
         """The job's number, once it has its nodes; says where it stands while it waits."""
         seconds, place, printed, poll = FIRST_LOOK, None, b"", select.poll()
         poll.register(self._process.stdout, select.POLLIN)
@@ -187,7 +188,7 @@ class Allocation:
     def __init__(self, number, hosts):
         self.hosts, self._number, self.environ = hosts, number, jobs.environ()
 
-    def commands(self, framework):
+    def commands(self, framework) -> dict:
         """What starts an agent, by host: a step of the job, beside those that may be there."""
         step = [
             *jobs.command("srun"),

@@ -35,7 +35,7 @@ class Ssh:
     def __init__(self, hosts):
         self.hosts = hosts
 
-    def commands(self, framework):
+    def commands(self, framework) -> dict:
         """What starts an agent, by host. Raises LaunchError where there is no ssh."""
         if not shutil.which("ssh"):
             raise LaunchError("Other hosts are reached by ssh, which is not installed here.")
@@ -43,7 +43,7 @@ class Ssh:
         return {host: [*ssh, host, agent(framework)] for host in self.hosts}
 
 
-def agent(framework):
+def agent(framework) -> str:
     """What a shell runs on a host: the same Python, in the same folder, with the same package."""
     path = shlex.quote(f"PYTHONPATH={PACKAGE}")  # env: the login shell there may be no Bourne shell
     python = shlex.join(run_module("d2lmgpu.process.hosts.agent"))

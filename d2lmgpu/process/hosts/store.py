@@ -5,7 +5,7 @@ import socket
 from d2lmgpu.process.failures import LaunchError
 
 
-def hold_store(host, address):
+def hold_store(host, address) -> tuple:
     """A TCPStore at this machine's ``address``, as ``host`` sees it, and (address, port).
 
     Raises LaunchError where nothing can be reached at that address.

@@ -37,7 +37,7 @@ class AsGPU(TorchFunctionMode):
         self.fake, self.storages = FakeTensorMode(allow_non_fake_inputs=True), storages
         self.wrapped = []  # by the first FSDP
 
-    def put(self, tensor):
+    def put(self, tensor) -> torch.Tensor:
         """A copy of ``tensor`` on the GPU; itself if it is there."""
         if is_there(tensor):
             return tensor
@@ -78,14 +78,14 @@ class AsGPU(TorchFunctionMode):
         return tensor if dtype is None else tensor.to(dtype)
 
 
-def back(tensor):
+def back(tensor) -> torch.Tensor:
     """What comes to the CPU: no numbers are known."""
     if not isinstance(tensor, FakeTensor):
         return tensor
     return torch.zeros(tensor.shape, dtype=tensor.dtype)
 
 
-def replica(mode, devices):
+def replica(mode, devices) -> type[nn.Module]:
     """What is in place of DistributedDataParallel: the network on the first of so many devices."""
 
     class Replica(nn.Module):

@@ -1,5 +1,6 @@
 """PyTorch's first FSDP, FullyShardedDataParallel, without the GPU whose streams it asks for."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
@@ -21,15 +22,17 @@ class Handle(Nothing):
     def __init__(self, device):
         self.device = torch.device(device)
 
-    def is_available(self):
+    def is_available(self) -> bool:
+        """Whether there is such a device: there is."""
         return True
 
-    def current_device(self):
+    def current_device(self) -> torch.device:
+        """Where the parameters are."""
         return self.device
 
 
 @contextmanager
-def first_fsdp_on(device):
+def first_fsdp_on(device) -> Iterator[list]:
     """Within it the first FSDP takes ``device`` for an accelerator; gives what it has wrapped."""
     wrapped = []
 
@@ -51,7 +54,7 @@ def first_fsdp_on(device):
         yield wrapped
 
 
-def move(module, _ignored_params, _ignored_buffers, device):
+def move(module, _ignored_params, _ignored_buffers, device) -> None:
     """To ``device``, as a network is moved; PyTorch gives each parameter other data, in place."""
     if device is not None:
         module.to(device)
@@ -69,6 +72,6 @@ def held_late(wrapped) -> int:
     return 2 * sum(sizes)
 
 
-def is_sharded(net):
+def is_sharded(net) -> bool:
     """Whether the first FSDP has cut the parameters of ``net``."""
     return any(isinstance(module, FullyShardedDataParallel) for module in net.modules())

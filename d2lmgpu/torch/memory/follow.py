@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from unittest import mock
 
@@ -26,7 +27,7 @@ NUM_STEPS = 2  # the second has the optimizer's state from its beginning
 SECOND_STEP = 2  # what an optimizer is told of its count of steps; NAdam divides by 1 - a number
 
 
-def follow(net, batch, loss, optimizer, batch_size, precision, devices):
+def follow(net, batch, loss, optimizer, batch_size, precision, devices) -> tuple:
     """The timeline of `NUM_STEPS` updates, and how often they looked at a number.
 
     See ``fits.fits`` for what is given.
@@ -70,13 +71,13 @@ def follow(net, batch, loss, optimizer, batch_size, precision, devices):
     return storages.timeline, storages.looked
 
 
-def is_simple(optimizer):
+def is_simple(optimizer) -> bool:
     """Whether its step can be called without a function that computes the loss again."""
     parameters = inspect.signature(optimizer.step).parameters.values()
     return all(p.default is not p.empty for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD)
 
 
-def buckets(parameters):
+def buckets(parameters) -> list[torch.Tensor]:
     """The tensors in which DDP exchanges the gradients: of the last layer first."""
     backwards = parameters[::-1]
     limits = [torch.distributed._DEFAULT_FIRST_BUCKET_BYTES, 25 * 2**20]
@@ -87,7 +88,7 @@ def buckets(parameters):
     ]
 
 
-def fake_network(make, fake):
+def fake_network(make, fake) -> torch.nn.Module:
     """The network that ``make`` makes, with fake tensors.
 
     One whose layers depend on numbers (torchvision's RegNet) is made for real, then copied.
@@ -107,7 +108,7 @@ def fake_network(make, fake):
 
 
 @contextmanager
-def default_dtype(dtype):
+def default_dtype(dtype) -> Iterator[None]:
     """Within it tensors are made of ``dtype``."""
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
@@ -117,6 +118,6 @@ def default_dtype(dtype):
         torch.set_default_dtype(before)
 
 
-def tensors(tree):
+def tensors(tree) -> list[torch.Tensor]:
     """All tensors in lists and dictionaries, however nested."""
     return [leaf for leaf in tree_leaves(tree) if isinstance(leaf, Tensor)]

@@ -1,5 +1,6 @@
 """A process group of many devices in one process: what is exchanged arrives at once, as it was."""
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from unittest import mock
 
@@ -10,14 +11,14 @@ from d2lmgpu.memory import need
 from d2lmgpu.torch.memory.first_fsdp import first_fsdp_on
 
 
-def begin(devices, init_process_group):
+def begin(devices, init_process_group) -> None:
     """Make such a group with PyTorch's own ``init_process_group``."""
     from torch.testing._internal.distributed.fake_pg import FakeStore
 
     init_process_group("fake", store=FakeStore(), rank=0, world_size=devices)
 
 
-def without_modes(init_device_mesh):
+def without_modes(init_device_mesh) -> Callable:
     """The same function where tensors are fake: a mesh looks at its ranks, which are in one."""
 
     def made(*args, **kwargs):
@@ -28,7 +29,7 @@ def without_modes(init_device_mesh):
 
 
 @contextmanager
-def group(devices):
+def group(devices) -> Iterator[list]:
     """Within it this process is rank 0 of so many, by PyTorch's backend "fake".
 
     Gives a list of what the first FSDP has wrapped.

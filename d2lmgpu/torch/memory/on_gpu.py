@@ -4,6 +4,7 @@ PyTorch 2.13: aten/src/ATen/native/Dropout.cpp (`is_fused_kernel_acceptable`),
 aten/src/ATen/autocast_mode.h (`AT_FORALL_FP32`), torch/utils/_foreach_utils.py.
 """
 
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from unittest import mock
 
@@ -77,7 +78,7 @@ class OnGPU(TorchFunctionMode):
 
 
 @contextmanager
-def also_in_backward(mode):
+def also_in_backward(mode) -> Iterator[None]:
     """Within it ``mode`` holds, in backward passes, too: what is computed again is as before."""
     run = torch.autograd._engine_run_backward
 
@@ -102,7 +103,7 @@ def _dropout(input, p=0.5, training=True, inplace=False, train=None):
 
 
 @contextmanager
-def on_gpu():
+def on_gpu() -> Iterator[None]:
     """Within it `OnGPU`, and optimizers take all parameters at once (`foreach`) unless told not."""
     types = [Tensor, torch.nn.Parameter, FakeTensor]
     with ExitStack() as stack:

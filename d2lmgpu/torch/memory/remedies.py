@@ -11,7 +11,7 @@ from d2lmgpu.memory.fit import Fit
 from d2lmgpu.torch.memory.fits import fits
 
 
-def sgd(parameters):
+def sgd(parameters) -> torch.optim.SGD:
     """The optimizer that remembers nothing."""
     return torch.optim.SGD(parameters, lr=0.01)
 
@@ -92,13 +92,13 @@ def possible(net, devices) -> set[str]:
     return can
 
 
-def recompute(net):
+def recompute(net) -> None:
     """Keep each block's input only, and run it again in the backward pass."""
     for block in blocks(net):
         block.forward = partial(checkpoint, block.forward, use_reentrant=False)
 
 
-def shard(net):
+def shard(net) -> None:
     """FSDP2 of each block, then of the whole."""
     from torch.distributed.fsdp import fully_shard
 
@@ -107,14 +107,14 @@ def shard(net):
     fully_shard(net)
 
 
-def without_weights(net):
+def without_weights(net) -> None:
     """PyTorch's layer returns its attention weights unless told not to, and then is not fused."""
     for module in net.modules():
         if isinstance(module, nn.MultiheadAttention):
             module.forward = partial(unweighted, module.forward)
 
 
-def unweighted(forward, *args, need_weights=None, **kwargs):
+def unweighted(forward, *args, need_weights=None, **kwargs) -> tuple:
     """``need_weights`` is off, whatever it was."""
     return forward(*args, need_weights=False, **kwargs)
 

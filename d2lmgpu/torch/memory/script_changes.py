@@ -10,7 +10,7 @@ from d2lmgpu.torch.memory.as_gpu import replica
 from d2lmgpu.torch.memory.remedies import recompute, shard
 
 
-def mixed_precision(_):
+def mixed_precision(_) -> None:
     """Autocast around everything, without its cache, which would end with a block of the script."""
     torch.set_autocast_dtype("cpu", torch.float16)
     torch.set_autocast_enabled("cpu", True)
@@ -26,7 +26,7 @@ def mixed_precision(_):
     torch.autocast.__init__ = init
 
 
-def recomputation(_):
+def recomputation(_) -> None:
     """Of each network that is called, before it is."""
     known = set()
 
@@ -45,7 +45,7 @@ class SmallOptimizer(optim.SGD):
         super().__init__(params, lr=0.01)
 
 
-def sgd(_):
+def sgd(_) -> None:
     """In place of each optimizer that ``torch.optim`` has."""
     kinds = {name: kind for name, kind in vars(optim).items() if isinstance(kind, type)}
     for name, kind in kinds.items():
@@ -53,7 +53,7 @@ def sgd(_):
             setattr(optim, name, SmallOptimizer)
 
 
-def fsdp(mode):
+def fsdp(mode) -> None:
     """In place of DistributedDataParallel; the network keeps its wrapper."""
     without_buckets = replica(mode, 1)
 

@@ -1,6 +1,7 @@
 """What PyTorch is to say and do where its GPUs are not there (``as_gpu``)."""
 
 import importlib
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 from unittest import mock
@@ -26,7 +27,7 @@ CHOOSES = ["set_device", "set_device_index", "set_device_idx"]  # there is one
 FIRST = ["current_device", "current_device_index", "current_device_idx"]
 
 
-def answers(devices, card, total):
+def answers(devices, card, total) -> dict:
     """{function of torch.cuda and torch.accelerator: what it returns}."""
     generation = {"major": 8, "minor": 0, "multi_processor_count": 80}
     others = {
@@ -47,15 +48,8 @@ def answers(devices, card, total):
     return dict.fromkeys(NOTHING + CHOOSES) | dict.fromkeys(ZERO + FIRST, 0) | others
 
 
-@contextmanager
-def stand_ins(storages, devices, card, total):
-    """Within it there are so many GPUs, each a ``card`` with ``total`` bytes; this is the first.
-
-    ``storages``: a ``FollowStorages`` of the tensors that are there, which is told what for. Gives
-    the mode that puts them there.
-    """
-    mode = AsGPU(storages)
-    data_parallel = replica(mode, devices)
+def keeps_shared(storages) -> Callable:
+    """``Module._apply`` for fake tensors: ``storages`` learns which are the parameters now."""
 
     def apply(self, fn, *args, real=nn.Module._apply, **kwargs):
         """Each parameter becomes another object, as a fake one is; what was shared stays so."""
@@ -70,6 +64,19 @@ def stand_ins(storages, devices, card, total):
         storages.rename("parameters", [*self.parameters(), *self.buffers()])
         return done
 
+    return apply
+
+
+@contextmanager
+def stand_ins(storages, devices, card, total) -> Iterator[AsGPU]:
+    """Within it there are so many GPUs, each a ``card`` with ``total`` bytes; this is the first.
+
+    ``storages``: a ``FollowStorages`` of the tensors that are there, which is told what for. Gives
+    the mode that puts them there.
+    """
+    mode = AsGPU(storages)
+    data_parallel = replica(mode, devices)
+
     def alone(*_, real=dist.init_process_group, **__):
         begin(devices, real)
 
@@ -82,7 +89,7 @@ def stand_ins(storages, devices, card, total):
         for name in ("Event", "Stream", "stream", "device"):
             stack.enter_context(mock.patch.object(torch.cuda, name, Nothing))
         for owner, name, function in (
-            (nn.Module, "_apply", apply),
+            (nn.Module, "_apply", keeps_shared(storages)),
             (nn.Module, "to", to),
             (torch.utils, "swap_tensors", swap_tensors),
             (FakeTensor, "__format__", shown),
@@ -108,53 +115,53 @@ def stand_ins(storages, devices, card, total):
         yield mode
 
 
-def to(self, *args, real=nn.Module.to, **kwargs):
+def to(self, *args, real=nn.Module.to, **kwargs) -> torch.Tensor:
     """A number is a GPU's."""
     if args and type(args[0]) is int:
         args = torch.device("cuda", args[0]), *args[1:]
     return real(self, *args, **kwargs)
 
 
-def swap_tensors(first, second, real=torch.utils.swap_tensors):
+def swap_tensors(first, second, real=torch.utils.swap_tensors) -> None:
     """A parameter that is fake is changed in its place."""
     if not isinstance(first, FakeTensor):
         return real(first, second)
     first.data, first.fake_device = second.data, second.fake_device
 
 
-def load(file, map_location=None, *args, real=torch.load, **kwargs):
+def load(file, map_location=None, *args, real=torch.load, **kwargs) -> object:
     """A checkpoint is read to the CPU, whatever it was saved from."""
     return real(file, "cpu", *args, **kwargs)
 
 
-def shown(self, spec):
+def shown(self, spec) -> str:
     """As a tensor with a number is."""
     return format(self.item(), spec) if not self.dim() else object.__format__(self, spec)
 
 
-def uncompiled(model=None, *_, **__):
+def uncompiled(model=None, *_, **__) -> Callable:
     """torch.compile, of which the memory is not known."""
     return model if model is not None else lambda function: function
 
 
-def unpinned(self, *args, real=DataLoader.__init__, **kwargs):
+def unpinned(self, *args, real=DataLoader.__init__, **kwargs) -> None:
     """Without a thread that pins, which would ask the GPU."""
     real(self, *args, **kwargs)
     self.pin_memory = False
 
 
-def autocast_here(self, device_type, dtype=None, *args, real=autocast.__init__, **kwargs):
+def autocast_here(self, device_type, dtype=None, *args, real=autocast.__init__, **kwargs) -> None:
     """Autocast of what is on that GPU; ``on_gpu`` makes it that of GPUs."""
     if device_type == "cuda":
         device_type, dtype = "cpu", dtype or torch.float16
     real(self, device_type, dtype, *args, **kwargs)
 
 
-def updated(self, optimizer, state, *args, **kwargs):
+def updated(self, optimizer, state, *args, **kwargs) -> object:
     """A scaler would look whether a gradient is infinite."""
     return optimizer.step(*args, **kwargs)
 
 
-def mesh(kind, *args, real=device_mesh.init_device_mesh, **kwargs):
+def mesh(kind, *args, real=device_mesh.init_device_mesh, **kwargs) -> object:
     """A mesh of GPUs is one of CPUs, which there are."""
     return without_modes(real)("cpu", *args, **kwargs)

@@ -5,6 +5,7 @@ Under PyTorch's FakeTensorMode a tensor has its shape, type and storage, and no 
 """
 
 import weakref
+from collections.abc import Iterator
 from itertools import count
 from unittest import mock
 
@@ -96,7 +97,7 @@ class FollowStorages(TorchDispatchMode):
             _, size, _ = self._alive.pop(key)
             self.timeline.events.append(Event(number, size, False))
 
-    def forget(self):
+    def forget(self) -> None:
         """Begin anew, with what is there now."""
         self.timeline = Timeline()
         for number, size, _ in self._alive.values():
@@ -106,26 +107,26 @@ class FollowStorages(TorchDispatchMode):
         """The numbers of all storages that are there."""
         return {number for number, _, _ in self._alive.values()}
 
-    def name(self, part, tensors):
+    def name(self, part, tensors) -> None:
         """Say what the storages of ``tensors`` are for, unless that is known."""
         for number in self._of(tensors):
             self.timeline.part.setdefault(number, part)
 
-    def name_since(self, before, part):
+    def name_since(self, before, part) -> None:
         """Say what all storages are for that were not in ``before``, of which it is not known."""
         for number in self.alive() - before:
             self.timeline.part.setdefault(number, part)
 
-    def rename(self, part, tensors):
+    def rename(self, part, tensors) -> None:
         """The same, whatever was known."""
         self.timeline.part |= dict.fromkeys(self._of(tensors), part)
 
-    def name_rest(self, part):
+    def name_rest(self, part) -> None:
         """Say what all storages are for of which it is not known."""
         self.name_since(set(), part)
 
 
-def unwrapped(values):
+def unwrapped(values) -> Iterator:
     """The tensors among ``values``; in place of one that wraps others (DTensor), those."""
     for value in values:
         if isinstance(value, torch.Tensor) and is_traceable_wrapper_subclass(value):

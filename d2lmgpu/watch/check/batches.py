@@ -119,7 +119,7 @@ class Batches:
         self.share = self.share or sizes[0] / max(sizes[1], 1)
         return joined
 
-    def report(self):
+    def report(self) -> dict[str, float]:
         if self.recorded and self.bytes <= MOST_BYTES:
             data = io.BytesIO()
             self.torch.save(self.recorded, data)

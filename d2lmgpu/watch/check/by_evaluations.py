@@ -6,7 +6,7 @@ OWN = (
 )
 
 
-def evaluation(e, comparison):
+def evaluation(e, comparison) -> tuple | None:
     """Hits of a part are divided by all rows, or its metric is printed as that of all."""
     for ranks, whole in _unshared(e, comparison):
         part, prints = ranks[0]["part"], [line for rank in ranks for line in rank["printed"]]
@@ -22,7 +22,7 @@ def evaluation(e, comparison):
     return None
 
 
-def own_part(e, comparison):
+def own_part(e, comparison) -> str | None:
     """What is told without an alarm; None if nothing is to be told."""
     for ranks, whole in _unshared(e, comparison):
         if not any(kind == "own" for rank in ranks for _, kind in rank["printed"]):

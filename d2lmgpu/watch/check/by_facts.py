@@ -5,7 +5,7 @@ from itertools import pairwise
 ROUND = 0.02  # rates that differ by less grew alike
 
 
-def aliasing(e, comparison):
+def aliasing(e, comparison) -> tuple | None:
     if e.ranks[0]["aliased"]:
         return "aliasing", e.ranks[0]["aliased"], "one tensor stands several times in the list"
     if not e.grouped and e.ranks[0]["shared"]:
@@ -13,7 +13,7 @@ def aliasing(e, comparison):
     return None
 
 
-def not_grouped(e, comparison):
+def not_grouped(e, comparison) -> tuple | None:
     if not e.grouped and e.world > 1:
         return (
             "not-exchanged",
@@ -23,7 +23,7 @@ def not_grouped(e, comparison):
     return None
 
 
-def plan(e, comparison):
+def plan(e, comparison) -> tuple | None:
     """A plan of ``parallelize_module`` cuts nothing, since its entries match no layer."""
     unmatched = e.ranks[0]["plan"]["unmatched"]
     if unmatched:
@@ -32,7 +32,7 @@ def plan(e, comparison):
     return None
 
 
-def nothing_learned(e, comparison):
+def nothing_learned(e, comparison) -> tuple | None:
     """No optimizer gets a gradient that is not zero."""
     every = [optimizer for rank in e.ranks for optimizer in rank["optimizers"]]
     if not every or any(o["gradients"] == "some" or o["updates"] < 2 for o in every):
@@ -48,7 +48,7 @@ def nothing_learned(e, comparison):
     return "nothing-learned", e.line("backward"), "it reaches no parameter of the optimizer"
 
 
-def left_out(e, comparison):
+def left_out(e, comparison) -> tuple | None:
     """An optimizer holds parameters that the net had before, in place of those that it has."""
     left = e.first["left_out"]
     dimensions = [number for _, number, _ in left]
@@ -60,7 +60,7 @@ def left_out(e, comparison):
     return None
 
 
-def same_batches(e, comparison):
+def same_batches(e, comparison) -> tuple | None:
     """All ranks train on the very same rows."""
     of_updates = [
         {passed["batch"] for rank in e.passes(t) for passed in rank} for t in range(e.steps)
@@ -71,7 +71,7 @@ def same_batches(e, comparison):
     return None
 
 
-def parts(e, comparison):
+def parts(e, comparison) -> tuple | None:
     """Each rank has cut the data into other parts, and they share out what differs."""
     for sampler, *others in zip(*(rank["samplers"] for rank in e.ranks)):
         if any(other["part"] != sampler["part"] for other in others):
@@ -80,7 +80,7 @@ def parts(e, comparison):
     return None
 
 
-def other_data(e, comparison):
+def other_data(e, comparison) -> tuple | None:
     """Ranks share out a data set that holds other rows on each of them."""
     for sampler, *others in zip(*(rank["samplers"] for rank in e.ranks)):
         if sampler["rows"] and any(other["rows"] != sampler["rows"] for other in others):
@@ -89,7 +89,7 @@ def other_data(e, comparison):
     return None
 
 
-def overlap(e, comparison):
+def overlap(e, comparison) -> tuple | None:
     """Parts that are cut by each rank for itself: some rows are in several, others in none."""
     parts = [rank["part"] for rank in e.ranks]
     if e.world == 1 or not all(parts):
@@ -102,7 +102,7 @@ def overlap(e, comparison):
     return "sampler", parts[0]["where"], f"{why}, {parts[0]['of'] - len(together)} by none"
 
 
-def growth(e, comparison):
+def growth(e, comparison) -> tuple | None:
     """(times that the learning rate grew, times that the batch did) from one process to k."""
     if not comparison or e.world == 1:
         return None
@@ -116,7 +116,7 @@ def growth(e, comparison):
     return grown, rows / own_rows
 
 
-def rate(e, comparison):
+def rate(e, comparison) -> tuple | None:
     """The learning rate grew more than the batch."""
     grown, batch = growth(e, comparison) or (1, 1)
     if grown > batch * (1 + ROUND):
@@ -125,7 +125,7 @@ def rate(e, comparison):
     return None
 
 
-def pace(e, comparison):
+def pace(e, comparison) -> float | None:
     """How many times as fast the schedule goes through its length, a row, as with one process.
 
     None where that is not seen: no schedule steps several times an update, or its rates hardly
@@ -165,7 +165,7 @@ def _rates(schedule, rates):
     }
 
 
-def schedule(e, comparison):
+def schedule(e, comparison) -> tuple | None:
     """It steps several times an update, and goes faster through the rows than with one process."""
     times = pace(e, comparison) or 1
     if times < 1.5:
@@ -175,7 +175,7 @@ def schedule(e, comparison):
     return "schedule", e.first["schedule"]["where"], why
 
 
-def no_set_epoch(e, comparison):
+def no_set_epoch(e, comparison) -> tuple | None:
     for sampler in e.first["samplers"]:
         again = len(sampler["epochs"]) > 1 and len(set(sampler["epochs"])) == 1
         if sampler["trains"] and sampler["shuffle"] and again and not sampler["set"]:
@@ -187,7 +187,7 @@ def no_set_epoch(e, comparison):
     return None
 
 
-def buffers(e, comparison):
+def buffers(e, comparison) -> tuple | None:
     """Several ranks evaluated, each with statistics of its own."""
     for first in e.first["evaluations"]:
         for rank in e.ranks[1:]:
@@ -197,7 +197,7 @@ def buffers(e, comparison):
     return None
 
 
-def repeated(e, comparison):
+def repeated(e, comparison) -> tuple | None:
     for sampler in e.first["samplers"]:
         if sampler["evaluates"] and not sampler["trains"] and sampler["repeated"]:
             number = sampler["repeated"]
@@ -206,7 +206,7 @@ def repeated(e, comparison):
     return None
 
 
-def same_seed(e, comparison):
+def same_seed(e, comparison) -> tuple | None:
     """The ranks drew the same noise: no data, of which each then takes its part."""
     if e.world == 1 or (comparison and comparison.near):
         return None

@@ -7,7 +7,7 @@ from d2lmgpu.watch.check.evidence import distance
 ROUND = 0.02  # a coefficient that is off by less is the same
 
 
-def own_norm(e, comparison):
+def own_norm(e, comparison) -> tuple | None:
     """The ranks use the same sum of all gradients, each scaled by a number of its own."""
     for t in range(e.steps if e.world > 1 else 0):
         used = e.used(t)
@@ -24,7 +24,7 @@ def own_norm(e, comparison):
     return None
 
 
-def other_norm(e, comparison):
+def other_norm(e, comparison) -> tuple | None:
     """The averaged gradient is shortened by a norm, and that of one device by a smaller one."""
     taken, summed = e.first["norm"]["taken"], e.first["norm"]["summed"]
     if not (taken or summed) or not _differs(comparison) or e.world == 1:
@@ -59,7 +59,7 @@ def _differs(comparison):
     return comparison and comparison.compared and not comparison.near
 
 
-def partly_exchanged(e, comparison):
+def partly_exchanged(e, comparison) -> tuple | None:
     """Of the backward passes of an update some are exchanged, and others stay on their rank."""
     for t in range(e.steps if e.world > 1 else 0):
         stay = [_passes_that_stay(e, t, rank) for rank in range(e.world)]
@@ -88,7 +88,7 @@ def _passes_that_stay(e, t, rank):
     return [b for b in range(number) if alone[b]]
 
 
-def exchanged(e, comparison):
+def exchanged(e, comparison) -> tuple | None:
     """Parameters whose gradients differ between ranks, although their optimizers use them."""
     if e.world == 1:
         return None
@@ -128,7 +128,7 @@ def _nothing_exchanged(e, whole, start):
     return "not-exchanged", where, f"each rank used its own gradient{times}"
 
 
-def different_start(e, comparison):
+def different_start(e, comparison) -> tuple | None:
     apart = e.apart("before", 0) > e.eps
     if apart.any():
         names = [name for name, far in zip(e.names, apart) if far]
@@ -136,7 +136,7 @@ def different_start(e, comparison):
     return None
 
 
-def early_clip(e, comparison):
+def early_clip(e, comparison) -> tuple | None:
     """Each rank clipped, and an exchange came after it."""
     for t in range(e.steps):
         clips = [rank["updates"][t]["clip"] for rank in e.ranks]
@@ -146,7 +146,7 @@ def early_clip(e, comparison):
     return None
 
 
-def composition(e, comparison):
+def composition(e, comparison) -> tuple | None:
     """Of which ranks' gradients the used one is made, where it is not the right one."""
     wrong = [t for t in range(e.steps) if e.errors[t] > 10 * e.eps]
     stale = [t for t in wrong if _is_stale(e, t)]
@@ -217,7 +217,7 @@ def _scaled(e, shapes):
     return None
 
 
-def against_one(e, comparison):
+def against_one(e, comparison) -> tuple | None:
     """Some weights of the ranks' gradients give that of one device, and others were used."""
     if not _differs(comparison) or e.world == 1:
         return None
@@ -246,7 +246,7 @@ def against_one(e, comparison):
     return None
 
 
-def optimizer_state(e, comparison):
+def optimizer_state(e, comparison) -> tuple | None:
     for t in range(min(e.steps, 8)):
         equal = not (e.apart("before", t) > e.eps).any() and not (e.apart("used", t) > e.eps).any()
         if equal and (e.apart("after", t) > e.eps).any():

@@ -49,7 +49,7 @@ class Held:
         self.steps = min(*counts, *(len(rank["inputs"]) for rank in self.ranks))
         self._read = {}
 
-    def arrays(self, t):
+    def arrays(self, t) -> dict:
         if t not in self._read:
             self._read[t] = [self._rank(t, rank) for rank in self.ranks]
         return self._read[t]
@@ -63,16 +63,16 @@ class Held:
         }
         return lists | {"terms": arrays["terms"]}
 
-    def losses(self, t):
+    def losses(self, t) -> list:
         return [rank["updates"][t]["loss"] for rank in self.ranks]
 
     @cached_property
-    def same_rows(self):
+    def same_rows(self) -> bool | None:
         """Whether all ranks had the same rows in each update; None where none were seen."""
         return same_rows([rank["inputs"] for rank in self.ranks])
 
 
-def same_rows(inputs):
+def same_rows(inputs) -> bool | None:
     """Whether all of them are alike: {argument: {row: times}} of each update, of each rank."""
     updates = [*zip(*inputs)]
     if not updates or not any(rows for rows in updates[0]):
@@ -80,7 +80,7 @@ def same_rows(inputs):
     return all(rows == of_rank for rows, *others in updates for of_rank in others)
 
 
-def drawn(many, single):
+def drawn(many, single) -> str | None:
     """Words of why weights may differ though nothing is wrong, None if there is no reason.
 
     Of dropout and of what the net draws nobody knows whether a part of it is drawn as in the whole.
@@ -97,14 +97,14 @@ def drawn(many, single):
     return None
 
 
-def is_cut(shapes, single):
+def is_cut(shapes, single) -> bool:
     """Whether ranks have parameters of these shapes where one process has larger ones."""
     return len(shapes) == len(single) and any(
         math.prod(part) < math.prod(of_all) for part, of_all in zip(shapes, single)
     )
 
 
-def slice_of(part, whole, expected=0):
+def slice_of(part, whole, expected=0) -> tuple[None, int] | tuple[int, int] | None:
     """(dimension, first index) of a part in the whole; None where it is no slice of one dimension.
 
     Of an array of the same shape it is (None, 0). Where several slices are equal, as those of a
@@ -187,7 +187,7 @@ def _length(arrays):
     return float(np.linalg.norm([np.linalg.norm(array) for array in arrays]))
 
 
-def compare(many, single):
+def compare(many, single) -> Finding:
     """A ``Finding`` of two ``Held``: of all ranks, and of one process.
 
     Raises NotComparedError with words that say what would make them comparable.

@@ -28,13 +28,13 @@ class Comparison:
         self.same_rows, self.common, self.total = self._rows()
 
     @property
-    def compared(self):
+    def compared(self) -> bool:
         """Whether it can be told if both train alike: updates that agree had the same rows."""
         differs = self.same_rows and self.difference is not None and not self.forced
         return self.near or (differs and not self.fixed)
 
     @property
-    def fixed(self):
+    def fixed(self) -> bool:
         """Whether the loss is divided by a number that stays, as the rows of one rank's batch.
 
         Then that of a rank is a mean, which is right, and with all rows it is k times one.
@@ -64,7 +64,7 @@ class Comparison:
         common, total = (sum(update[i] for update in updates) for i in (1, 2))
         return bool(updates) and all(same for same, *_ in updates), common, total
 
-    def gradients(self, t):
+    def gradients(self, t) -> tuple:
         """How update t's gradients are made of the ranks' own: (of all, of one, left over).
 
         The first is what each rank's own gradient was used with, the second what one device with

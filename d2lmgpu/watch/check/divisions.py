@@ -13,7 +13,7 @@ COUNTS = ("world_size", "device_count")  # functions that tell it
 OTHERS = ("batch", "step", "epoch", "iter")  # names of numbers of other things than rows
 
 
-def divisions(watch, frame):
+def divisions(watch, frame) -> list:
     """[("file:line", number)]: the divisions in the functions that have called ``frame``.
 
     Only those by the length of something, or by a name for a number, in lines that are not over

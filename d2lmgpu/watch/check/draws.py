@@ -106,7 +106,7 @@ class Draws:
     def _equal(self, a, b):
         return a.dtype == b.dtype and self.torch.equal(a, b)
 
-    def report(self):
+    def report(self) -> dict:
         if self.recorded:
             data = io.BytesIO()
             self.torch.save(self.recorded, data)

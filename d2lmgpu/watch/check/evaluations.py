@@ -135,7 +135,7 @@ class Evaluations:
         if kind and len(printed) < MOST_PRINTS:
             printed.append([self.watch.where(), kind])
 
-    def report(self):
+    def report(self) -> dict:
         self.current = None
         shared = bool(self.evaluations) and self.facts.mentions(SHARED)
         for evaluation in self.evaluations:
@@ -159,7 +159,7 @@ class Evaluations:
         return reported
 
 
-def metric_owner(text, rank):
+def metric_owner(text, rank) -> str | None:
     """What a line says: "all", "own", "number", or None; see ``Evaluations``."""
     text = text.lower()
     if not re.search(NUMBER, text):

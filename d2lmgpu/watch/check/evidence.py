@@ -39,7 +39,7 @@ class Evidence:
         self.grouped = any(rank["distributed"] for rank in self.ranks)
 
     @property
-    def parted(self):
+    def parted(self) -> bool:
         """Whether the optimizers hold other tensors than those that the backward passes reach.
 
         So it is where each rank updates its part of the weights, or copies of them. Then what an
@@ -49,16 +49,16 @@ class Evidence:
             not self.own(t).any() and self.every("used", t).any() for t in range(self.steps)
         )
 
-    def line(self, *kinds):
+    def line(self, *kinds) -> str | None:
         """The line of the first of these kinds that was seen, on any rank."""
         lines = (rank["lines"].get(kind) for kind in kinds for rank in self.ranks)
         return next((line for line in lines if line), None)
 
-    def every(self, name, t):
+    def every(self, name, t) -> np.ndarray:
         """(ranks, entries): ``before``, ``after``, ``used`` or ``old`` of update t."""
         return np.stack([arrays[f"{name}-{t}"] for arrays in self.arrays])
 
-    def used(self, t):
+    def used(self, t) -> np.ndarray:
         """(ranks, entries): gradients of update t; before a clip that came after the exchange."""
         unclipped = self.every("unclipped", t)
         clips = [rank["updates"][t]["clip"] for rank in self.ranks]
@@ -67,11 +67,11 @@ class Evidence:
             return unclipped
         return self.every("used", t)
 
-    def passes(self, t):
+    def passes(self, t) -> list:
         """[rank][backward pass]: rows, scale, batch of update t."""
         return [rank["updates"][t]["passes"] for rank in self.ranks]
 
-    def own(self, t):
+    def own(self, t) -> np.ndarray:
         """[rank]: the sum of what autograd made in update t, (ranks, entries)."""
         zeros = np.zeros_like(self.arrays[0][f"used-{t}"])
         return np.stack(
@@ -81,7 +81,7 @@ class Evidence:
             ]
         )
 
-    def scale(self, t, rank, b):
+    def scale(self, t, rank, b) -> float:
         """What the loss of a pass was multiplied with: a plain number, or 1 where it is unknown."""
         scale, passes = self.passes(t)[rank][b]["scale"], self.passes(t)
         rows, every = passes[rank][b]["rows"], self.rows(t)
@@ -98,18 +98,18 @@ class Evidence:
         return 1.0 / len(passes[rank])
 
     @property
-    def scales_known(self):
+    def scales_known(self) -> bool:
         """Whether every loss was one of PyTorch's."""
         every = (passes for t in range(self.steps) for passes in self.passes(t))
         return all(passed["scale"] is not None for passes in every for passed in passes)
 
-    def rows(self, t):
+    def rows(self, t) -> int | None:
         """Rows of update t on all ranks; None if they are not known."""
         counts = [passed["rows"] for passes in self.passes(t) for passed in passes]
         return None if not counts or None in counts else sum(counts)
 
     @property
-    def updates_an_epoch(self):
+    def updates_an_epoch(self) -> int | None:
         """Of one that is not cut short; None if that is not known."""
         batches = self.first["epoch"]
         return batches and self._updates(batches)
@@ -119,13 +119,13 @@ class Evidence:
         return -(-batches // max(len(self.passes(0)[0]), 1))
 
     @property
-    def ends_early(self):
+    def ends_early(self) -> bool:
         """Whether a time limit came in the first epoch: what comes after it was not seen."""
         epoch = self._updates(min(self.first["epoch"] or EPOCH, EPOCH))
         by_time = any(rank["end"] in ("seconds", "wall") for rank in self.ranks)
         return by_time and self.steps <= epoch
 
-    def weights(self, t):
+    def weights(self, t) -> list:
         """[rank][pass]: with what the own gradients should be added."""
         passes, every = self.passes(t), self.rows(t)
         number = sum(len(of_rank) for of_rank in passes)
@@ -137,7 +137,7 @@ class Evidence:
             for r, of_rank in enumerate(passes)
         ]
 
-    def right(self, t):
+    def right(self, t) -> np.ndarray:
         """The gradient of one device with the rows of all."""
         total = np.zeros_like(self.arrays[0][f"used-{t}"])
         for arrays, weights in zip(self.arrays, self.weights(t)):
@@ -146,23 +146,23 @@ class Evidence:
         return total
 
     @cached_property
-    def errors(self):
+    def errors(self) -> list[float]:
         """For each update, how far the used gradients are from the right one, relative to it."""
         return [
             max(distance(used, self.right(t)) for used in self.used(t)) for t in range(self.steps)
         ]
 
-    def fit(self, t, used, columns):
+    def fit(self, t, used, columns) -> tuple:
         """How ``used`` is made of ``columns``: coefficients, and what is left over, relative."""
         matrix = np.stack(columns, 1)
         coefficients = np.linalg.lstsq(matrix, used, rcond=1e-9)[0]
         return coefficients, distance(matrix @ coefficients, used)
 
-    def parts(self, vector):
+    def parts(self, vector) -> list[np.ndarray]:
         """A vector of all parameters, parameter by parameter."""
         return np.split(vector, np.cumsum(self.sizes)[:-1])
 
-    def apart(self, name, t):
+    def apart(self, name, t) -> np.ndarray:
         """For each parameter, how far the ranks are apart."""
         every = self.used(t) if name == "used" else self.every(name, t)
         ranks = [self.parts(vector) for vector in every]
@@ -174,7 +174,7 @@ class Evidence:
         )
 
 
-def distance(a, b):
+def distance(a, b) -> float:
     """The length of a - b, relative to the longer one; 0 for two zeros."""
     size = max(np.linalg.norm(a), np.linalg.norm(b))
     return float(np.linalg.norm(a - b) / size) if size else 0.0

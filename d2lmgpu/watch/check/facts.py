@@ -54,7 +54,7 @@ class Facts:
 
     # what others tell
 
-    def new_optimizer(self, optimizer, params):
+    def new_optimizer(self, optimizer, params) -> None:
         if self.flat or any(type(p).__name__ == "DTensor" for p in params):
             self.watch.end("sharded")  # and another run sees its parts
         where = self.watch.where()
@@ -65,7 +65,7 @@ class Facts:
             self.shared |= self.owners.setdefault(id(p), id(optimizer)) != id(optimizer)
         self.owners["kept"] = [*self.owners.get("kept", []), optimizer]  # so that ids stay theirs
 
-    def backward(self, where):
+    def backward(self, where) -> None:
         if not self.trained:
             self.epoch, self.own_part = self.batches, self.part
         self.trained = True
@@ -75,7 +75,7 @@ class Facts:
         if self.sampler:
             self.sampler["trains"] = True
 
-    def step(self, where):
+    def step(self, where) -> None:
         self.lines.setdefault("step", where)
 
     # hooks
@@ -263,7 +263,7 @@ class Facts:
             return self.torch.from_numpy(np.array(array[i], dtype=np.float64))
         return array[i]
 
-    def begin(self, dataset, batches, sampled):
+    def begin(self, dataset, batches, sampled) -> None:
         """A loader of so many batches begins, with a DistributedSampler or without one."""
         self.batches = batches
         self.part = None if sampled else self.parts.get(id(dataset))
@@ -330,7 +330,7 @@ class Facts:
             step, where = self.watch.steps.number, self.watch.where()
             self.draws.append({"state": letters, "where": where, "step": step, "seed": seed})
 
-    def report(self):
+    def report(self) -> dict:
         samplers = [
             {name: value for name, value in sampler.items() if name != "kept"}
             for sampler in self.samplers.values()
@@ -353,7 +353,7 @@ class Facts:
         indices = [int(i) for i in part["kept"].indices[:INDICES]]
         return {"where": part["where"], "indices": indices, "of": len(part["kept"].dataset)}
 
-    def mentions(self, pattern):
+    def mentions(self, pattern) -> bool:
         """Whether the reader's code has this regular expression in a line, be it reached or not."""
         files = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
         sources = (file for file in files if file and file.endswith(".py"))
@@ -371,7 +371,7 @@ def _one_twice(tensors):
     return len({t.data_ptr() for t in tensors if t.numel()}) < sum(t.numel() > 0 for t in tensors)
 
 
-def fingerprint(tensors):
+def fingerprint(tensors) -> str:
     """A few letters that are the same for the same values."""
     made = hashlib.blake2b(digest_size=8)
     for tensor in tensors:

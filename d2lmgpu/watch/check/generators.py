@@ -30,7 +30,7 @@ NUMPY, PYTHON = "seed of NumPy", "seed of random"
 OTHERS = ("randint", "integers", "randrange", "choice", "choices", "sample", "permutation")
 
 
-def watch_generators(names, made):
+def watch_generators(names, made) -> None:
     """From now on each function of these names is ``made(real, state)``.
 
     ``state(*args)``: a few letters for that of the generator with which a call with these arguments
@@ -55,7 +55,7 @@ def watch_generators(names, made):
     np.random.Generator, np.random.default_rng = generator, default_rng
 
 
-def watch_seeds(made):
+def watch_seeds(made) -> None:
     """From now on ``np.random.seed`` and ``random.seed`` are ``made(real, NUMPY or PYTHON)``."""
     for owner, kind in ((np.random, NUMPY), (random, PYTHON)):
         _replace(owner, ["seed"], made, kind)

@@ -48,7 +48,7 @@ class Gradients:
         self._watch_losses()
         self._watch_clipping()
 
-    def sample(self, tensor):
+    def sample(self, tensor) -> np.ndarray:
         """The entries of a tensor that are looked at."""
         flat = (tensor.to_dense() if tensor.is_sparse else tensor).detach().reshape(-1)
         return flat[:: self._stride(flat)].double().cpu().numpy().copy()
@@ -166,7 +166,7 @@ class Gradients:
     def _own(self, own):
         return np.concatenate([own.get(id(p), np.zeros(self._size(p))) for p in self.params])
 
-    def before(self, optimizer):
+    def before(self, optimizer) -> None:
         if optimizer is None:
             return
         if not self.params:
@@ -194,7 +194,7 @@ class Gradients:
         self.passes.clear()
         self.losses.clear()
 
-    def after(self, optimizer):
+    def after(self, optimizer) -> None:
         if optimizer is not None and self.updates and "after" not in self.updates[-1]:
             self.updates[-1]["after"] = self._all(lambda p: p)
 
@@ -206,7 +206,7 @@ class Gradients:
             self.torch.save([p.detach() for p in params], data)
             self.watch.keep(f"weights-{t}", data.getvalue())
 
-    def report(self):
+    def report(self) -> dict:
         whole = [update for update in self.updates if "after" in update]
         arrays = {
             f"{name}-{t}": update[name]

@@ -58,7 +58,7 @@ class Learning:
             dense = (grad.coalesce().values() if grad.is_sparse else grad for grad in grads)
             entry["gradients"] = "some" if any(bool(grad.any()) for grad in dense) else "zero"
 
-    def report(self):
+    def report(self) -> dict:
         used = [optimizer for optimizer in self.optimizers.values() if optimizer["updates"]]
         held = {id(p) for optimizer in used for p in _params(optimizer["kept"])}
         left = [

@@ -56,5 +56,5 @@ class Norms:
             if any(abs(number - norm) < near * norm for norm in [*squares, sum(squares)]):
                 self.summed = collective.where
 
-    def report(self):
+    def report(self) -> dict:
         return {"norm": {"taken": self.taken, "summed": self.summed}}

@@ -16,7 +16,7 @@ from d2lmgpu.watch.check.teacher import Teacher
 from d2lmgpu.watch.cuda import on_cpu
 
 
-def observe(watch):
+def observe(watch) -> None:
     """Put all hooks in place. Options: see ``run.check``."""
     torch, replay = watch.torch, watch.options.get("replay")
     on_cpu(watch, watch.options.get("gpus", watch.options["devices"]))

@@ -57,7 +57,7 @@ class Parts:
         self.bytes += sum(array.nbytes for array in copies.values())
         return copies
 
-    def before(self, optimizer):
+    def before(self, optimizer) -> None:
         if optimizer is None:
             return
         groups = optimizer.param_groups
@@ -70,7 +70,7 @@ class Parts:
         self.facts.step(self.watch.where())
         self.loss = None
 
-    def after(self, optimizer):
+    def after(self, optimizer) -> None:
         if optimizer is None or not self.arrays:
             return
         data = io.BytesIO()
@@ -78,7 +78,7 @@ class Parts:
         self.watch.keep(f"parts-{len(self.updates) - 1}", data.getvalue())
         self.arrays = {}
 
-    def report(self):
+    def report(self) -> dict:
         double = all(p.dtype == self.torch.float64 for p in self.params)
         names = [self.facts.names.get(id(p), f"parameter {i}") for i, p in enumerate(self.params)]
         shapes = [[*self._local(p).shape] for p in self.params]

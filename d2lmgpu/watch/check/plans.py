@@ -38,5 +38,5 @@ class Plans:
                 self.unmatched.append(match[1])
                 self.where = self.where or self.watch.where()
 
-    def report(self):
+    def report(self) -> dict:
         return {"plan": {"unmatched": self.unmatched, "where": self.where}}

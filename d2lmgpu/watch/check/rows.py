@@ -34,7 +34,7 @@ class Rows:
             self.updates.append({key: dict(rows) for key, rows in self.current.items()})
             self.current.clear()
 
-    def report(self):
+    def report(self) -> dict[str, list]:
         return {"inputs": self.updates}
 
 
@@ -52,7 +52,7 @@ def _tensors(value, torch, key):
             yield from _tensors(part, torch, f"{key}.{name}")
 
 
-def hashes(tensor):
+def hashes(tensor) -> list[str]:
     """A few letters for each row; of numbers that differ by rounding alone the same ones."""
     whole = tensor.detach().cpu()
     if whole.is_complex() or whole.is_sparse:
@@ -63,7 +63,7 @@ def hashes(tensor):
     return [hashlib.blake2b(row.tobytes(), digest_size=8).hexdigest() for row in rows]
 
 
-def same(ranks, single):
+def same(ranks, single) -> tuple[bool, int, int]:
     """(whether the rows of all ranks together are those of one process, how many are, of how many).
 
     ``ranks``: for each the rows of an update, as ``Rows`` reports them; ``single``: the same of the

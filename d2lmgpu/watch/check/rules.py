@@ -35,7 +35,7 @@ RULES = (
 )
 
 
-def defect(evidence, comparison=None):
+def defect(evidence, comparison=None) -> tuple:
     """(defect, where, detail) of the first rule that applies; ("none", None, "") of none."""
     for rule in RULES:
         match = rule(evidence, comparison)

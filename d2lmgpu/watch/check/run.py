@@ -161,7 +161,6 @@ def check(
 
 
 def _checked(path, arguments, devices, limits, further):
-    spawns = bool(SPAWNS.search(source_of(path)))
     options = {"double": True, "short": True, "devices": devices}
 
     def runs(number, options):
@@ -177,23 +176,15 @@ def _checked(path, arguments, devices, limits, further):
             watched = watch(options | {"gpus": devices})
         return watched
 
-    many = _run_many(runs, 1 if spawns else devices, options)
-    if spawns and not many.trouble and not any(report["spawned"] for report in many.reports):
-        spawns = False  # not with these arguments
-        many = _run_many(runs, devices, options)
-    processes = 1 if spawns else devices
+    many, processes = _on_all(runs, path, devices, options)
     alone = options | {"devices": 1}
     if any(report["end"] == "sharded" for report in many.reports):
         return _in_parts(runs, processes, options)
     _must_train(many, processes)
     evidence = Evidence(many)
-    if evidence.grouped and by_parts.same_rows([rank["inputs"] for rank in evidence.ranks]):
-        # All have the same rows: have they parts of the weights? One process has whole ones.
-        single = runs(1, alone | {"parts": True})
-        if not single.trouble and by_parts.is_cut(evidence.shapes, single.reports[0]["shapes"]):
-            return _in_parts(runs, processes, options, single)
-        if single.trouble and (evidence.parted or evidence.apart("before", 0).any()):
-            raise WatchError(_one_failed(single))
+    single = _with_whole_weights(runs, alone, evidence)
+    if single:
+        return _in_parts(runs, processes, options, single)
     if evidence.parted:
         raise WatchError(words.PARTED)
     if not evidence.grouped:
@@ -206,6 +197,27 @@ def _checked(path, arguments, devices, limits, further):
 
     comparison, reason = _with_single(run_single, evidence, many)
     return _verdict(evidence, comparison, many, reason)
+
+
+def _on_all(runs, path, devices, options):
+    """The run on all devices, and in how many processes: in one if the script spawns others."""
+    if SPAWNS.search(source_of(path)):
+        many = _run_many(runs, 1, options)
+        if many.trouble or any(report["spawned"] for report in many.reports):
+            return many, 1  # else it spawns none with these arguments
+    return _run_many(runs, devices, options), devices
+
+
+def _with_whole_weights(runs, alone, evidence):
+    """The run of one process if the ranks, which have the same rows, cut its weights; or None."""
+    if not (evidence.grouped and by_parts.same_rows([rank["inputs"] for rank in evidence.ranks])):
+        return None
+    single = runs(1, alone | {"parts": True})
+    if not single.trouble and by_parts.is_cut(evidence.shapes, single.reports[0]["shapes"]):
+        return single
+    if single.trouble and (evidence.parted or evidence.apart("before", 0).any()):
+        raise WatchError(_one_failed(single))
+    return None
 
 
 def _run_many(runs, processes, options):

@@ -23,6 +23,6 @@ class Schedules:
     def _update(self, optimizer):
         self.counts.append(self.first.last_epoch if self.first else None)
 
-    def report(self):
+    def report(self) -> dict:
         base = float(self.first.base_lrs[0]) if self.first else None
         return {"schedule": {"where": self.where, "counts": self.counts, "base": base}}

@@ -36,7 +36,7 @@ class SingleProcess:
 
         replace_init(dist, alone)
 
-    def report(self):
+    def report(self) -> dict[str, bool]:
         return {"forced": self.forced}
 
 

@@ -51,7 +51,7 @@ class Teacher:
             for group, lr in zip(optimizer.param_groups, self.own_lr[-1]):
                 group["lr"] = lr
 
-    def report(self):
+    def report(self) -> dict:
         return {
             "own_lr": self.own_lr,
             "apart": self.apart,

@@ -130,7 +130,7 @@ NO_BUG = {
 }
 
 
-def other_rows(comparison):
+def other_rows(comparison) -> str:
     """Why a comparison tells nothing, and what would help."""
     if comparison.forced:
         return SPAWNS
@@ -148,7 +148,7 @@ def other_rows(comparison):
     )
 
 
-def no_slice(name, rank, part, whole):
+def no_slice(name, rank, part, whole) -> str:
     """Of a rank's part that is not found in what one process begins with; shapes."""
     return (
         f"Rank {rank} begins with {name} of shape {part}, and that is no slice of the one of shape "
@@ -157,12 +157,12 @@ def no_slice(name, rank, part, whole):
     )
 
 
-def drawn(evidence):
+def drawn(evidence) -> list[str]:
     """Why weights may differ though nothing is wrong."""
     return [NO_BUG[name] for name in NO_BUG if any(name in r["notes"] for r in evidence.ranks)]
 
 
-def curve(evidence, comparison):
+def curve(evidence, comparison) -> str | None:
     """The numbers for which a curve may change though nothing is wrong; None if none does."""
     grown, batch = by_facts.growth(evidence, comparison) or (1, 1)
     if comparison.forced or max(abs(grown - 1), abs(batch - 1)) < by_facts.ROUND:
@@ -184,7 +184,7 @@ def _times(factor):
     return f"{factor:.3g} times as large"
 
 
-def notes(evidence, comparison, watched, defect):
+def notes(evidence, comparison, watched, defect) -> list[str]:
     """What is told without an alarm."""
     remarks = drawn(evidence)
     rates = [update["lr"] for update in evidence.first["updates"]]
@@ -201,7 +201,7 @@ def notes(evidence, comparison, watched, defect):
     return remarks
 
 
-def screen(verdict, script):
+def screen(verdict, script) -> str:
     """The verdict for a person."""
     same = "float64" if verdict.double else "float32"
     devices, extent = f"{verdict.devices} devices", f"{verdict.updates} updates, {same}"
@@ -224,6 +224,6 @@ def screen(verdict, script):
     return "\n".join(lines + [f"Note: {note}" for note in verdict.notes])
 
 
-def code(where, script):
+def code(where, script) -> str:
     """The line of code at "file:line", seen from the script's folder."""
     return line_of_code(where, Path(script).resolve().parent)

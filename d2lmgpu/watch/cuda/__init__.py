@@ -15,7 +15,7 @@ from d2lmgpu.watch.cuda.device import Device
 from d2lmgpu.watch.lightning import follow_the_processes
 
 
-def on_cpu(watch, devices):
+def on_cpu(watch, devices) -> Device:
     """From now on the GPUs of this process, ``devices`` in number, are CPU cores; its ``Device``.
 
     The report says as ``cuda`` on which line the script first asked for one; None if it did not.

@@ -33,7 +33,7 @@ def _fresh(function):
     return lambda *args, **kwargs: function(*args, **kwargs)
 
 
-def replace(torch, device, devices):
+def replace(torch, device, devices) -> None:
     """So many GPUs are there, and nothing takes time on them."""
     properties = SimpleNamespace(
         name=NAME, total_memory=MEMORY, major=8, minor=0, multi_processor_count=1

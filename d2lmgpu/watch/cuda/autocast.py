@@ -3,7 +3,7 @@
 from d2lmgpu.watch.cuda.device import replaced
 
 
-def replace(torch, device, devices):
+def replace(torch, device, devices) -> None:
     """It is that of the CPU, in the same type; off where all is to be computed in float64."""
 
     def autocast(real):

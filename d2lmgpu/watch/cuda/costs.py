@@ -8,6 +8,7 @@ import contextlib
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
 
 from d2lmgpu.watch.cuda.device import replaced
 
@@ -44,7 +45,7 @@ class Costs:
             replaced(owner, name, self._noting(note))
         watch.at_end(lambda: {"costs": self.costs()})
 
-    def costs(self):
+    def costs(self) -> list:
         """[what, "file:line", times a step or None] of a script that asks for GPUs, else none."""
         steps = self.watch.steps.number - 1
         if self.device.line is None or steps < 1:
@@ -93,7 +94,7 @@ class Costs:
         return indexed
 
     @contextlib.contextmanager
-    def waiting(self):
+    def waiting(self) -> Iterator[None]:
         """A wait of the host, unless it is part of another one."""
         outer, self.inside = self.inside, True
         if not outer and self.watch.steps.number and (line := self._line()):

@@ -32,16 +32,16 @@ class Device:
             self.asked(self.watch.caller(self._in_torch))
         return self.instead(device)
 
-    def instead(self, device):
+    def instead(self, device) -> object:
         """The one that there is; nobody has asked for it."""
         return "cpu" if self.is_gpu(device) else device
 
-    def asked(self, line):
+    def asked(self, line) -> None:
         """The reader's line, if it is one, has asked for a GPU."""
         self.line = self.line or line
 
 
-def replaced(owner, name, made):
+def replaced(owner, name, made) -> None:
     """In place of ``owner.name``, if there is such a name, is from now on ``made(real)``."""
     real = getattr(owner, name, None)
     if real is None:

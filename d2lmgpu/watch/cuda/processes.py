@@ -1,6 +1,7 @@
 """What joins processes: groups, meshes, and the networks that exchange their gradients."""
 
 import os
+from collections.abc import Callable
 from functools import wraps
 from urllib.parse import urlsplit
 
@@ -14,14 +15,14 @@ FSDP2 = "torch.distributed.fsdp._fully_shard._fsdp_init"  # a second of imports,
 HERE = (None, "localhost", LOOPBACK)
 
 
-def replace(torch, device, devices):
+def replace(torch, device, devices) -> None:
     """gloo is in place of NCCL, and nothing is bound to a GPU."""
     networks(torch, device)
     if torch.distributed.is_available():
         groups(torch, device)
 
 
-def networks(torch, device):
+def networks(torch, device) -> None:
     """DistributedDataParallel and DataParallel without devices, and SyncBatchNorm on the CPU."""
     nn = torch.nn
 
@@ -48,7 +49,7 @@ def networks(torch, device):
     nn.SyncBatchNorm.forward = synchronised(torch)
 
 
-def synchronised(torch):
+def synchronised(torch) -> Callable:
     """The forward pass of SyncBatchNorm for tensors of the CPU, with PyTorch's own exchange."""
     from torch.distributed.nn import functional
 
@@ -80,7 +81,7 @@ def synchronised(torch):
     return forward
 
 
-def groups(torch, device):
+def groups(torch, device) -> None:
     """Groups, meshes and barriers of processes."""
     dist = torch.distributed
     from torch.distributed import device_mesh

@@ -7,7 +7,7 @@ from d2lmgpu.watch.cuda.device import replaced
 NEW = ["new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "new_empty_strided"]
 
 
-def replace(torch, device, devices):
+def replace(torch, device, devices) -> None:
     """A GPU among the arguments is the CPU."""
     factories(torch, device)
     moves(torch, device)
@@ -15,7 +15,7 @@ def replace(torch, device, devices):
     defaults(torch, device)
 
 
-def factories(torch, device):
+def factories(torch, device) -> None:
     """``torch.zeros(..., device="cuda")`` and all others that take a device."""
     from torch.jit import _builtins
     from torch.utils import _device
@@ -51,7 +51,7 @@ def factories(torch, device):
     torch.Generator = Generator
 
 
-def moves(torch, device):
+def moves(torch, device) -> None:
     """``to``, ``cuda`` and ``type`` of tensors, storages and networks."""
 
     def to(real):
@@ -99,7 +99,7 @@ def moves(torch, device):
     replaced(torch.utils.data.DataLoader, "__init__", unpinned)
 
 
-def checkpoints(torch, device):
+def checkpoints(torch, device) -> None:
     """What was saved from a GPU is read to the CPU."""
 
     def load(real):
@@ -116,7 +116,7 @@ def checkpoints(torch, device):
     replaced(torch, "load", load)
 
 
-def defaults(torch, device):
+def defaults(torch, device) -> None:
     """``torch.set_default_device``, ``with torch.device("cuda")`` and the type of old scripts."""
     from torch.utils import _device
 

@@ -1,7 +1,12 @@
 """Why is the second device slower? The question, for a script and for a function."""
 
+from typing import TYPE_CHECKING
 
-def explain(train, num_gpus=2, unprotected=False, **arguments):
+if TYPE_CHECKING:
+    from d2lmgpu.watch.explain.answer import Answer
+
+
+def explain(train, num_gpus=2, unprotected=False, **arguments) -> "Answer":
     """What costs most of a step of ``train(**arguments)``, called with one and with more devices.
 
     A train that takes ``num_gpus`` gets 1, then ``num_gpus``: its devices are then threads, driven

@@ -218,7 +218,7 @@ def explain_script(
     return answer(str(script), single, run_, notes, str(path.parent))
 
 
-def compared(look, few, many, single=None):
+def compared(look, few, many, single=None) -> tuple:
     """``look(few)``, which ``single`` may be, and ``look(many)``: Summaries, or None.
 
     Something else has slowed the first one down if the second is faster than so many devices can
@@ -270,7 +270,7 @@ def _too_good(single, run_):
     )
 
 
-def code(where, folder):
+def code(where, folder) -> str:
     """The line of code at "file:line", with that place; a notebook's cell has no file to name."""
     line, number = line_of_code(where, folder), where.rpartition(":")[2]
     place = f"line {number} of its cell" if "ipykernel" in folder else where

@@ -3,6 +3,8 @@
 Each rule is given the run with several devices and that with one (None where there is none).
 """
 
+from collections.abc import Iterator
+
 from d2lmgpu.process.step_parts import (
     BACKWARD,
     EVALUATING,
@@ -66,14 +68,14 @@ SMALL_BATCH = Kind(
 )
 
 
-def loader(run, single):
+def loader(run, single) -> Iterator[Cause]:
     share = max(run.part((LOADING,))) / run.seconds
     where = run.line(LOADING) or next((x["where"] for x in run.ranks[0]["loaders"]), None)
     workers = next((x["workers"] for x in run.ranks[0]["loaders"] if x["epochs"]), 0)
     yield Cause(LOADER, share, where, f"The ranks wait for their data ({workers} workers load it).")
 
 
-def straggler(run, single):
+def straggler(run, single) -> Iterator[Cause]:
     if run.k == 1:
         return
     spent = run.part((LOADING, *PASSES, UPDATE))
@@ -87,7 +89,7 @@ def straggler(run, single):
     yield Cause(STRAGGLER, share, run.line(*FORWARDS, rank=slowest), sentence)
 
 
-def rank0_work(run, single):
+def rank0_work(run, single) -> Iterator[Cause]:
     if run.k == 1:
         return
     first, *others = run.aside()
@@ -96,7 +98,7 @@ def rank0_work(run, single):
     yield Cause(RANK0_WORK, share, run.line(EVALUATING) or run.line(OTHER), sentence)
 
 
-def python(run, single):
+def python(run, single) -> Iterator[Cause]:
     if run.in_threads and run.k > 1:
         locked = max(run.part((LOCK,))) / run.seconds
         sentence = "The devices' threads wait for Python's lock."
@@ -114,7 +116,7 @@ def python(run, single):
     yield Cause(PYTHON, busy / max(1e-9, busy + python_seconds), where, sentence)
 
 
-def host_bound(run, single):
+def host_bound(run, single) -> Iterator[Cause]:
     number = run.ranks[0]["operations"]
     compute = max(run.part((*PASSES, UPDATE, OTHER)))
     if number >= MANY_OPERATIONS and compute / number < SHORT:
@@ -126,7 +128,7 @@ def host_bound(run, single):
         yield Cause(HOST_BOUND, share, run.line(*FORWARDS) or run.line(OTHER), sentence)
 
 
-def slow_dtype(run, single):
+def slow_dtype(run, single) -> Iterator[Cause]:
     report = run.ranks[0]
     compute = max(run.part((*PASSES, UPDATE))) / run.seconds
     if report["doubles"] > 0.2:
@@ -138,7 +140,7 @@ def slow_dtype(run, single):
         yield Cause(SLOW_DTYPE, share, run.line(*FORWARDS), sentence)
 
 
-def exchange(run, single):
+def exchange(run, single) -> Iterator[Cause]:
     """What is exchanged, when, and how often."""
     if run.k == 1:
         return

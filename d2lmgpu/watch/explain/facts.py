@@ -3,6 +3,8 @@
 Each rule is given the run with several devices and that with one (None where there is none).
 """
 
+from collections.abc import Iterator
+
 from d2lmgpu.process.step_parts import BACKWARD, FORWARDS
 from d2lmgpu.watch.explain.causes import Cause, Kind
 from d2lmgpu.watch.explain.parts import CORES, THREADS
@@ -36,7 +38,7 @@ def _exchanges(run):
     return report["ddp"] or report["exchanged"] > least
 
 
-def data_parallel(run, single):
+def data_parallel(run, single) -> Iterator[Cause]:
     report = run.ranks[0]  # alone, with all GPUs to itself, a script may do otherwise
     if report["data_parallel"]:
         sentence = (
@@ -51,7 +53,7 @@ def data_parallel(run, single):
         yield Cause(DATA_PARALLEL, 1 - 1 / run.k, run.line(BACKWARD), sentence)
 
 
-def whole_data(run, single):
+def whole_data(run, single) -> Iterator[Cause]:
     if run.k == 1 or single is None:
         return
     prints = [rank["prints"] for rank in run.ranks]
@@ -72,7 +74,7 @@ def whole_data(run, single):
             yield Cause(WHOLE_DATA, 1 - 1 / run.k, loader["where"], sentence)
 
 
-def shared_core(run, single):
+def shared_core(run, single) -> Iterator[Cause]:
     cores = [rank["cores"] for rank in run.ranks]
     if run.k > 1 and all(cores) and len(set().union(*cores)) < run.k:
         number = len(set().union(*cores))
@@ -81,7 +83,7 @@ def shared_core(run, single):
         yield Cause(SHARED_CORE, 1 - number / run.k, where, sentence)
 
 
-def too_many_threads(run, single):
+def too_many_threads(run, single) -> Iterator[Cause]:
     cores = set().union(*[rank["cores"] or () for rank in run.ranks])
     threads = run.ranks[0]["threads"]
     if cores and threads > 1 and threads * run.k > len(cores):

@@ -10,7 +10,7 @@ from d2lmgpu.launch import launch
 from d2lmgpu.process.sending import functions_of, pickled, rooms_of
 from d2lmgpu.process.settings import settings
 from d2lmgpu.watch import WatchError, function_script
-from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER, answer, compared
+from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER, Answer, answer, compared
 from d2lmgpu.watch.explain.summary import summary
 from d2lmgpu.watch.run import check_devices, run
 
@@ -27,7 +27,7 @@ OF_MXNET = (
 )
 
 
-def uses_launch(fn, visited):
+def uses_launch(fn, visited) -> bool:
     """Whether ``fn``, or a function that it uses, calls ``launch``."""
     for function in functions_of(fn):
         if any(function is known for known in visited) or function.__module__.startswith(
@@ -44,7 +44,7 @@ def uses_launch(fn, visited):
     return False
 
 
-def explain_function(fn, num_gpus, arguments, unprotected=False):
+def explain_function(fn, num_gpus, arguments, unprotected=False) -> Answer:
     """See ``d2lmgpu.watch.explain.explain``."""
     if not callable(fn):
         raise WatchError(f"explain takes a function that trains, not {fn!r}.")

@@ -17,7 +17,7 @@ from d2lmgpu.watch.explain.samples import Samples, busy_threads
 WARM, COUNTED = 3, 2  # steps
 
 
-def observe(watch):
+def observe(watch) -> None:
     """Put the hooks in place; see the module. Option ``devices``: of a script, how many at most."""
     if devices := watch.options.get("devices"):
         Costs(watch, on_cpu(watch, devices))
@@ -32,7 +32,7 @@ class Observer:
         watch.steps.after.insert(1, self.stepped)  # behind the end of the update
         watch.at_end(self.report)
 
-    def stepped(self, optimizer):
+    def stepped(self, optimizer) -> None:
         """A step has ended."""
         self.watch.recorded(len(self.parts.step()[2]))
         number = len(self.parts.steps)
@@ -79,7 +79,7 @@ class Observer:
             **self.facts(),
         }
 
-    def facts(self):
+    def facts(self) -> dict:
         """What needs no clock."""
         hooks = self.hooks
         values = [p for net in hooks.ddp for p in net.parameters() if p.requires_grad]

@@ -21,7 +21,7 @@ svg { max-width: 100%; height: auto }
 """
 
 
-def spans(run):
+def spans(run) -> list[tuple]:
     """(rank, step, part, start, end) of the last steps of a Summary, in seconds."""
     return [(rank["rank"], *span) for rank in run.ranks for span in rank["spans"]]
 

@@ -9,6 +9,7 @@ waiting.
 import os
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 from d2lmgpu.machine.core_queue import Queue, on_cores
@@ -19,7 +20,7 @@ CORES = ("GOMP_CPU_AFFINITY", "KMP_AFFINITY", "OMP_PLACES", "OMP_PROC_BIND")  # 
 LAST = 12  # steps whose spans are kept, for the timeline
 
 
-def now(queue):
+def now(queue) -> tuple:
     """Wall time, processor time and queued time (of its ``Queue``) of this thread, in seconds."""
     return time.monotonic(), time.thread_time(), queue.seconds()
 
@@ -53,7 +54,7 @@ class Parts:
         self._mark = self.now()
         self._begin()
 
-    def now(self):
+    def now(self) -> tuple[float, float, float]:
         """Wall time, processor time and queued time of the thread, in seconds."""
         return now(self._queue)
 
@@ -72,24 +73,24 @@ class Parts:
         self._mark = now
 
     @property
-    def name(self):
+    def name(self) -> str:
         """The innermost part that is going on."""
         return self.names[-1] if self.names else OTHER
 
-    def in_steps_thread(self):
+    def in_steps_thread(self) -> bool:
         """Whether this is the thread of the steps."""
         return threading.get_ident() == self.thread
 
-    def enter(self, name):
+    def enter(self, name) -> None:
         self._charge()
         self.names.append(name)
 
-    def leave(self):
+    def leave(self) -> None:
         self._charge()
         self.names.pop()
 
     @contextmanager
-    def within(self, name):
+    def within(self, name) -> Iterator[None]:
         """For the time of a block a part goes on."""
         self.enter(name)
         try:
@@ -97,7 +98,7 @@ class Parts:
         finally:
             self.leave()
 
-    def step(self):
+    def step(self) -> tuple:
         """A step has ended here; (start, end, {part: [wall, processor, queued]})."""
         self._charge()
         self.steps.append((self.start, self._mark[0], self.current))

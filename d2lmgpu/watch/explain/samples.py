@@ -20,7 +20,7 @@ class Samples:
         self.thread = threading.Thread(target=self._look, daemon=True, name="watch-samples")
         self.thread.start()
 
-    def stop(self):
+    def stop(self) -> None:
         """Look no more."""
         self._over.set()
         if threading.current_thread() is not self.thread:
@@ -51,7 +51,7 @@ class Samples:
         return self._where(frames[::-1])
 
 
-def busy_threads(before, after, skip):
+def busy_threads(before, after, skip) -> dict:
     """{native id: processor seconds} of Python threads between two looks (``parts.threads``)."""
     python = {t.native_id for t in threading.enumerate() if not t.name.startswith("watch-")}
     return {i: after[i] - before.get(i, 0.0) for i in python & set(after) if i != skip}

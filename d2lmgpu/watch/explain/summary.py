@@ -19,7 +19,7 @@ ISSUE = 8e-6  # seconds that issuing an operation takes, about
 SMALL = 16 * 2**10  # bytes: a collective that carries no gradients
 
 
-def own(step, parts=None, crowded=False):
+def own(step, parts=None, crowded=False) -> float:
     """Seconds that a rank itself needed for a step, or for some parts of it."""
     total = 0.0
     for part, (wall, cpu, delay) in step[2].items():
@@ -29,7 +29,7 @@ def own(step, parts=None, crowded=False):
     return total
 
 
-def blocked(step):
+def blocked(step) -> float:
     """Seconds that a rank waited for its peers in a step."""
     spent = [step[2].get(part, (0.0, 0.0, 0.0)) for part in MET]
     return sum(max(0.0, wall - cpu - delay) for wall, cpu, delay in spent)
@@ -42,27 +42,27 @@ class Summary:
     ranks: list[RankReport]
 
     @property
-    def k(self):
+    def k(self) -> int:
         return len(self.ranks)
 
     @property
-    def steps(self):
+    def steps(self) -> list[tuple]:
         """The steps, each a list with that of every rank."""
         return list(zip(*[rank["measured_steps"] for rank in self.ranks]))
 
     @property
-    def in_threads(self):
+    def in_threads(self) -> bool:
         """Whether the ranks are devices of one process, see ``devices``."""
         return bool(self.ranks[0].get("in_threads"))
 
     @property
-    def crowded(self):
+    def crowded(self) -> bool:
         """Whether the ranks take the cores from each other: then queuing is their own doing."""
         cores = set().union(*[rank["cores"] or () for rank in self.ranks])
         return bool(cores) and self.ranks[0]["threads"] * self.k > len(cores)
 
     @property
-    def exchange(self):
+    def exchange(self) -> float:
         """Seconds of a step in which all ranks wait at once: the exchange as far as it shows."""
         return median(min(map(blocked, step)) for step in self.steps) if self.k > 1 else 0.0
 
@@ -73,26 +73,26 @@ class Summary:
         return [max(own(rank_step, None, crowded) for rank_step in step) for step in self.steps]
 
     @property
-    def seconds(self):
+    def seconds(self) -> float:
         """A step: what its slowest rank does, what one rank does now and then, the exchange."""
         busiest = self._busiest
         return max(median(busiest), mean(busiest[1:-1] or busiest)) + self.exchange
 
     @property
-    def drift(self):
+    def drift(self) -> float:
         """How many times as long the slower half of the steps took, first or last, as the other."""
         busiest = self._busiest
         half = len(busiest) // 2
         first, last = median(busiest[:half]), median(busiest[half:])
         return max(first, last) / max(1e-9, min(first, last))
 
-    def speedup(self, single):
+    def speedup(self, single) -> float | None:
         """Rows a second of this run over those of ``single``; None where rows are not seen."""
         if single is None or not single.rows or not self.rows:
             return None
         return (self.rows_like(single) / self.seconds) / (single.rows / single.seconds)
 
-    def rows_like(self, single):
+    def rows_like(self, single) -> float:
         """Rows of a step as ``single`` counts them.
 
         Where the batch is not an input's first dimension, a rank has as many "rows" as one device
@@ -105,7 +105,7 @@ class Summary:
         return single.rows * self.k * values if rows > 0.9 and 0 < values < 0.75 else self.rows
 
     @property
-    def queued(self):
+    def queued(self) -> float:
         """The share of a step in which its thread had no core."""
         walls = [
             (end - start, sum(v[2] for v in parts.values()))
@@ -115,21 +115,21 @@ class Summary:
         return sum(delay for _, delay in walls) / max(1e-9, sum(wall for wall, _ in walls))
 
     @property
-    def rows(self):
+    def rows(self) -> float:
         """Rows of a step, over all ranks."""
         return sum(rank["rows"] / rank["measured"] for rank in self.ranks)
 
     @property
-    def values(self):
+    def values(self) -> float:
         """Values in them."""
         return sum(rank["elements"] / rank["measured"] for rank in self.ranks)
 
     @property
-    def faults(self):
+    def faults(self) -> float:
         """Pages of memory that the system had to give a rank in a step."""
         return sum(rank["faults"] / rank["measured"] for rank in self.ranks) / self.k
 
-    def shares(self):
+    def shares(self) -> dict:
         """{part: its share of the step}, the mean over ranks; with ``waiting``."""
         seconds_of, waits, crowded = Counter(), [], self.crowded
         for step in self.steps:
@@ -145,21 +145,21 @@ class Summary:
         total = sum(shares.values()) or 1.0
         return {part: seconds / total for part, seconds in shares.items()}
 
-    def part(self, names):
+    def part(self, names) -> list[float]:
         """Median seconds of a step that each rank itself needs for some parts."""
         return [median(own(step, names) for step in rank["measured_steps"]) for rank in self.ranks]
 
-    def aside(self):
+    def aside(self) -> list[float]:
         """Mean seconds of a step that each rank spends beside training."""
         return [mean(own(step, ASIDE) for step in rank["measured_steps"]) for rank in self.ranks]
 
-    def line(self, *parts, rank=0):
+    def line(self, *parts, rank=0) -> str | None:
         """The line at which a rank was seen most often in one of the parts."""
         return next(
             (line for name, line, _ in self.ranks[rank]["lines"] if name in parts and line), None
         )
 
-    def calls(self):
+    def calls(self) -> list[tuple]:
         """[(kind, line, calls a step, bytes a call, seconds a step)]: the rank that waits least.
 
         A rank also waits while a peer queues for a core; so seconds are a call's share of what the
@@ -182,7 +182,7 @@ class Summary:
         ]
 
 
-def summary(watched):
+def summary(watched) -> Summary | None:
     """The Summary of a ``watch.run.Watched``; None if too few steps were measured."""
     ranks = [report for report in watched.reports if report.get("measured")]
     if not ranks or min(rank["measured"] for rank in ranks) < 5:
@@ -191,6 +191,6 @@ def summary(watched):
     return Summary([rank | {"measured_steps": rank["measured_steps"][:number]} for rank in ranks])
 
 
-def faster(first, second):
+def faster(first, second) -> Summary | None:
     """Of two Summaries of the same run, or None, that with the shorter step."""
     return min(filter(None, (first, second)), key=lambda run: run.seconds)

@@ -39,7 +39,7 @@ class Protection:
     why: str = ""
     made: view.View | None = None
 
-    def enter(self, folder):
+    def enter(self, folder) -> None:
         """Protect this process and all that it starts: before it runs anything of the reader's."""
         if self.made:
             self.made.enter()

@@ -27,7 +27,7 @@ class Diversion:
     def __init__(self, folder):
         self.folder, self.written = str(folder), os.path.join(folder, "written")
 
-    def shadow(self, path):
+    def shadow(self, path) -> str | None:
         """Where ``path`` lies once it is written; None for what is no path or may be written."""
         if isinstance(path, int) or not isinstance(path, (str, bytes, os.PathLike)):
             return None
@@ -36,14 +36,14 @@ class Diversion:
             return None
         return os.path.join(self.written, os.path.splitdrive(path)[1].lstrip(os.sep))
 
-    def to_read(self, path):
+    def to_read(self, path) -> str | os.PathLike:
         """Where to read ``path``: where it was written, else where the script says."""
         shadow = self.shadow(path)
         if shadow and _exists(shadow) and not (_is_folder(shadow) and _exists(path)):
             return shadow
         return path
 
-    def to_write(self, path, keep=False):
+    def to_write(self, path, keep=False) -> str | os.PathLike:
         """Where to write ``path``; with ``keep`` its content so far is there."""
         shadow = self.shadow(path)
         if shadow is None:
@@ -79,7 +79,7 @@ def _make_folders(path):
             _mkdir(path)
 
 
-def divert(folder):
+def divert(folder) -> Diversion:
     """From now on this process writes its files below ``folder``; its own files are not there."""
     diversion = Diversion(folder)
 
@@ -122,7 +122,7 @@ def divert(folder):
     return diversion
 
 
-def divert_torch(torch, diversion):
+def divert_torch(torch, diversion) -> None:
     """The same for what PyTorch writes itself."""
 
     def save(real):

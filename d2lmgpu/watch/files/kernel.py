@@ -23,28 +23,28 @@ def _call(function, *arguments):
     return result
 
 
-def system_call(number, *arguments):
+def system_call(number, *arguments) -> int:
     """``syscall(number, ...)`` with whole numbers and pointers; its result."""
     wide = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return _call("syscall", ctypes.c_long(number), *wide)
 
 
-def unshare(flags):
+def unshare(flags) -> None:
     """Give this process namespaces of its own."""
     _call("unshare", flags)
 
 
-def join(namespace, kind):
+def join(namespace, kind) -> None:
     """Enter the namespace that the file descriptor ``namespace`` is open for."""
     _call("setns", namespace, kind)
 
 
-def no_new_privileges():
+def no_new_privileges() -> None:
     """From now on no program that this process starts gets more rights than it has."""
     _call("prctl", PR_SET_NO_NEW_PRIVS, *map(ctypes.c_ulong, (1, 0, 0, 0)))
 
 
-def mount(source, target, kind=None, flags=0, options=""):
+def mount(source, target, kind=None, flags=0, options="") -> None:
     """``mount(2)``; ``kind`` is a type of file system, None to bind or to change flags."""
     _call(
         "mount",
@@ -60,7 +60,7 @@ class _MountAttributes(ctypes.Structure):
     _fields_ = [(n, ctypes.c_uint64) for n in ("set", "clear", "propagation", "userns_fd")]
 
 
-def read_only(path, on=True, below=False):
+def read_only(path, on=True, below=False) -> None:
     """Make the mount at ``path`` read-only, or writable again; with ``below`` all below it, too."""
     bits = _MountAttributes(**{"set" if on else "clear": _MOUNT_ATTR_RDONLY})
     size = ctypes.sizeof(bits)

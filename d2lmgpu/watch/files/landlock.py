@@ -32,7 +32,7 @@ def version() -> int:
     return kernel.system_call(kernel.LANDLOCK_CREATE_RULESET, None, 0, _VERSION)
 
 
-def refuse_writes(but):
+def refuse_writes(but) -> None:
     """From now on this process, and what it starts, can write below the folders ``but`` alone.
 
     Devices that are no disks can be written to as before.

@@ -48,7 +48,7 @@ class View:
     namespaces: list[tuple[int, int]]  # (file descriptor, kind), in the order to enter them
     root: int  # file descriptor of its topmost folder
 
-    def enter(self):
+    def enter(self) -> None:
         """Go into the view; for a new process, before it becomes another program."""
         current = os.getcwd()
         for namespace, kind in self.namespaces:
@@ -256,7 +256,7 @@ def _mount_points():
     return {point for point in points if not is_below(point, AS_IT_IS)}
 
 
-def is_below(path, folders):
+def is_below(path, folders) -> bool:
     return any(path == folder or path.startswith(folder + "/") for folder in folders)
 
 
@@ -272,7 +272,7 @@ def _to_cover(folder, mounted):
                 yield from _to_cover(entry.path, mounted)
 
 
-def let_folders_be_renamed():
+def let_folders_be_renamed() -> None:
     """A folder that lies below an overlay is copied where the kernel does not rename it.
 
     Without a view the two names are on one file system, most often, and the script does not expect

@@ -8,7 +8,7 @@ from functools import wraps
 from d2lmgpu.memory.fit import Fit
 
 
-def observe(watch):
+def observe(watch) -> None:
     """Put a GPU in place for the rest of this process, and follow what is on it. Options:
 
     - ``card``, ``total``: the GPU's name and its bytes;

@@ -15,7 +15,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
     "divide by?",
     "Let each micro-batch give the sum over its images, and divide once, at the end.",
 )
-def like_the_large_batch(accumulate, g):
+def like_the_large_batch(accumulate, g) -> str:
     """accumulate(gradient, X, y, micro): with ``gradient(X, y)`` the mean over what it is given."""
     for n, micro in ((8, 4), (7, 3), (5, 8), (9, 1)):
         X, y, w = g.normal(size=(n, 3)), g.normal(size=n), g.normal(size=3)
@@ -44,13 +44,13 @@ def like_the_large_batch(accumulate, g):
     return "The gradient is that of the whole batch, also where the last micro-batch is smaller."
 
 
-def clipped_mean(gradients, sizes, limit):
+def clipped_mean(gradients, sizes, limit) -> np.ndarray:
     mean = np.sum(gradients, axis=0) / np.sum(sizes)
     length = np.sqrt(mean @ mean)
     return mean if length <= limit else mean / length * limit
 
 
-def clipped_each(gradients, sizes, limit):
+def clipped_each(gradients, sizes, limit) -> float:
     scaled = [gradient * min(1, limit / np.linalg.norm(gradient)) for gradient in gradients]
     return sum(scaled) / sum(sizes)
 
@@ -80,7 +80,7 @@ formula(
 )
 
 
-def pieces(batch, k, room):
+def pieces(batch, k, room) -> list:
     left, count = max(len(part) for part in np.array_split(np.arange(batch), k)), 0
     while left > 0:
         last, left, count = min(left, room), left - room, count + 1
@@ -122,7 +122,7 @@ MICRO = 3  # rows for which there is room
     "Add up the gradients of all micro-batches of this rank first. One `dist.all_reduce` of that "
     "sum after the loop, and divide by `n`.",
 )
-def one_exchange(accumulate, g):
+def one_exchange(accumulate, g) -> str:
     """accumulate(gradient, X, y, micro, n): the mean gradient over the n rows of both ranks."""
     w, sizes = g.normal(size=4), g.permutation([8, 7]).tolist()  # three micro-batches each
     n = sum(sizes)

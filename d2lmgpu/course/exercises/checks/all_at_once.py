@@ -1,6 +1,7 @@
 """All at Once"""
 
 import re
+from collections.abc import Iterator
 from functools import partial
 
 import numpy as np
@@ -11,19 +12,19 @@ from d2lmgpu.course.exercises.ranks import layers_by_key, rows_on_a_mesh, step_o
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
-def rows_by_reshaping(rank, dp, tp, rows):
+def rows_by_reshaping(rank, dp, tp, rows) -> list:
     """By cutting the rows themselves: along tp, then along dp."""
     ((i, j),) = np.argwhere(np.arange(dp * tp).reshape(dp, tp) == rank)
     own = np.arange(rows).reshape(tp, dp, -1)[j, i]
     return [own[0], own[-1]]
 
 
-def rows_in_order(rank, dp, tp, rows):
+def rows_in_order(rank, dp, tp, rows) -> list:
     own = np.arange(rows).reshape(dp * tp, -1)[rank]
     return [own[0], own[-1]]
 
 
-def one_behind(rank, dp, tp, rows):
+def one_behind(rank, dp, tp, rows) -> list:
     first, last = rows_by_reshaping(rank, dp, tp, rows)
     return [first, last + 1]
 
@@ -49,7 +50,7 @@ formula(
 
 
 @exercise("mesh-rows")
-def where_pytorch_has_them(held, g):
+def where_pytorch_has_them(held, g) -> str:
     """held(rank, dp, tp, rows), against PyTorch's own cuts on a mesh of four processes."""
     dp, tp, rows = 2, 2, 4 * int(g.integers(1, 20))
     numbers = np.arange(rows, dtype=np.float64)
@@ -68,7 +69,7 @@ def where_pytorch_has_them(held, g):
     "The group of `dp`: `init_device_mesh` makes it on all ranks, and `all_reduce` takes it as "
     "`group`.",
 )
-def mean_over_the_replicas(average, g):
+def mean_over_the_replicas(average, g) -> str:
     """average(cut, norm): both become the mean over the two replicas, in place."""
     norms = [g.normal(size=6) for _ in range(2)]
     cuts = [g.normal(size=(3, 4)) for _ in range(4)]
@@ -121,7 +122,7 @@ KEYS = (
 )
 
 
-def networks(g):
+def networks(g) -> Iterator[tuple]:
     """A plan's keys, and the modules of a network."""
     for blocks in (1, 2, 12):
         numbers = range(blocks)
@@ -131,7 +132,7 @@ def networks(g):
         yield g.permutation(KEYS).tolist(), layers
 
 
-def by_expression(keys, layers, star="[^.]*", mark="[^.]"):
+def by_expression(keys, layers, star="[^.]*", mark="[^.]") -> list[int]:
     """A star and a question mark as regular expressions."""
     patterns = [re.escape(key).replace(r"\*", star).replace(r"\?", mark) for key in keys]
     return [sum(bool(re.fullmatch(p, layer)) for layer in layers) for p in patterns]
@@ -162,7 +163,7 @@ formula(
 
 
 @exercise("plan-keys")
-def as_pytorch_cuts(cut, g):
+def as_pytorch_cuts(cut, g) -> str:
     """cut(keys, layers), against what PyTorch itself cuts by each of the keys, in two processes."""
     keys, layers = [*networks(g)][1]
     ranks = in_processes(partial(layers_by_key, keys, layers), [[np.zeros(1)] for _ in range(2)])
@@ -173,7 +174,9 @@ def as_pytorch_cuts(cut, g):
     return "In two processes PyTorch cuts as many layers by each key."
 
 
-def by_collective(blocks, block, ends, dp, fsdp, itemsize, backward=True, part=True, again=False):
+def by_collective(
+    blocks, block, ends, dp, fsdp, itemsize, backward=True, part=True, again=False
+) -> int:
     """Each collective that the device takes part in, one after the other."""
     groups = [block] * blocks + [ends]
     gathers = groups + [block] * blocks * backward + [ends] * again
@@ -220,7 +223,7 @@ formula(
 
 
 @exercise("mesh-bytes")
-def as_pytorch_sends_them(num_bytes, g):
+def as_pytorch_sends_them(num_bytes, g) -> str:
     """num_bytes(blocks, …), against the collectives of a step of PyTorch's HSDP, in processes."""
     blocks, width, dp, fsdp = int(g.integers(2, 5)), 8, 2, 2
     case = blocks, width * width, width * width, dp, fsdp, 8

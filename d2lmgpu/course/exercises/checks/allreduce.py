@@ -14,7 +14,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
     "k − 1 rounds in which what arrives is *added*: then each device has one finished part. k − 1 "
     "further rounds in which what arrives *replaces* what is there.",
 )
-def the_sum(allreduce, g):
+def the_sum(allreduce, g) -> str:
     """allreduce(device, data): in place, every device ends with the sum."""
     for k in (1, 2, 3, 4, 5):
         n = int(g.integers(2, 6)) * k
@@ -31,7 +31,7 @@ def the_sum(allreduce, g):
 
 
 @exercise("ring")
-def sizes_that_do_not_divide(allreduce, g):
+def sizes_that_do_not_divide(allreduce, g) -> str:
     k, n = 4, 4 * int(g.integers(2, 9)) + 1
     data, total, _ = run(allreduce, k, n, g)
     if any(distance(answer, total) > 1e-9 for answer in data):
@@ -40,7 +40,7 @@ def sizes_that_do_not_divide(allreduce, g):
 
 
 @exercise("ring")
-def bytes_of_each(allreduce, g):
+def bytes_of_each(allreduce, g) -> str:
     for k in (2, 4, 8):
         n = 24 * k
         _, _, exchange = run(allreduce, k, n, g)
@@ -51,7 +51,7 @@ def bytes_of_each(allreduce, g):
     return "No device sends more than 2(k − 1)/k times its array."
 
 
-def run(allreduce, k, n, g):
+def run(allreduce, k, n, g) -> tuple:
     """(the arrays afterwards, their sum before, what was exchanged)"""
     data = [g.normal(size=n) for _ in range(k)]
     total = np.sum(data, axis=0)
@@ -65,7 +65,7 @@ def run(allreduce, k, n, g):
     "After log2(k) rounds each device has one finished part. Go back through the same partners: "
     "each sends what it has finished, and what comes is *put* in its place.",
 )
-def sums_by_halves(allreduce, g):
+def sums_by_halves(allreduce, g) -> str:
     """allreduce(device, data): in place, in 2 log2(k) messages of each device."""
     for k in (1, 2, 4, 8):
         n = int(g.integers(2, 6)) * k
@@ -84,7 +84,7 @@ def sums_by_halves(allreduce, g):
     return "Every device has the sum, after few messages and few bytes."
 
 
-def bisected(k, latency, bandwidth):
+def bisected(k, latency, bandwidth) -> float:
     """The number of bytes for which a tree and a ring take equally long."""
     levels, low, high = int(np.log2(k)), 0.0, 1e30
     for _ in range(300):

@@ -1,5 +1,7 @@
 """Batch Size and Learning Rate"""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
@@ -11,7 +13,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
     "What is the learning rate in the very first update, and in the first one after the warm-up?",
     "A straight line from the rate of the small batch to that rate times k; flat behind it.",
 )
-def rates(lr_at, g):
+def rates(lr_at, g) -> str:
     """lr_at(update, base, k, warmup): the rate rises from base to k times base in ``warmup``."""
     for k in (1, 2, 8):
         base, warmup = float(g.uniform(0.01, 0.5)), int(g.integers(2, 50))
@@ -57,12 +59,12 @@ formula(
 )
 
 
-def noise_over_signal(small, large, b_small, b_large):
+def noise_over_signal(small, large, b_small, b_large) -> float:
     signal, noise = np.linalg.solve([[1, 1 / b_small], [1, 1 / b_large]], [small, large])
     return noise / signal
 
 
-def two_measurements(g):
+def two_measurements(g) -> Iterator[tuple]:
     for b_small, b_large in ((8, 64), (1, 2), (32, 1024)):
         signal, noise = g.uniform(0.5, 2, 2)
         yield signal + noise / b_small, signal + noise / b_large, b_small, b_large

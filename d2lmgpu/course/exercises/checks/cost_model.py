@@ -11,7 +11,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
     "How many rounds has a ring of k devices, and how long is the message of one round?",
     "Each round costs one latency and the time of one part on the link.",
 )
-def seconds_of_a_ring(seconds, g):
+def seconds_of_a_ring(seconds, g) -> str:
     """seconds(k, num_bytes, latency, bandwidth): of an allreduce by ring."""
     for k in (1, 2, 3, 8, 64):
         size, latency = int(g.integers(10**6, 10**8)), float(g.uniform(1e-6, 1e-3))

@@ -12,7 +12,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
     "Three images on one device and one on another: how much does each image count in your result?",
     "Turn each mean back into the sum that it came from. What is the mean of all images then?",
 )
-def gradients_of_shards(combine, g):
+def gradients_of_shards(combine, g) -> str:
     """combine(means, sizes): the mean over the whole batch."""
     for k in (1, 2, 3, 5):
         sizes = g.integers(1, 9, k).tolist()
@@ -37,7 +37,7 @@ def gradients_of_shards(combine, g):
 @exercise(
     "combine",
 )
-def devices_without_data(combine, g):
+def devices_without_data(combine, g) -> str:
     images = g.normal(size=(3, 4))
     # The mean of no images is no number: it must not count.
     means = [images.mean(axis=0), np.full(4, np.nan)]
@@ -54,7 +54,7 @@ def devices_without_data(combine, g):
     "Which arrays does `[param for param in params]` hold: new ones, or those that were given?",
     "Ask `np.shares_memory(a, b)` of the first array on two devices. What makes one of its own?",
 )
-def arrays_of_their_own(replicate, g):
+def arrays_of_their_own(replicate, g) -> str:
     """replicate(params, k): for each of k devices a list of copies of its own."""
     for k in (2, 4, 1):
         params = [g.normal(size=(3, 2)), g.normal(size=2)]

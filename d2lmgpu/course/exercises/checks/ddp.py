@@ -64,7 +64,7 @@ formula(
 )
 
 
-def batch_by_batch(n, batch_size, k, per_image, fixed):
+def batch_by_batch(n, batch_size, k, per_image, fixed) -> int:
     starts = range(0, n, batch_size)
     sizes = [len(np.array_split(range(min(batch_size, n - i)), k)[0]) for i in starts]
     return sum(fixed + per_image * size for size in sizes)
@@ -115,7 +115,7 @@ TEST_SETS = (13, 2)  # images; of two images the third rank has a copy alone
     "The i-th image of rank r is at place r + i·k, and is a copy from place n on. Add up over the "
     "ranks how many real ones were right, and divide by `n`.",
 )
-def one_accuracy(accuracy, g):
+def one_accuracy(accuracy, g) -> str:
     """accuracy(predicted, labels, n): on every rank the share of n images that was right."""
     k, dealt, inputs = 3, [], [[] for _ in range(3)]
     for n in TEST_SETS:

@@ -17,7 +17,7 @@ SHAPES = ((3, 4), (4,), (2, 2, 2), (1,))
     "`torch.cat` of the flattened gradients is one tensor. After the allreduce, `split` it again "
     "and copy each part back: the gradients themselves have to change.",
 )
-def mean_in_one_message(average, g):
+def mean_in_one_message(average, g) -> str:
     """average(*grads): each becomes the mean over the ranks, in place, with one message."""
     grads = [[g.normal(size=shape) for shape in SHAPES] for _ in range(2)]
     mean = [np.mean(of_ranks, axis=0) for of_ranks in zip(*grads)]
@@ -48,7 +48,7 @@ def _are_means(after, mean, before, rank):
     "Draw who waits for whom. Who is the first that can go on?",
     "`dist.isend` returns at once, with a handle. Start it, receive, and only then wait for it.",
 )
-def from_the_left(pass_on, g):
+def from_the_left(pass_on, g) -> str:
     """pass_on(x): what the rank before this one, in the ring, has given as x."""
     values = [[g.normal(size=5)] for _ in range(2)]
     ranks = in_processes(pass_on, values)
@@ -65,7 +65,7 @@ def from_the_left(pass_on, g):
     return "Each process has what the one before it had, and nobody waits for ever."
 
 
-def from_the_end(sizes, most):
+def from_the_end(sizes, most) -> list[int]:
     """By putting the parameters, from the last one on, into the buckets themselves."""
     buckets = []
     for i in reversed(range(len(sizes))):
@@ -76,11 +76,11 @@ def from_the_end(sizes, most):
     return [number_of[i] for i in range(len(sizes))]
 
 
-def from_the_start(sizes, most):
+def from_the_start(sizes, most) -> list[int]:
     return from_the_end(sizes[::-1], most)[::-1]
 
 
-def one_too_many(sizes, most):
+def one_too_many(sizes, most) -> list[int]:
     numbers, bucket, held = [0] * len(sizes), 0, 0
     for i in reversed(range(len(sizes))):
         numbers[i] = bucket
@@ -121,7 +121,7 @@ LAST = (25,), (3, 4), (2, 2, 2)  # too large for a bucket, and two that fill one
     "Keep a list of (gradients, flat buffer, handle), one entry for each bucket that has left. The "
     "last bucket leaves after the loop. Then go through the list: wait, divide, copy back.",
 )
-def buckets_leave_early(average, g):
+def buckets_leave_early(average, g) -> str:
     """average(grads, limit): each gradient becomes the mean, in place; full buckets leave early."""
     shapes = [*(SOME[i] for i in g.permutation(len(SOME))), *LAST]
     grads = [[g.normal(size=shape) for shape in shapes] for _ in range(2)]

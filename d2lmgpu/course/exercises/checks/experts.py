@@ -16,7 +16,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
     "`X[chosen == rank]` goes to a rank, and `Y[chosen == rank] = ...` puts what it sends back "
     "into its places. Send everything before you receive.",
 )
-def like_one_device(layer, g):
+def like_one_device(layer, g) -> str:
     """layer(device, X, chosen, expert): what the chosen experts make of the rows of X."""
     for k in (1, 2, 4):
         weights = g.normal(size=(k, 3, 3))
@@ -59,7 +59,7 @@ def _expert(weights, number, rows):
     "`x[order]` has at place i what was at `order[i]`. The way back is the permutation that undoes "
     "it: that of `order.argsort()`.",
 )
-def in_their_places(layer, g):
+def in_their_places(layer, g) -> str:
     """layer(x, chosen): x times (chosen + 1), by way of the ranks."""
     n = 3
     x, chosen = g.normal(size=(n, 8, 3)), g.integers(0, n, size=(n, 8))
@@ -82,7 +82,7 @@ def in_their_places(layer, g):
     return "Each row has been at its expert, and is back in its place."
 
 
-def turned_away(load, factor):
+def turned_away(load, factor) -> int:
     """One token after the other: is there still a place?"""
     free = {expert: int(factor * sum(load) / len(load)) for expert in range(len(load))}
     away = 0

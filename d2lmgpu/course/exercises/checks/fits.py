@@ -1,5 +1,6 @@
 """What Fits on a GPU?"""
 
+from collections.abc import Iterator
 from itertools import pairwise
 
 from d2lmgpu.course.exercises.formulas import formula
@@ -39,7 +40,7 @@ formula(
 )
 
 
-def tried(b1, peak1, b2, peak2, memory):
+def tried(b1, peak1, b2, peak2, memory) -> int:
     """One batch after the other, until it does not fit."""
     batch_size, slope = 0, (peak2 - peak1) / (b2 - b1)
     while peak1 + slope * (batch_size + 1 - b1) <= memory:
@@ -47,7 +48,7 @@ def tried(b1, peak1, b2, peak2, memory):
     return batch_size
 
 
-def two_peaks(g):
+def two_peaks(g) -> Iterator[tuple[int, int, int, int, int]]:
     for room in (0.5, 3.0, 40.0):
         fixed, image = int(g.integers(200, 400)), int(g.integers(5, 20))
         memory = int(fixed + image * room * g.integers(2, 9))
@@ -89,7 +90,7 @@ formula(
 )
 
 
-def lives(widths, batch_size):
+def lives(widths, batch_size) -> int:
     """Storage after storage: the input, the output of each ReLU, and what the loss keeps."""
     storages = [4 * width for width in widths[:-1]] + [4 * widths[-1], 8]
     return batch_size * sum(storages) + 4

@@ -7,7 +7,7 @@ from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.registry import Wrong, distance, exercise
 
 
-def dealt(g, sizes):
+def dealt(g, sizes) -> tuple[list[np.ndarray], list]:
     labels = [g.integers(0, 3, size) for size in sizes]
     return [np.where(g.random(len(y)) < 0.5, y, y + 1) for y in labels], labels
 
@@ -73,7 +73,7 @@ formula(
     "One device has three images, the other has one. How much does each image count?",
     "`gradient` gives a sum. Add the sums of all devices, and divide once, by all images.",
 )
-def like_the_batch(step, g):
+def like_the_batch(step, g) -> str:
     """step(w, gradient, shards, lr): w in place, gradient(w, X, y) is the sum over images."""
     for sizes in ((3, 1), (4, 4), (5, 0, 2)):
         w, lr = g.normal(size=3), float(g.uniform(0.01, 0.1))

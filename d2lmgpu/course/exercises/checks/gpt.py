@@ -6,7 +6,7 @@ from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
-def one_token_at_a_time(q, k, v, heads, own_scale=True, future=False):
+def one_token_at_a_time(q, k, v, heads, own_scale=True, future=False) -> np.ndarray:
     """Attention by its definition: for each head and each token a mean of the values so far."""
     tokens, width = q.shape
     part = width // heads
@@ -27,7 +27,7 @@ def one_token_at_a_time(q, k, v, heads, own_scale=True, future=False):
     "Set the products with later tokens to minus infinity before the softmax, which is over the "
     "tokens that are looked at.",
 )
-def heads_and_the_past(attention, g):
+def heads_and_the_past(attention, g) -> str:
     """attention(q, k, v, heads): an array of the shape of v."""
     for tokens, width, heads in ((1, 4, 2), (5, 6, 1), (6, 8, 4), (4, 6, 3)):
         q, k, v = (g.normal(size=(tokens, width)) * 2 for _ in range(3))
@@ -49,7 +49,7 @@ def heads_and_the_past(attention, g):
     return "The output is right for one head and for several, and no token looks ahead."
 
 
-def counted(width, blocks, symbols, tokens, biases=1, norms=1, heads=1):
+def counted(width, blocks, symbols, tokens, biases=1, norms=1, heads=1) -> int:
     """Tensor by tensor: the sizes of all that the network has."""
     wide = 4 * width
     layers = [(width, width)] * 4 + [(width, wide), (wide, width)]
@@ -95,7 +95,7 @@ formula(
 )
 
 
-def utilisation(parameters, blocks, width, tokens, rate, peak, passes=3, attention=True):
+def utilisation(parameters, blocks, width, tokens, rate, peak, passes=3, attention=True) -> float:
     """A pass multiplies and adds once for each parameter, and twice the width for each token."""
     pairs = parameters + attention * 2 * blocks * tokens * width
     return 2 * pairs * passes * rate / peak

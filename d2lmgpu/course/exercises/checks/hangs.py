@@ -13,7 +13,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
 NAMES = ["all_reduce", "all_gather", "broadcast", "barrier"]
 
 
-def skipped(g):
+def skipped(g) -> list[list]:
     """The same log on all ranks, but one has left a collective out."""
     k, n = int(g.integers(3, 7)), int(g.integers(4, 9))
     log = [NAMES[i % 4] for i in g.permutation(n)]
@@ -21,7 +21,7 @@ def skipped(g):
     return [log[:at] + log[at + 1 :] if rank == odd else list(log) for rank in range(k)]
 
 
-def first_difference(logs):
+def first_difference(logs) -> list[int]:
     for step in range(max(map(len, logs))):
         names = [log[step] if step < len(log) else None for log in logs]
         usual = Counter(names).most_common(1)[0][0]
@@ -31,7 +31,7 @@ def first_difference(logs):
     raise AssertionError("all logs are equal")
 
 
-def against_rank_0(logs):
+def against_rank_0(logs) -> list[int]:
     for step, name in enumerate(logs[0]):
         for rank, log in enumerate(logs):
             if step >= len(log) or log[step] != name:
@@ -63,7 +63,7 @@ formula(
     "Which rank leaves the loop first, and who then waits for it in `all_gather`?",
     "All ranks know the same `mean`, and none knows the others' `loss`. Go by what all know.",
 )
-def all_stop_together(train, g):
+def all_stop_together(train, g) -> str:
     """train(device, losses, limit): the step after which it stops, the same on all devices."""
     for k in (1, 2, 4):
         losses = np.sort(g.uniform(0, 2, (k, 8)), axis=1)[:, ::-1] + 0.01 * np.arange(k)[:, None]
@@ -80,7 +80,7 @@ def all_stop_together(train, g):
     return "All ranks leave the loop in the same step."
 
 
-def earliest(ends):
+def earliest(ends) -> int:
     """By going through the ends in the order of time."""
     for _, rank, code in sorted((seconds, rank, code) for rank, seconds, code in ends):
         if code not in (0, -15):
@@ -88,7 +88,7 @@ def earliest(ends):
     raise AssertionError("nobody failed")
 
 
-def some_ends(g):
+def some_ends(g) -> list[tuple[int, float, int]]:
     k = int(g.integers(3, 8))
     codes = [int(g.choice([-9, 1, -11])), *g.choice([0, -15, 1], k - 1).tolist()]
     order, seconds = g.permutation(k), g.uniform(1, 60, k).round(1)
@@ -128,7 +128,7 @@ formula(
     "Every rank adds up first, and every rank takes part in the broadcast afterwards. Only what "
     "changes the rate stands under `if`.",
 )
-def all_in_one_order(end_of_epoch, g):
+def all_in_one_order(end_of_epoch, g) -> str:
     """end_of_epoch(loss, rate, limit): on every rank [mean loss, rank 0's rate, perhaps halved]."""
     k, epochs = 3, 3
     rates = g.uniform(0.1, 1, (k, epochs))
@@ -143,28 +143,37 @@ def all_in_one_order(end_of_epoch, g):
             array(results[epoch], f"What rank {rank} returns", (2,))
             for rank, results in enumerate(ranks.results)
         ]
-        for rank, (mean, _) in enumerate(pairs):
-            if abs(mean - means[epoch]) > 1e-9:
-                text = f"The mean loss on rank {rank} is not right."
-                if abs(mean - losses[rank, epoch]) < 1e-9:
-                    raise Wrong("own-loss", f"{text} It is its own loss.")
-                if abs(mean - losses[:, epoch].sum()) < 1e-9:
-                    raise Wrong("sum", f"{text} The losses are added, and not averaged.")
-                raise Wrong("value", text)
-        new_rates = [rate for _, rate in pairs]
-        for rank, rate in enumerate(new_rates[1:], 1):
-            if abs(rate - new_rates[0]) > 1e-9:
-                text = f"Rank {rank} has another rate than rank 0."
-                if abs(rate - rates[0, epoch]) < 1e-9:
-                    raise Wrong("late", f"{text} It got that of before it was halved.")
-                raise Wrong("apart", text)
-        limit, old = limits[epoch], rates[0, epoch]
-        if abs(new_rates[0] - (old / 2 if means[epoch] >= limit else old)) > 1e-9:
+        _are_means([mean for mean, _ in pairs], losses[:, epoch], means[epoch])
+        _are_one_rate([rate for _, rate in pairs], rates[0, epoch])
+        rate, limit, old = pairs[0][1], limits[epoch], rates[0, epoch]
+        if abs(rate - (old / 2 if means[epoch] >= limit else old)) > 1e-9:
             text = "All ranks have one rate, and it is not the right one."
-            if abs(new_rates[0] - (old / 2 if losses[0, epoch] >= limit else old)) < 1e-9:
+            if abs(rate - (old / 2 if losses[0, epoch] >= limit else old)) < 1e-9:
                 raise Wrong("decision", f"{text} It is halved by the loss of rank 0, not the mean.")
             raise Wrong("value", text)
     return "Three ranks end three epochs, with one mean loss and the rate of rank 0."
+
+
+def _are_means(answers, losses, mean):
+    """Wrong unless each rank has the mean of all ranks' losses."""
+    for rank, answer in enumerate(answers):
+        if abs(answer - mean) > 1e-9:
+            text = f"The mean loss on rank {rank} is not right."
+            if abs(answer - losses[rank]) < 1e-9:
+                raise Wrong("own-loss", f"{text} It is its own loss.")
+            if abs(answer - losses.sum()) < 1e-9:
+                raise Wrong("sum", f"{text} The losses are added, and not averaged.")
+            raise Wrong("value", text)
+
+
+def _are_one_rate(rates, old):
+    """Wrong unless all ranks have one rate; ``old``: rank 0's, before it was perhaps halved."""
+    for rank, rate in enumerate(rates[1:], 1):
+        if abs(rate - rates[0]) > 1e-9:
+            text = f"Rank {rank} has another rate than rank 0."
+            if abs(rate - old) < 1e-9:
+                raise Wrong("late", f"{text} It got that of before it was halved.")
+            raise Wrong("apart", text)
 
 
 def _epochs(end_of_epoch, limits, losses, rates):

@@ -5,12 +5,12 @@ from functools import partial
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def positions(side, padding, stride, kernel):
+def positions(side, padding, stride, kernel) -> int:
     """Where a filter can stand, along one side: counted."""
     return len(range(0, side + 2 * padding - kernel + 1, stride))
 
 
-def convolution(inputs, outputs, kernel, side, padding, stride, passes=3, each=2):
+def convolution(inputs, outputs, kernel, side, padding, stride, passes=3, each=2) -> int:
     """A product of each filter with what lies under it, at each pixel of the output."""
     pixels = positions(side, padding, stride, kernel) ** 2
     return passes * each * inputs * outputs * kernel**2 * pixels
@@ -55,7 +55,7 @@ formula(
 )
 
 
-def gpus(g):
+def gpus(g) -> tuple[int, float, float, int, float]:
     """A transformer on k GPUs whose MFU with one is possible."""
     k, peak = int(g.integers(2, 65)), 1e12 * float(g.integers(100, 1000))
     parameters = int(g.integers(10**8, 10**10))
@@ -100,7 +100,7 @@ formula(
 )
 
 
-def used(parameters, sequences, tokens, k, seconds, peak, passes=3):
+def used(parameters, sequences, tokens, k, seconds, peak, passes=3) -> float:
     """What one GPU computes of its own sequences, over what it could."""
     return passes * 2 * parameters * sequences * tokens / (seconds * peak)
 

@@ -7,7 +7,7 @@ import numpy as np
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def of_medians(one, many, k):
+def of_medians(one, many, k) -> list:
     speedup = median(one) / median(many)
     return [speedup, speedup / k]
 
@@ -41,7 +41,7 @@ formula(
 )
 
 
-def searched(fixed, per_image, k, efficiency):
+def searched(fixed, per_image, k, efficiency) -> int:
     """The first batch that is large enough, in steps of k images."""
     batch_size = k
     while (fixed + per_image * batch_size) < efficiency * (k * fixed + per_image * batch_size):
@@ -49,7 +49,7 @@ def searched(fixed, per_image, k, efficiency):
     return batch_size
 
 
-def bound(fixed, per_image, k, efficiency):
+def bound(fixed, per_image, k, efficiency) -> float:
     return fixed * (k * efficiency - 1) / (per_image * (1 - efficiency))
 
 

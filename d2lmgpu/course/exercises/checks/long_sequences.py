@@ -7,7 +7,7 @@ from d2lmgpu.course.exercises.processes import in_processes
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
-def two_blocks(g, shift, split):
+def two_blocks(g, shift, split) -> tuple:
     """(output, total) for the first keys, for the others, and for all: one query after another."""
     scores, values = g.normal(size=(5, 8)) + shift, g.normal(size=(8, 3))
     scores[:, :4] += shift * np.linspace(-1, 1, 5)[:, None]  # for one the first, for one the others
@@ -31,7 +31,7 @@ def two_blocks(g, shift, split):
     "A block's part of all weights is exp(its total - the new total), and the new total is "
     "log(exp(total_1) + exp(total_2)): `np.logaddexp` says it without an overflow.",
 )
-def like_one_block(combine, g):
+def like_one_block(combine, g) -> str:
     """combine(output_1, total_1, output_2, total_2): (output, total) for all keys."""
     for shift, split in ((0, 4), (0, 2), (1000, 4), (-1000, 4), (0, 8), (0, 0)):
         *parts, output, total = two_blocks(g, shift, split)
@@ -59,7 +59,7 @@ def like_one_block(combine, g):
     "What arrives in the first round comes from the rank before, in the second round from the rank "
     "before that one.",
 )
-def of_the_ranks_before(seen, g):
+def of_the_ranks_before(seen, g) -> str:
     """seen(x): the sum of the rows of this rank and of those before it."""
     n = 4
     rows = g.normal(size=(n, 5))
@@ -81,7 +81,7 @@ def of_the_ranks_before(seen, g):
     return "Each rank has added the rows of those before it."
 
 
-def busiest(n, zigzag):
+def busiest(n, zigzag) -> int:
     """By going through the rounds and through all pairs."""
     held = [(r, 2 * n - 1 - r) if zigzag else (2 * r, 2 * r + 1) for r in range(n)]
     return sum(

@@ -112,7 +112,7 @@ formula(
     "`dist.broadcast` from the first rank of the host. Source and destination are ranks among all "
     "four.",
 )
-def once_over_the_link(hierarchical, g):
+def once_over_the_link(hierarchical, g) -> str:
     """hierarchical(x): x becomes the sum over the four ranks; ranks 0 and 1 share a host."""
     hosts = (0, 1), (2, 3)
     x = g.normal(size=(4, 6))

@@ -1,11 +1,12 @@
 """On Your Cluster: Slurm."""
 
+from collections.abc import Iterator
 from math import ceil
 
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def sweeps(g):
+def sweeps(g) -> Iterator[tuple[int, list[float], list[int]]]:
     """A task's number, and the values of which it takes one each."""
     for num_lrs, num_sizes in ((1, 4), (2, 4), (3, 3), (5, 2)):
         lrs = [float(lr) for lr in g.uniform(0.01, 1, num_lrs)]

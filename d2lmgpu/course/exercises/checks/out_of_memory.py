@@ -1,16 +1,18 @@
 """Out of Memory"""
 
+from collections.abc import Iterator
+
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def moments(weights, kept):
+def moments(weights, kept) -> Iterator[int]:
     """The bytes at the end of the forward pass, and when each gradient has been made."""
     yield sum(weights) + sum(kept)
     for i in reversed(range(len(weights))):
         yield sum(weights) + sum(kept[: i + 1]) + sum(weights[i:])
 
 
-def networks(g):
+def networks(g) -> Iterator[tuple[list[int], list[int]]]:
     """Lists of sizes: activations first, parameters last, as in a ResNet; the reverse; alike."""
     for low, high in ((10, 400), (400, 10), (90, 110), (5, 2000)):
         layers = int(g.integers(4, 9))
@@ -65,7 +67,7 @@ formula(
 )
 
 
-def cheapest(blocks, edge, inside):
+def cheapest(blocks, edge, inside) -> int:
     """All sizes of a group, tried."""
     return min(range(1, blocks + 1), key=lambda s: (-(-blocks // s) * edge + s * inside, s))
 

@@ -11,7 +11,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
     "Write two lists, the ends of the host and of the device. Each entry is a max over two "
     "earlier ones, plus one time.",
 )
-def the_end(total, g):
+def the_end(total, g) -> str:
     """total(host, device, ahead): when the device is done with all batches."""
     for ahead in (0, 1, 2):
         for n in (1, 2, 6, 12):
@@ -31,7 +31,7 @@ def the_end(total, g):
     return "The times are those of the simulated timeline, for up to two batches ahead."
 
 
-def simulate(host, device, held):
+def simulate(host, device, held) -> float:
     """The same by moving a clock: the host holds at most ``held`` batches that are not done."""
     time = loaded = done = 0
     host_end = device_end = None
@@ -63,7 +63,7 @@ class Clock:
             self.now += seconds
             yield number
 
-    def step(self, batch):
+    def step(self, batch) -> "Loss":
         self.free = max(self.free, self.now) + self.device[batch]
         self.steps += 1
         return Loss(self, self.free, self.losses[batch])
@@ -75,7 +75,7 @@ class Loss:
     def __init__(self, clock, ready, value):
         self.clock, self.ready, self.value = clock, ready, value
 
-    def item(self):
+    def item(self) -> float:
         self.clock.now = max(self.clock.now, self.ready)
         return self.value
 
@@ -87,7 +87,7 @@ class Loss:
     "When does the host wait for the device in this loop? Which line makes it wait?",
     "Keep the losses as they are. Read them when all steps have been issued.",
 )
-def the_host_goes_on(mean_loss, g):
+def the_host_goes_on(mean_loss, g) -> str:
     """mean_loss(batches, device): with ``device.step(batch).item()``; the host must not wait."""
     for n in (2, 6, 12):
         host, device = g.integers(1, 10, n).tolist(), g.integers(1, 10, n).tolist()
@@ -105,7 +105,7 @@ def the_host_goes_on(mean_loss, g):
     return "The mean is right, and the host prepares while the device computes."
 
 
-def last_exchange(times, sizes, bucket, latency, bandwidth):
+def last_exchange(times, sizes, bucket, latency, bandwidth) -> float:
     """By moving through events: buckets that are full, and a link that takes one at a time."""
     full, waiting, now = [], 0, 0.0
     for number, (seconds, size) in enumerate(zip(times, sizes, strict=True), 1):
@@ -119,7 +119,7 @@ def last_exchange(times, sizes, bucket, latency, bandwidth):
     return end
 
 
-def after_the_backward_pass(times, sizes, bucket, latency, bandwidth):
+def after_the_backward_pass(times, sizes, bucket, latency, bandwidth) -> float:
     alone = last_exchange([0] * len(times), sizes, bucket, latency, bandwidth)
     return sum(times) + alone
 

@@ -17,7 +17,7 @@ from d2lmgpu.course.exercises.registry import Wrong, exercise
     "From the newest to the oldest, the first that is whole. After the loop two cases are left: "
     "there were none, or all are damaged.",
 )
-def the_newest_that_is_whole(newest, g):
+def the_newest_that_is_whole(newest, g) -> str:
     """newest(names, is_whole): the name of the newest checkpoint that is whole."""
     for _ in range(3):
         epochs = [int(g.integers(2, 9)), 9, int(g.integers(10, 99)), int(g.integers(100, 999))]
@@ -57,7 +57,7 @@ def _falls_back(newest, names, by_age, num_damaged):
         raise Wrong("reads", f"{folder}: it has read some that are older than the one it returns.")
 
 
-def life_after_life(total, every, kills):
+def life_after_life(total, every, kills) -> int:
     """By doing the updates, one after the other."""
     kills, done, saved, computed = list(kills), 0, 0, 0
     while done < total:
@@ -99,7 +99,7 @@ formula(
     "`dist.broadcast_object_list` sends a list with the name. A rank has it only when rank 0 has "
     "come to that call: what should rank 0 have done before?",
 )
-def one_name_for_all(begin, g):
+def one_name_for_all(begin, g) -> str:
     """begin(choose, write, read): on every rank what it has read, from the file of rank 0."""
     k, number = 3, int(g.integers(1000))
     with tempfile.TemporaryDirectory() as folder:

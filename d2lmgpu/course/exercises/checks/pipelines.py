@@ -10,7 +10,7 @@ from d2lmgpu.course.exercises.ranks import stage
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
 
-def greedy(rank, p, m):
+def greedy(rank, p, m) -> list:
     """A forward pass whenever the rank may keep one more micro-batch, else a backward pass."""
     order, begun, ended = [], 0, 0
     while ended < m:
@@ -30,7 +30,7 @@ def greedy(rank, p, m):
     "First min(p - 1 - rank, m) forward passes. Then one forward and one backward pass in turn, "
     "and in the end the backward passes that are left.",
 )
-def the_order_of_a_rank(order, g):
+def the_order_of_a_rank(order, g) -> str:
     """order(rank, p, m): the rank's operations, [("F", i), ("B", i), …]."""
     cases = [(rank, p, m) for p in (1, 2, 4) for m in (1, 3, 8) for rank in range(p)]
     more, many = (int(n) for n in g.integers(5, 9, 2))
@@ -73,7 +73,7 @@ def _operations(answer, where):
 
 
 @exercise("one-f-one-b")
-def the_stages_run_in_it(order, g):
+def the_stages_run_in_it(order, g) -> str:
     """order(rank, p, m), as four processes run it: each ends with the gradient of one device."""
     p, m = 4, 6
     orders = [
@@ -131,7 +131,7 @@ def _two_stages(step, g):
     "the function return?",
     "The loss is the mean over all micro-batches, so each of them counts 1/m.",
 )
-def mean_over_micro_batches(step, g):
+def mean_over_micro_batches(step, g) -> str:
     """step(data, weights): the gradient of this rank's weights, on two ranks."""
     _two_stages(step, g)
     return "Both ranks have the gradient of the whole batch."
@@ -143,13 +143,13 @@ def mean_over_micro_batches(step, g):
     "rank 0 when rank 1 sends its first gradient?",
     "`dist.isend` does not wait: keep what it returns, with the tensor, and wait at the end.",
 )
-def nobody_waits(step, g):
+def nobody_waits(step, g) -> str:
     """step(data, weights): as 1F1B, and it ends."""
     _two_stages(step, g)
     return "Both ranks come to their end, with the right gradients."
 
 
-def waiting_share(p, passes):
+def waiting_share(p, passes) -> float:
     """By letting so many passes, of one unit each, go through p ranks, each after the other."""
     ends = [0] * (p + 1)
     for _ in range(passes):

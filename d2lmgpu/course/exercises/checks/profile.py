@@ -1,15 +1,17 @@
 """Where Does the Time Go?"""
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def needed(load, train):
+def needed(load, train) -> int:
     return -(-load // train)
 
 
-def machines(g):
+def machines(g) -> Iterator[tuple[int, int, int, int]]:
     """Exact quotients and others, with cores enough, with too few, and with hardly any."""
     for ranks in (1, 2, 4, 8):
         train = int(g.integers(5, 30))

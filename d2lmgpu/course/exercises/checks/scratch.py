@@ -11,7 +11,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
     "Which object do the devices hold before the call, and which after it? Look at `is`.",
     "Add everything up on one device first. Then write the sum *into* the arrays that are there.",
 )
-def in_place(allreduce, g):
+def in_place(allreduce, g) -> str:
     """allreduce(data): each of the arrays holds the sum afterwards."""
     for k in (1, 2, 4):
         data = [g.normal(size=(3, 2)) for _ in range(k)]
@@ -42,7 +42,7 @@ def in_place(allreduce, g):
     "First send every array to its owner, except your own. Then receive and add yours, and send "
     "the sums. At last receive the sums of the others.",
 )
-def shared_work(allreduce, g):
+def shared_work(allreduce, g) -> str:
     """allreduce(device, params): params is a list of arrays; each holds the sum afterwards."""
     for k in (1, 2, 4):
         params = [[g.normal(size=6) for _ in range(2 * k)] for _ in range(k)]
@@ -67,7 +67,7 @@ def shared_work(allreduce, g):
     "Print `grads` after the second batch, in which one device has no images.",
     "A device without images adds nothing to the sum: what must its array hold?",
 )
-def an_idle_device(update, g):
+def an_idle_device(update, g) -> str:
     """update(w, grads, shards, lr): grads stay from batch to batch; w changes in place."""
     w, lr = g.normal(size=3), float(g.uniform(0.01, 0.1))
     grads, alone = [np.zeros(3), np.zeros(3)], w.copy()
@@ -97,7 +97,7 @@ def an_idle_device(update, g):
     "hold?",
     "Write into the array: `-=` and `[:] =` do, `=` does not.",
 )
-def arrays_change(sgd, g):
+def arrays_change(sgd, g) -> str:
     """sgd(params, grads, lr, batch_size): the arrays in params change."""
     params, grads = ([g.normal(size=(3, 2)), g.normal(size=2)] for _ in range(2))
     arrays, lr, n = list(params), float(g.uniform(0.1, 1)), int(g.integers(2, 9))

@@ -12,7 +12,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
     "`x.view(np.uint32)` shows the bits. Add half of the last bit that stays, 0x7FFF, and one more "
     "if that bit is set, before the lower 16 are cleared.",
 )
-def like_the_hardware(round_to_bf16, g):
+def like_the_hardware(round_to_bf16, g) -> str:
     """round_to_bf16(x): float32 values as the nearest bf16, ties to the even one, as float32."""
     scale = 10.0 ** g.integers(-20, 20, 40)
     x = (g.normal(size=40) * scale).astype(np.float32)

@@ -16,7 +16,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
     "`device.reduce_scatter(gradient)` gives the sum of your part. Update momentum and weights of "
     "that part, then `device.all_gather` hands the new weights to everybody.",
 )
-def like_one_device(step, g):
+def like_one_device(step, g) -> str:
     """step(device, w, momentum, gradient, lr): the new (w, momentum of this part)."""
     for k in (1, 2, 4):
         n = 3 * k
@@ -84,7 +84,7 @@ formula(
     "Two devices hold the parts (3, 0) and (0, 4) of a gradient. How long is the whole of it?",
     "The squares of the lengths can be added. One number from each device is enough.",
 )
-def one_length(clip, g):
+def one_length(clip, g) -> str:
     """clip(device, part, limit): the device's part of the gradient, clipped by its whole length."""
     for k in (1, 2, 4):
         for limit in (0.5, 1000.0):
@@ -114,7 +114,7 @@ def one_length(clip, g):
     "Update the velocity and this rank's part of `w`, then `dist.all_gather_into_tensor`. The "
     "first `len(w)` numbers of that are the new `w`.",
 )
-def like_one_process(step, g):
+def like_one_process(step, g) -> str:
     """step(w, gradient, velocity, lr): w and this part of the velocity change in place."""
     k, size, updates = 3, 3, 2
     n = int(g.integers(7, 9))  # of the last part one number or two are none
@@ -133,23 +133,48 @@ def like_one_process(step, g):
             part = slice(rank * size, (rank + 1) * size)
             off = distance(answer, alone)
             if off > 1e-9:
-                text = f"On rank {rank} the weights are {off:.1%} off after {after}."
                 own = np.concatenate([gradients[i, update, i * size :][:size] for i in range(k)])
-                if np.array_equal(answer, before):
-                    raise Wrong("unchanged", f"{text} They are what they were before.")
-                if distance(answer, before - lr * k * mean) < 1e-9:
-                    raise Wrong("sum", f"{text} The ranks' gradients are added, and not averaged.")
-                if distance(answer, before - lr * own) < 1e-9:
-                    raise Wrong("own", f"{text} Each part goes by its owner's gradient alone.")
-                if distance(answer[part], alone[part]) < 1e-9:
-                    raise Wrong("not-gathered", f"{text} Its own part is right.")
-                if distance(answer, before - lr * mean) < 1e-9:
-                    raise Wrong("momentum", f"{text} The velocity of before is not in them.")
-                raise Wrong("value", text)
+                text = f"On rank {rank} the weights are {off:.1%} off after {after}."
+                raise _wrong(
+                    text,
+                    (answer, before, "unchanged", "They are what they were before."),
+                    (
+                        answer,
+                        before - lr * k * mean,
+                        "sum",
+                        "The ranks' gradients are added, and not averaged.",
+                    ),
+                    (
+                        answer,
+                        before - lr * own,
+                        "own",
+                        "Each part goes by its owner's gradient alone.",
+                    ),
+                    (answer[part], alone[part], "not-gathered", "Its own part is right."),
+                    (
+                        answer,
+                        before - lr * mean,
+                        "momentum",
+                        "The velocity of before is not in them.",
+                    ),
+                )
             if distance(momentum[: len(velocity[part])], velocity[part]) > 1e-9:
                 text = f"The weights are right, and the velocity on rank {rank} is not."
                 raise Wrong("velocity", text)
-    sent = ranks.sent[0]
+    _sends_little(ranks.sent[0], size, updates)
+    return "Three processes make the updates of one, with two calls each."
+
+
+def _wrong(text, *others):
+    """Wrong by the first of ``others`` whose weights are as expected: (both, reason, sentence)."""
+    for weights, expected, reason, sentence in others:
+        if distance(weights, expected) < 1e-9:
+            return Wrong(reason, f"{text} {sentence}")
+    return Wrong("value", text)
+
+
+def _sends_little(sent, size, updates):
+    """Wrong if a rank calls more than it has to, or hands over more than its part."""
     calls = f"In {updates} updates a rank calls {', '.join(call.name for call in sent)}."
     if any(call.name.startswith("all_reduce") for call in sent):
         text = f"The weights are right. {calls} An allreduce gives a rank all sums; it needs those "
@@ -159,7 +184,6 @@ def like_one_process(step, g):
     if any(call.name.startswith("all_gather") and call.numbers > size for call in sent):
         text = "The weights are right, and a rank hands more to the all-gather than its part."
         raise Wrong("whole", text)
-    return "Three processes make the updates of one, with two calls each."
 
 
 def _updates(step, lr, w, velocity, *gradients):

@@ -14,7 +14,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
     "First deal the shards to the ranks, as cards: who gets shard 0, shard 1, shard 2?",
     "`shards[rank::world_size]` are those of a rank. Its workers share them in the same way.",
 )
-def every_shard_once(shards_of, g):
+def every_shard_once(shards_of, g) -> str:
     """shards_of(n, rank, world_size, worker, num_workers): a list of shard numbers."""
     for n, world_size, num_workers in (
         *((6, 2, 2), (5, 1, 3), (7, 4, 1), (3, 2, 4), (64, 8, 3)),
@@ -45,7 +45,7 @@ def every_shard_once(shards_of, g):
     return "Each shard is read once, and the ranks have equally many, but for one."
 
 
-def dealt(shards, case):
+def dealt(shards, case) -> list:
     """Whole numbers in a list; Wrong for anything else."""
     try:
         shards = list(shards)
@@ -58,11 +58,11 @@ def dealt(shards, case):
     return answer.astype(int).tolist()
 
 
-def spread(numbers):
+def spread(numbers) -> tuple:
     return max(numbers), min(numbers)
 
 
-def by_running_out(examples, batch_size, drop_last):
+def by_running_out(examples, batch_size, drop_last) -> int:
     """By making the batches, of all ranks at once, until one has no more."""
     left = [list(workers) for workers in examples]
     done = 0
@@ -73,12 +73,12 @@ def by_running_out(examples, batch_size, drop_last):
     return done
 
 
-def of_whole_ranks(examples, batch_size, drop_last):
+def of_whole_ranks(examples, batch_size, drop_last) -> int:
     up = 0 if drop_last else batch_size - 1
     return min((sum(workers) + up) // batch_size for workers in examples)
 
 
-def of_all_workers(examples, batch_size, drop_last):
+def of_all_workers(examples, batch_size, drop_last) -> list[int]:
     up = 0 if drop_last else batch_size - 1
     return [sum((n + up) // batch_size for n in workers) for workers in examples]
 
@@ -131,7 +131,7 @@ class Watched:
         return example
 
 
-def drawn(shuffled, examples, size, seed, number=None):
+def drawn(shuffled, examples, size, seed, number=None) -> list:
     """What comes out, ``number`` of them or all, with never more than ``size`` inside."""
     stream, answer = Watched(examples), []
     stream.most = size + 1  # the next one may be there before one is handed out
@@ -149,7 +149,7 @@ def drawn(shuffled, examples, size, seed, number=None):
     "At the end of the stream the buffer is still full. Its examples come out last, in an order "
     "that is drawn as well.",
 )
-def nothing_is_left(shuffled, g):
+def nothing_is_left(shuffled, g) -> str:
     """shuffled(stream, size, g): the examples of a stream, in an order of chance."""
     drawn(shuffled, count(), 10, 0, 100)
     for n, size in ((60, 8), (5, 8), (8, 8), (9, 1), (0, 4)):

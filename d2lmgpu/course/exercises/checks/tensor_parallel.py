@@ -12,7 +12,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 NAMES = ("Y", "dX", "dA", "dB")
 
 
-def on_one_device(X, A, B, dY):
+def on_one_device(X, A, B, dY) -> tuple:
     """The output of the MLP, and the gradients, one hidden unit after the other."""
     Y, dX = np.zeros_like(dY), np.zeros_like(X)
     dA, dB = np.zeros_like(A), np.zeros_like(B)
@@ -33,7 +33,7 @@ def on_one_device(X, A, B, dY):
     "Two sums over the ranks are enough: of the output, and of the gradient of X. The gradients "
     "of A and B need none.",
 )
-def like_the_whole_mlp(mlp, g):
+def like_the_whole_mlp(mlp, g) -> str:
     """mlp(X, A, B, dY): (Y, dX, dA, dB), two of them whole, two of this rank's part."""
     k = 4
     rows, width, units = 3, 4, 4 * k
@@ -77,7 +77,7 @@ def _are_enough(ranks, numbers):
     "Let X and W be zero. What should come out, and what does?",
     "The bias belongs to the sum, not to its terms.",
 )
-def one_bias(layer, g):
+def one_bias(layer, g) -> str:
     """layer(X, W, b): the output of the layer whose rows the ranks have."""
     k = 3
     X, W, b = g.normal(size=(3, 2 * k)), g.normal(size=(2 * k, 5)), g.normal(size=5)
@@ -101,7 +101,7 @@ def one_bias(layer, g):
     "Which tokens has a rank seen? Whose loss does the gain change?",
     "Add up over the ranks what each has found for its own tokens.",
 )
-def of_all_tokens(gain_gradient, g):
+def of_all_tokens(gain_gradient, g) -> str:
     """gain_gradient(X, dY): the gradient for the tokens of all ranks."""
     k = 3
     X, dY = g.normal(size=(3 * k, 5)), g.normal(size=(3 * k, 5))
@@ -130,7 +130,7 @@ def of_all_tokens(gain_gradient, g):
     "Subtract the rank's first symbol from `y`. Where the result is from 0 to the number of "
     "columns, look the score up; elsewhere it stays 0. Then one `dist.all_reduce`.",
 )
-def scores_of_the_targets(of_target, g):
+def scores_of_the_targets(of_target, g) -> str:
     """of_target(scores, y): on every rank, of each token the score of its target."""
     k, symbols = 4, 20  # each symbol is a target once: the first and the last of each rank, too
     scores, y = g.normal(size=(symbols, symbols)), g.permutation(symbols)
@@ -168,7 +168,7 @@ def _without_mask(parts, y):
         yield sum(part[np.arange(len(y)), columns(rank)] for rank, part in enumerate(parts))
 
 
-def ring_bytes(blocks, batch, tokens, width, k, sums=4):
+def ring_bytes(blocks, batch, tokens, width, k, sums=4) -> int:
     """Each sum by a ring: k - 1 times a part goes on to be added to, and k - 1 times as it is."""
     part = 2 * batch * tokens * width / k
     return sum(part for _ in range(sums * blocks) for _ in range(2 * (k - 1)))
@@ -209,7 +209,7 @@ formula(
 
 
 @exercise("tp-bytes")
-def as_a_ring_sends_them(sent, g):
+def as_a_ring_sends_them(sent, g) -> str:
     """sent(blocks, batch, tokens, width, k), against rings in real processes."""
     k, blocks, batch, tokens, width = 4, 2, 1, 4, 8
     numbers = np.zeros(batch * tokens * width)

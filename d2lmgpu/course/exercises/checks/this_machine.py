@@ -7,14 +7,14 @@ from d2lmgpu.course.exercises.formulas import formula
 FACTORS = {"allreduce": 2, "reduce-scatter": 1, "all-gather": 1}  # times (k-1)/k
 
 
-def of_a_bus(num_bytes, seconds, k, collective):
+def of_a_bus(num_bytes, seconds, k, collective) -> float:
     sent = num_bytes
     if collective in FACTORS:
         sent = num_bytes / k * (k - 1) * FACTORS[collective]
     return sent / seconds
 
 
-def some_sums(g):
+def some_sums(g) -> list[tuple[int, float, int, str]]:
     return [
         (int(g.integers(1, 99)) * 2**20, float(g.uniform(0.001, 0.5)), int(k), collective)
         for k in g.integers(2, 17, 3)
@@ -44,7 +44,7 @@ formula(
 )
 
 
-def some_links(g):
+def some_links(g) -> list:
     """One rank all of whose links are slow, and one slower link between two others."""
     k = int(g.integers(5, 9))
     slow, first, second = g.permutation(k)[:3]
@@ -56,7 +56,7 @@ def some_links(g):
     return (rates + rates.T).round(2).tolist()
 
 
-def all_slow(rates):
+def all_slow(rates) -> int:
     limit = max(map(max, rates)) / 2
     for rank, row in enumerate(rates):
         if all(rate < limit for other, rate in enumerate(row) if other != rank):
@@ -96,7 +96,7 @@ WAYS = [
 BY_HOST = {"SHM/direct/direct", "NET/IB/0", "NET/Socket/0"}
 
 
-def some_lines(g):
+def some_lines(g) -> list[str]:
     drawn = [WAYS[i] for i in (*range(len(WAYS)), *g.integers(0, len(WAYS), 9))]
     return [
         f"[{i % 8}] NCCL INFO Channel {i:02}/0 : {i % 8}[{i % 8}] -> {(i + 1) % 8}[0] via {path}"

@@ -12,7 +12,7 @@ from d2lmgpu.course.exercises.registry import Wrong, array, exercise
     "The sampler fills up with images from the start, so that all ranks have equally many. An "
     "image must count once: go by its index.",
 )
-def every_image_once(evaluate, g):
+def every_image_once(evaluate, g) -> str:
     """evaluate(indices, correct, n): the accuracy over n images, each counted once."""
     for n, k in ((8, 2), (7, 2), (10, 4), (3, 4)):
         right = g.integers(0, 2, n)
@@ -41,7 +41,7 @@ def every_image_once(evaluate, g):
     "All ranks must shuffle alike, and every epoch in another way: make the generator from two "
     "numbers that all ranks know.",
 )
-def orders(sampler, g):
+def orders(sampler, g) -> str:
     """sampler(n, k, rank, epoch, seed): the images of a rank, in their order."""
     n, seed = int(g.integers(30, 60)), int(g.integers(0, 99))
     for k in (1, 2, 3):
@@ -64,7 +64,7 @@ def orders(sampler, g):
     return "Every epoch deals all images once, in an order of its own."
 
 
-def never_dealt(n, k, batch):
+def never_dealt(n, k, batch) -> int:
     """By dealing them out, and counting whole batches."""
     ranks = [list(range(n // k * k))[rank::k] for rank in range(k)]
     share = batch // k

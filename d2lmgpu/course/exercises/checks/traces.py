@@ -5,7 +5,7 @@ import numpy as np
 from d2lmgpu.course.exercises.formulas import formula
 
 
-def innermost(spans):
+def innermost(spans) -> list[int]:
     """Second by second: whose is it? The one that began last."""
     own = [0] * len(spans)
     for now in range(max(end for _, end in spans)):
@@ -15,7 +15,7 @@ def innermost(spans):
     return own
 
 
-def nested(g):
+def nested(g) -> list:
     """Spans of one thread: each second level inside a first, each third inside a second."""
     spans, now = [], 0
     for both_end in (False, True, False):
@@ -48,20 +48,20 @@ formula(
 )
 
 
-def seconds_of(spans):
+def seconds_of(spans) -> set[int]:
     return {second for start, end in spans for second in range(start, end)}
 
 
-def some_spans(g, n):
+def some_spans(g, n) -> list[tuple[int, int]]:
     starts = g.integers(0, 40, n)
     return [(int(start), int(start + length)) for start, length in zip(starts, g.integers(4, 9, n))]
 
 
-def apart(g):
+def apart(g) -> list[tuple[int, int]]:
     return [(10 * i, 10 * i + int(g.integers(2, 9))) for i in range(4)]
 
 
-def covered(compute, exchange):
+def covered(compute, exchange) -> list[int]:
     return [max(0, min(b, d) - max(a, c)) for a, b in exchange for c, d in compute]
 
 
@@ -93,7 +93,7 @@ formula(
 )
 
 
-def later(starts, bases, ahead):
+def later(starts, bases, ahead) -> list[list]:
     return [
         [start + ahead(base, bases[0]) for start in own]
         for own, base in zip(starts, bases, strict=True)

@@ -14,7 +14,7 @@ from d2lmgpu.machine.checks import is_whole
     "Write down the exact share of every device first. It need not be a whole number.",
     "Cut at the *cumulated* shares, rounded: the last cut is then always the number of images.",
 )
-def shares(split, g):
+def shares(split, g) -> str:
     """split(n, weights): how many of n images each device gets."""
     for k in (1, 2, 3, 7):
         for n in (0, 1, 5, 256):
@@ -34,7 +34,7 @@ def shares(split, g):
 
 
 @exercise("split")
-def idle(split, g):
+def idle(split, g) -> str:
     n = int(g.integers(5, 50))
     sizes = list(split(n, [1, 0, 2]))
     if sizes[1] != 0:
@@ -44,7 +44,7 @@ def idle(split, g):
     return "A device of weight 0 gets nothing."
 
 
-def best_of_all(n, speeds, exchange):
+def best_of_all(n, speeds, exchange) -> float:
     """Every choice of devices, tried."""
     choices = [c for size in range(1, len(speeds) + 1) for c in combinations(speeds, size)]
     return min(n / sum(choice) + exchange * (len(choice) > 1) for choice in choices)
@@ -78,7 +78,7 @@ formula(
 )
 
 
-def shares_of(speeds):
+def shares_of(speeds) -> list[float]:
     return [float(speed / np.sum(speeds)) for speed in speeds]
 
 
