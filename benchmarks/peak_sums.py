@@ -32,6 +32,7 @@ from benchmarks.peak_networks import (
     tokens,
     units,
 )
+from d2lmgpu.memory.fit import Fit
 from d2lmgpu.memory.peaks import NUMBERS
 from d2lmgpu.torch.memory import fits
 from d2lmgpu.torch.memory.follow import follow
@@ -383,7 +384,7 @@ VECTORS = [  # of sizes that are not those counted: what they are, then how they
 ]
 
 
-def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size) -> object:
+def fit_of(kind, numbers, precision, optimizer, strategy, devices, batch_size) -> Fit:
     """What ``fits`` says of such a training."""
     if kind in OTHERS:
         make, batch, loss = OTHERS[kind]

@@ -15,6 +15,7 @@ from statistics import median
 
 from benchmarks.published_networks import NETWORKS
 from d2lmgpu.memory.cards import DOES_NOT, FITS, Card, on_total
+from d2lmgpu.memory.fit import Fit
 from d2lmgpu.records import store
 from d2lmgpu.torch.memory import fits
 
@@ -36,7 +37,7 @@ def size(row) -> int:
 
 
 @cache
-def fit_of(name, batch_size, precision) -> object:
+def fit_of(name, batch_size, precision) -> Fit:
     *given, devices = NETWORKS[name]
     return fits(*given, int(batch_size), precision, devices)
 
