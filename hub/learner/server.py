@@ -43,8 +43,10 @@ def short_folder() -> str:
 
 def main() -> None:
     sys.path.insert(0, HERE)  # where a server finds `links` and the others
+    import idle_threads
     from jupyterhub.singleuser import main as serve
 
+    idle_threads.stop_at_the_end()
     with ExitStack() as stack:
         if "JUPYTER_RUNTIME_DIR" not in os.environ:  # else whoever starts it made one
             folder = tempfile.TemporaryDirectory(prefix="d2lmgpu-server-", dir=short_folder())

@@ -4,12 +4,11 @@ import os
 import subprocess
 import sys
 
-from servers import SECONDS, TOOLS
+from servers import ROOT, SECONDS, TOOLS
 
-# What a server does: its loop is stopped, whatever its requests still wait for.
-SERVER = """
+# What a server does at its end: its loop is stopped, whatever its requests still wait for.
+STOP = """
 import asyncio
-import server_kernels
 from anyio.to_thread import run_sync
 
 async def request():
@@ -17,12 +16,26 @@ async def request():
     loop.stop()
     await asyncio.sleep(3600)
 
+def main():
+    loop.create_task(request())
+    loop.run_forever()
+
 loop = asyncio.new_event_loop()
-task = loop.create_task(request())
-loop.run_forever()
 """
 
 
-def test_a_server_ends_though_a_request_is_not_answered():
-    environ = os.environ | {"PYTHONPATH": TOOLS}
-    subprocess.run([sys.executable, "-c", SERVER], env=environ, timeout=SECONDS, check=True)
+def ends(path, *command):
+    environ = os.environ | {"PYTHONPATH": path}
+    subprocess.run([sys.executable, *command], env=environ, timeout=SECONDS, check=True)
+
+
+def test_jupyterlab_ends_though_a_request_is_not_answered():
+    ends(TOOLS, "-c", f"import server_kernels\n{STOP}main()")
+
+
+def test_a_learners_server_ends_though_a_request_is_not_answered(tmp_path):
+    package = tmp_path / "jupyterhub"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "singleuser.py").write_text(STOP)
+    ends(str(tmp_path), str(ROOT / "hub" / "learner" / "server.py"))
