@@ -145,10 +145,10 @@ def of_target(scores, y):
 
     column = y - dist.get_rank() * scores.shape[1]
     is_mine = (column >= 0) & (column < scores.shape[1])
-    found = torch.zeros(len(y), dtype=scores.dtype)
-    found[is_mine] = scores[is_mine, column[is_mine]]
-    dist.all_reduce(found)
-    return found
+    target = torch.zeros(len(y), dtype=scores.dtype)
+    target[is_mine] = scores[is_mine, column[is_mine]]
+    dist.all_reduce(target)
+    return target
 
 # %% [markdown]
 # ### Predict first
@@ -380,15 +380,15 @@ def seen(x):
     from torch import distributed as dist
 
     rank, n = dist.get_rank(), dist.get_world_size()
-    total, here = x.clone(), x
+    total, held = x.clone(), x
     for step in range(1, n):
-        arriving = torch.empty_like(here)
-        sent = dist.isend(here, (rank + 1) % n)
+        arriving = torch.empty_like(held)
+        sent = dist.isend(held, (rank + 1) % n)
         dist.recv(arriving, (rank - 1) % n)
         sent.wait()
-        here, source = arriving, (rank + step) % n
+        held, source = arriving, (rank + step) % n
         if source < rank:
-            total += here
+            total += held
     return total
 
 # %%
@@ -397,15 +397,15 @@ def seen(x):
     from torch import distributed as dist
 
     rank, n = dist.get_rank(), dist.get_world_size()
-    total, here = x.clone(), x
+    total, held = x.clone(), x
     for step in range(1, n):
-        arriving = torch.empty_like(here)
-        sent = dist.isend(here, (rank + 1) % n)
+        arriving = torch.empty_like(held)
+        sent = dist.isend(held, (rank + 1) % n)
         dist.recv(arriving, (rank - 1) % n)
         sent.wait()
-        here, source = arriving, (rank - step) % n
+        held, source = arriving, (rank - step) % n
         if source < rank:
-            total += here
+            total += held
     return total
 
 # %% [markdown] exercise="ring-steps" kind="predict"

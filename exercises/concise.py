@@ -193,8 +193,8 @@ def epoch_seconds(n, batch_size, k, per_image, fixed):
 
 # %%
 if exercises.check("sixteen", epoch_seconds):
-    one, many = (epoch_seconds(60000, 256, k, 0.0005, 0.005) for k in (1, 16))
-    display(sixteen.happened(one / many, "modelled"))
+    on_one, on_all = (epoch_seconds(60000, 256, k, 0.0005, 0.005) for k in (1, 16))
+    display(sixteen.happened(on_one / on_all, "modelled"))
 
 # %% [markdown] pages=["concise/ragged"]
 # ## Ragged Batches and Batch Norm

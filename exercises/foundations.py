@@ -51,7 +51,7 @@ port = Prediction("exercises/port", "How many times as many bytes does device 0 
 port
 
 # %%
-naive, ring = (max(plan(way, 8, 8000).bytes_sent()) for way in ("naive", "ring"))
+naive, ring = (max(plan(name, 8, 8000).bytes_sent()) for name in ("naive", "ring"))
 port.happened(naive / ring, "counted")
 
 # %% [markdown] exercise="naive-port" kind="predict"

@@ -80,7 +80,7 @@ class Host:
         """Whether its ssh has lasted longer than one that finds nobody."""
         return self.process and time.monotonic() > self._begun + 2 * CONNECT
 
-    def said(self):
+    def last_lines(self):
         self._words.seek(0)
         return "\n".join(self._words.read().splitlines()[-20:])
 
@@ -120,11 +120,11 @@ def keep(hosts):
             if status == 0:
                 return 0
             if host.failed == TRIES:
-                return f"torchrun failed {TRIES} times on {host.name}:\n{host.said()}"
+                return f"torchrun failed {TRIES} times on {host.name}:\n{host.last_lines()}"
         if any(host.is_there() for host in hosts):
             alive = time.monotonic()
         if time.monotonic() - alive > ALONE:
-            return f"No host could be reached for {ALONE} s:\n{hosts[0].said()}"
+            return f"No host could be reached for {ALONE} s:\n{hosts[0].last_lines()}"
         time.sleep(0.1)
 
 

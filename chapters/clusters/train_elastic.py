@@ -95,16 +95,16 @@ class Log:
 def resume(args, net, optimizer, ranks):
     """(updates done, epoch, position in it) of the newest checkpoint, whose state is taken on."""
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    found = [checkpoints.newest(args.checkpoints, net) if rank == 0 else None]
-    dist.broadcast_object_list(found, group=ranks)  # all go on from the same one
-    if found[0] is None:
+    latest = [checkpoints.newest(args.checkpoints, net) if rank == 0 else None]
+    dist.broadcast_object_list(latest, group=ranks)  # all go on from the same one
+    if latest[0] is None:
         torch.manual_seed(args.seed * 1_000_003 + rank + 1)  # another dropout on each
         return 0, 0, 0
-    step, rest = found[0].step, found[0].rest
+    step, rest = latest[0].step, latest[0].rest
     for name in ("num_train", "seed", "lr", "dropout"):  # the batch may be another one
         if (begun := rest["settings"][name]) != (given := getattr(args, name)):
             raise SystemExit(f"The checkpoint was begun with {name}={begun}, not {given}.")
-    net.load_state_dict(found[0].net)
+    net.load_state_dict(latest[0].net)
     optimizer.load_state_dict(rest["optimizer"])
     if len(rest["random"]) == world_size:
         checkpoints.set_random_states(rest["random"][rank])

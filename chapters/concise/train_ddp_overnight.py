@@ -77,11 +77,11 @@ def resume_checked(args, net, optimizer):
 
     Ends the script if a setting that decides on the weights is not that of the checkpoint.
     """
-    found = [newest(args.checkpoints) if dist.get_rank() == 0 else None]
-    dist.broadcast_object_list(found)  # a name: each rank reads the file itself
-    if found[0] is None:
+    latest = [newest(args.checkpoints) if dist.get_rank() == 0 else None]
+    dist.broadcast_object_list(latest)  # a name: each rank reads the file itself
+    if latest[0] is None:
         return 0
-    checkpoint = torch.load(found[0], map_location="cpu", weights_only=True)
+    checkpoint = torch.load(latest[0], map_location="cpu", weights_only=True)
     begun = checkpoint["settings"]
     names = "lr", "batch_size", "seed", "num_train", "clip", "dropout", "augment"
     changed = [f"{name}={begun[name]}" for name in names if begun[name] != getattr(args, name)]

@@ -119,15 +119,15 @@ def whole_ones(folder):
 
 def resume(args, net, optimizer):
     """Go on from the checkpoint that rank 0 finds; the number of steps that are done."""
-    found = [max(whole_ones(args.checkpoints), default=None) if args.checkpoints else None]
-    dist.broadcast_object_list(found)  # a name: each rank reads its part itself
-    if found[0] is None:
+    latest = [max(whole_ones(args.checkpoints), default=None) if args.checkpoints else None]
+    dist.broadcast_object_list(latest)  # a name: each rank reads its part itself
+    if latest[0] is None:
         return 0
     state = state_of(net, optimizer)
-    dcp.load(state, checkpoint_id=found[0])  # any number of ranks may have written it
-    found_state = {"model_state_dict": state["net"], "optim_state_dict": state["optimizer"]}
-    states.set_state_dict(net, optimizer, **found_state)
-    return int(found[0].name.removeprefix("step-"))
+    dcp.load(state, checkpoint_id=latest[0])  # any number of ranks may have written it
+    restored = {"model_state_dict": state["net"], "optim_state_dict": state["optimizer"]}
+    states.set_state_dict(net, optimizer, **restored)
+    return int(latest[0].name.removeprefix("step-"))
 
 
 def written(writing, folder):

@@ -57,7 +57,7 @@ def trained_beside(
     """
     parameters = [p for _, p, _ in pairs], theirs.parameters()
     trainers = [torch.optim.SGD(of_one, lr=0.1) for of_one in parameters]
-    found = {"loss": [], "gradients": [], "wrong": {}}
+    results = {"loss": [], "gradients": [], "wrong": {}}
     begun = nn.utils.parameters_to_vector(theirs.parameters())
     for X, y in batches:
         for trainer in trainers:
@@ -67,35 +67,35 @@ def trained_beside(
         if then:
             then()
         if loss is not None:
-            found["loss"].append(abs(loss - right.item()))
+            results["loss"].append(abs(loss - right.item()))
         for name, p, q in pairs:
             gradient, correct = same(p.grad, q.grad)
             off = gradient - correct
-            found["gradients"].append(off.abs().max().item())
+            results["gradients"].append(off.abs().max().item())
             relative = off.norm() / correct.norm().clamp(min=1e-4)  # some should be zero
-            found["wrong"].setdefault(name, relative.item())
+            results["wrong"].setdefault(name, relative.item())
         for trainer in trainers:
             trainer.step()
     ends = [same(p.detach(), q.detach()) for _, p, q in pairs]
     ended = nn.utils.parameters_to_vector(theirs.parameters())
-    return found | {
+    return results | {
         "parameters": max((p - q).abs().max().item() for p, q in ends),
         "moved": not torch.equal(begun, ended),
     }
 
 
-def equal(found) -> bool:
+def equal(results) -> bool:
     """Whether the training of ``trained_beside`` moved, and all that it found is equal to 1e-12.
 
     Defined in chapters/beyond/tensor-parallel.
 
     Parameters
     ----------
-    found : dict
+    results : dict
 
     Returns
     -------
     bool
     """
-    apart = max(*found["loss"], *found["gradients"], found["parameters"])
-    return found["moved"] and apart <= 1e-12
+    apart = max(*results["loss"], *results["gradients"], results["parameters"])
+    return results["moved"] and apart <= 1e-12

@@ -42,14 +42,14 @@ def gpu_times(trace) -> dict:
         Number of a GPU -> dict with seconds: "computing", "NCCL" and "exposed" of the whole GPU,
         and under "streams" the number of a stream -> its "computing" and "NCCL".
     """
-    found = defaultdict(lambda: defaultdict(lambda: {"computing": [], "NCCL": []}))
+    gpus = defaultdict(lambda: defaultdict(lambda: {"computing": [], "NCCL": []}))
     for event in trace["traceEvents"]:
         if event.get("cat") == "kernel" and event["ph"] == "X":
             kind = "NCCL" if event["name"].startswith("nccl") else "computing"
-            spans = found[event["args"]["device"]][event["args"]["stream"]][kind]
+            spans = gpus[event["args"]["device"]][event["args"]["stream"]][kind]
             spans.append((event["ts"], event["ts"] + event["dur"]))  # microseconds
     times = {}
-    for device, streams in sorted(found.items()):
+    for device, streams in sorted(gpus.items()):
         computing, nccl = (
             [span for spans in streams.values() for span in spans[kind]]
             for kind in ("computing", "NCCL")
