@@ -16,4 +16,6 @@
 
   // after the theme, which does its part at this moment, too
   document.addEventListener("DOMContentLoaded", () => setTimeout(showCurrent));
+  // and once the logo is there, which moves all that is below it
+  window.addEventListener("load", showCurrent);
 })();
