@@ -6,6 +6,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from notebook_code import python_of
 from tracked import tracked
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -99,8 +100,7 @@ def in_javascript(text):
 def in_notebook(text):
     """(line, name) as above, the lines of all code cells counted one after the other."""
     cells = nbformat.reads(text, 4).cells
-    code = "\n".join(cell.source for cell in cells if cell.cell_type == "code")
-    return in_python(re.sub(r"^(\s*)[%!].*", r"\1pass", code, flags=re.MULTILINE))
+    return in_python("\n".join(python_of(c.source) for c in cells if c.cell_type == "code"))
 
 
 READERS = {".py": in_python, ".js": in_javascript, ".ipynb": in_notebook}

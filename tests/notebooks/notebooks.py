@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import nbformat
+from notebook_code import python_of
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted(
@@ -26,8 +27,7 @@ def tags(cell):
 
 def tree(cell):
     """The syntax tree of a code cell, its IPython magics left out."""
-    lines = cell.source.splitlines()
-    return ast.parse("\n".join(line for line in lines if not line.lstrip().startswith(("%", "!"))))
+    return ast.parse(python_of(cell.source))
 
 
 def sections(notebook):

@@ -215,7 +215,7 @@ class Hosts:
         """The content of a file that the workers have left on their hosts, None without one."""
         return bytes(self._files[name]) if name in self._files else None
 
-    def log(self, name) -> str:
+    def log(self, name) -> str | None:
         """The end of a file that they have printed to, as text; None without one."""
         return self._files[name].decode(errors="replace") if name in self._files else None
 

@@ -9,6 +9,15 @@ from d2lmgpu.course.exercises.formulas import formula
 from d2lmgpu.course.exercises.processes import in_processes
 from d2lmgpu.course.exercises.registry import Wrong, array, distance, exercise
 
+OTHER_WEIGHTS = {  # why the weights are others than they should be, by a Wrong's reason
+    "unchanged": "They are what they were before.",
+    "sum": "The ranks' gradients are added, and not averaged.",
+    "own": "Each part goes by its owner's gradient alone.",
+    "not-gathered": "Its own part is right.",
+    "momentum": "The velocity of before is not in them.",
+    "value": "",
+}
+
 
 @exercise(
     "zero",
@@ -135,42 +144,21 @@ def like_one_process(step, g) -> str:
             if off > 1e-9:
                 own = np.concatenate([gradients[i, update, i * size :][:size] for i in range(k)])
                 text = f"On rank {rank} the weights are {off:.1%} off after {after}."
-                raise _wrong(
-                    text,
-                    (answer, before, "unchanged", "They are what they were before."),
-                    (
-                        answer,
-                        before - lr * k * mean,
-                        "sum",
-                        "The ranks' gradients are added, and not averaged.",
-                    ),
-                    (
-                        answer,
-                        before - lr * own,
-                        "own",
-                        "Each part goes by its owner's gradient alone.",
-                    ),
-                    (answer[part], alone[part], "not-gathered", "Its own part is right."),
-                    (
-                        answer,
-                        before - lr * mean,
-                        "momentum",
-                        "The velocity of before is not in them.",
-                    ),
-                )
+                as_if = {
+                    "unchanged": (answer, before),
+                    "sum": (answer, before - lr * k * mean),
+                    "own": (answer, before - lr * own),
+                    "not-gathered": (answer[part], alone[part]),
+                    "momentum": (answer, before - lr * mean),
+                }
+                near = (reason for reason, both in as_if.items() if distance(*both) < 1e-9)
+                reason = next(near, "value")
+                raise Wrong(reason, f"{text} {OTHER_WEIGHTS[reason]}".rstrip())
             if distance(momentum[: len(velocity[part])], velocity[part]) > 1e-9:
                 text = f"The weights are right, and the velocity on rank {rank} is not."
                 raise Wrong("velocity", text)
     _sends_little(ranks.sent[0], size, updates)
     return "Three processes make the updates of one, with two calls each."
-
-
-def _wrong(text, *others):
-    """Wrong by the first of ``others`` whose weights are as expected: (both, reason, sentence)."""
-    for weights, expected, reason, sentence in others:
-        if distance(weights, expected) < 1e-9:
-            return Wrong(reason, f"{text} {sentence}")
-    return Wrong("value", text)
 
 
 def _sends_little(sent, size, updates):
