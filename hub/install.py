@@ -18,8 +18,8 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-COURSE = HERE.parent
+FOLDER = Path(__file__).resolve().parent
+COURSE = FOLDER.parent
 GROUP = "learners"
 NEEDED = ("git", "node", "npm")
 # Of requirements.txt, what an environment does not get: the other framework, and what
@@ -78,7 +78,7 @@ def check(options) -> None:
     if not shutil.which("nvidia-smi"):
         sys.exit("There is no NVIDIA driver here (nvidia-smi): install it first.")
     python = Path(sys.executable).resolve()
-    for path in (HERE, *HERE.parents, python, *python.parents):
+    for path in (FOLDER, *FOLDER.parents, python, *python.parents):
         if not path.stat().st_mode & 0o001:
             sys.exit(
                 f"{path} is closed to learners: clone the course to /opt/course, and take a Python"
@@ -102,12 +102,12 @@ def environments() -> None:
         more = ["-r", COURSE / "requirements-gpu.txt"] if name == "mxnet" else []
         run(python, "-m", "pip", "install", "-r", "/dev/stdin", *more, input="\n".join(wanted))
         run(python, "-m", "pip", "install", "--no-deps", COURSE)
-    run(PYTHON["mxnet"], HERE / "kernel.py", "install", *PYTHON.values())
+    run(PYTHON["mxnet"], FOLDER / "kernel.py", "install", *PYTHON.values())
 
 
 def proxy() -> None:
     """What the hub's address leads to."""
-    run("npm", "ci", "--ignore-scripts", cwd=HERE)
+    run("npm", "ci", "--ignore-scripts", cwd=FOLDER)
 
 
 def group() -> None:
@@ -131,12 +131,12 @@ def service(options) -> None:
             f"No limits of memory and CPU, which take systemd {SUBGROUPS}: with this one a restart"
             " of the hub fails while servers run. Do not set HUB_MEMORY and HUB_CPUS."
         )
-    names = {"settings": SETTINGS, "python": PYTHON["mxnet"], "hub": HERE}
+    names = {"settings": SETTINGS, "python": PYTHON["mxnet"], "hub": FOLDER}
     write(UNIT, SERVICE.format(delegation=DELEGATION if limited else "", **names), 0o644)
     run("systemd-analyze", "verify", UNIT)
     given = (line.partition("=") for line in SETTINGS.read_text(encoding="utf-8").splitlines())
     environ = {name: value.strip("\"'") for name, _, value in given if name and name[0] != "#"}
-    run(PYTHON["mxnet"], HERE / "settings.py", env={"PATH": os.environ["PATH"]} | environ)
+    run(PYTHON["mxnet"], FOLDER / "settings.py", env={"PATH": os.environ["PATH"]} | environ)
 
 
 def start(options) -> None:

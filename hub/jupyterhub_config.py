@@ -10,8 +10,8 @@ import shutil
 import sys
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+FOLDER = Path(__file__).resolve().parent
+sys.path.insert(0, str(FOLDER))
 
 import course  # noqa: E402
 import limits  # noqa: E402
@@ -32,11 +32,11 @@ c.JupyterHub.ssl_key, c.JupyterHub.ssl_cert = settings.tls_key, settings.tls_cer
 # are jobs on other machines reach the hub at one address more.
 c.JupyterHub.hub_bind_url = f"http://{settings.hub_address}:{settings.port + 1}"
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{settings.port + 2}"
-c.ConfigurableHTTPProxy.command = [str(HERE / "node_modules/.bin/configurable-http-proxy")]
+c.ConfigurableHTTPProxy.command = [str(FOLDER / "node_modules/.bin/configurable-http-proxy")]
 c.ConfigurableHTTPProxy.pid_file = str(state / "proxy.pid")
 
 # --- What its pages say -------------------------------------------------------------------------
-c.JupyterHub.template_paths = [str(HERE / "templates")]  # before JupyterHub's own
+c.JupyterHub.template_paths = [str(FOLDER / "templates")]  # before JupyterHub's own
 
 # --- What it remembers --------------------------------------------------------------------------
 # On disk, so that a hub restart finds its servers and their GPUs again; only the owner may read
@@ -122,8 +122,8 @@ else:
 c.GpuLease.settings = settings
 c.OneAccountGpuSpawner.home_dir_template = f"{state}/home/{{username}}"
 # The Python that has the course installed; its kernel `python3` is the one of every notebook.
-python, server = settings.python, str(HERE / "learner/server.py")
-c.Spawner.cmd = [python, str(HERE / "keeper.py"), python, server]
+python, server = settings.python, str(FOLDER / "learner/server.py")
+c.Spawner.cmd = [python, str(FOLDER / "keeper.py"), python, server]
 if slurm:  # which ends what a job has started; batchspawner wants a program
     c.Spawner.cmd = [server]
 c.Spawner.default_url = "/lab"
@@ -143,7 +143,7 @@ c.JupyterHub.last_activity_interval = look_seconds
 c.Spawner.environment = {
     "PATH": f"{Path(python).parent}:/usr/local/bin:/usr/bin:/bin",
     # labconfig/: chapters that are Markdown files open as notebooks, not as text; no news.
-    "JUPYTER_CONFIG_PATH": str(HERE),
+    "JUPYTER_CONFIG_PATH": str(FOLDER),
     "JUPYTERHUB_ACTIVITY_INTERVAL": str(look_seconds),
     **in_place,
 }

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 import settings as hub_settings
 
-HERE = Path(__file__).resolve().parent
+FOLDER = Path(__file__).resolve().parent
 
 
 def main() -> NoReturn:
@@ -26,8 +26,8 @@ def main() -> NoReturn:
         settings = hub_settings.read(environ)
     except hub_settings.SettingError as error:
         sys.exit(f"The hub does not start: {error}")
-    if not (HERE / "node_modules/.bin/configurable-http-proxy").exists():
-        sys.exit(f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {HERE}")
+    if not (FOLDER / "node_modules/.bin/configurable-http-proxy").exists():
+        sys.exit(f"The hub's proxy is missing: make setup, or npm ci --ignore-scripts in {FOLDER}")
     try:
         check_ports(settings)
     except OSError as error:
@@ -47,7 +47,7 @@ def main() -> NoReturn:
     environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), environ.get("PATH", "")])
     # The hub ends servers and services by SIGINT, which they must not inherit as ignored.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    config = sys.argv[1] if sys.argv[1:] else str(HERE / "jupyterhub_config.py")
+    config = sys.argv[1] if sys.argv[1:] else str(FOLDER / "jupyterhub_config.py")
     command = [sys.executable, "-m", "jupyterhub", f"--config={config}"]
     os.execve(sys.executable, command, environ)
 

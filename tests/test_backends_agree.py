@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 FRAMEWORKS = ["torch", "mxnet"]
 STEPS = 20
 
@@ -21,7 +21,7 @@ def in_own_process(program, *args):
         capture_output=True,
         text=True,
         check=True,
-        cwd=HERE,
+        cwd=FOLDER,
     ).stdout
 
 

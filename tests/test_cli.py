@@ -98,7 +98,7 @@ def test_no_command_and_an_unknown_one(capsys):
 
 
 MEASURED = Calibration("torch", "processes", "ring", 2, 1e9, 1e-4, 1e9, (), 0.1, 0.1, 3.0)
-HERE = sys.executable
+PYTHON = sys.executable
 SCRIPT = ["train.py", "--epochs", "1"]
 UP = {"hosts": {"n1": {"address": "10.1.2.3"}}, "rate": "100mbit"}
 # command -> (arguments, the function of its room, how it is called, what it returns,
@@ -151,7 +151,7 @@ RIGHT = {
     "gpu-check": (
         ["--mxnet", "python"],
         "course.gpu_check.main",
-        call({"torch": HERE, "mxnet": "python"}),
+        call({"torch": PYTHON, "mxnet": "python"}),
         0,
         0,
         "",

@@ -9,7 +9,7 @@
 // as scripts, because a page that was opened from a disk may load nothing else.
 globalThis.Training = (() => {
   "use strict";
-  const HERE = document.currentScript.src;
+  const SCRIPT = document.currentScript.src;
   const TRAIN = 6000, TEST = 1000, BYTES = (TRAIN + TEST) * (1 + 28 * 28 / 2);
   const NETWORKS = {
     lenet: { name: "LeNet", layers: 4, parameters: 129068, defaultLr: 0.1 },
@@ -51,7 +51,7 @@ globalThis.Training = (() => {
         if (globalThis[name]) resolve(globalThis[name]);
         else reject(new Error(`${file} could not be loaded: check the connection, and try again.`));
       };
-      element.src = new URL(file, HERE).href;
+      element.src = new URL(file, SCRIPT).href;
       element.onload = element.onerror = arrived;
       document.head.append(element);
     });

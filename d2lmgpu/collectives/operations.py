@@ -20,11 +20,11 @@ from d2lmgpu.collectives.schedules import ALGORITHMS, Schedule, check_devices, n
 
 @dataclass(frozen=True)
 class Collective:
-    """One collective, done in one way, over the ranks of its schedule.
+    """One collective, by one algorithm, over the ranks of its schedule.
 
     Attributes
     ----------
-    name, way : str
+    name, algorithm : str
     schedule : Schedule
     held, result : tuple of tuple of range
         Of each rank, which elements of its array mean something before, and which ones the call
@@ -32,16 +32,16 @@ class Collective:
     """
 
     name: str
-    way: str
+    algorithm: str
     schedule: Schedule
     held: tuple[tuple[range, ...], ...]
     result: tuple[tuple[range, ...], ...]
 
 
-WAYS = {}  # name -> {way: function of k and n that makes a Collective}
+COLLECTIVES = {}  # name -> {algorithm: function of k and n that makes a Collective}
 
 
-def _way(name: str, way: str):
+def _algorithm(name: str, algorithm: str):
     """Register what plans the rounds of a collective; the function gives (size, held, result, …).
 
     The last one are the rounds, as those of an allreduce.
@@ -53,9 +53,9 @@ def _way(name: str, way: str):
             need.whole("n", n, 0)
             size, held, result, rounds = make(k, n)
             schedule = Schedule.of(name, k, size, rounds)
-            return Collective(name, way, schedule, _by_rank(held), _by_rank(result))
+            return Collective(name, algorithm, schedule, _by_rank(held), _by_rank(result))
 
-        WAYS.setdefault(name, {})[way] = made
+        COLLECTIVES.setdefault(name, {})[algorithm] = made
         return make
 
     return register
@@ -84,58 +84,58 @@ def _own(k: int, n: int) -> list:
     return [[part] for part in _parts(k, n)]
 
 
-@_way("broadcast", "tree")
+@_algorithm("broadcast", "tree")
 def _broadcast_by_tree(k, n):
     return n, _of_root(k, n), _of_all(k, n), send_down(k, n)
 
 
-@_way("broadcast", "direct")
+@_algorithm("broadcast", "direct")
 def _broadcast(k, n):
     return n, _of_root(k, n), _of_all(k, n), [hand_out(range(k), [0, n])]
 
 
-@_way("reduce", "tree")
+@_algorithm("reduce", "tree")
 def _reduce_by_tree(k, n):
     return n, _of_all(k, n), _of_root(k, n), sum_up(k, n)
 
 
-@_way("reduce", "direct")
+@_algorithm("reduce", "direct")
 def _reduce(k, n):
     return n, _of_all(k, n), _of_root(k, n), [collect(range(k), [0, n])]
 
 
-def _all_reduce(way):
+def _all_reduce(algorithm):
     def make(k, n):
-        return n, _of_all(k, n), _of_all(k, n), ALGORITHMS[way](k, n).rounds
+        return n, _of_all(k, n), _of_all(k, n), ALGORITHMS[algorithm](k, n).rounds
 
     return make
 
 
-for way in ("ring", "tree", "sharded", "naive"):  # those that need nobody but the ranks
-    _way("all_reduce", way)(_all_reduce(way))
+for algorithm in ("ring", "tree", "sharded", "naive"):  # those that need nobody but the ranks
+    _algorithm("all_reduce", algorithm)(_all_reduce(algorithm))
 
 
-@_way("all_gather", "ring")
+@_algorithm("all_gather", "ring")
 def _all_gather_by_ring(k, n):
     return n, _own(k, n), _of_all(k, n), pass_on(range(k), cut(0, n, k), 0, False)
 
 
-@_way("all_gather", "direct")
+@_algorithm("all_gather", "direct")
 def _all_gather(k, n):
     return n, _own(k, n), _of_all(k, n), [hand_out(range(k), cut(0, n, k))]
 
 
-@_way("reduce_scatter", "ring")
+@_algorithm("reduce_scatter", "ring")
 def _reduce_scatter_by_ring(k, n):
     return n, _of_all(k, n), _own(k, n), pass_on(range(k), cut(0, n, k), -1, True)
 
 
-@_way("reduce_scatter", "direct")
+@_algorithm("reduce_scatter", "direct")
 def _reduce_scatter(k, n):
     return n, _of_all(k, n), _own(k, n), [collect(range(k), cut(0, n, k))]
 
 
-@_way("all_to_all", "direct")
+@_algorithm("all_to_all", "direct")
 def _all_to_all(k, n):
     """An array holds what all ranks send, one after another: k·n elements, of which a rank has n.
 
@@ -152,14 +152,14 @@ def _all_to_all(k, n):
     return k * n, sent, received, [sends]
 
 
-@_way("send", "direct")
+@_algorithm("send", "direct")
 def _send(k, n):
     """Rank 0 sends all of its elements to rank 1. The others have nothing to do with it."""
     both = [_parts(k, n)] * min(k, 2) + [[]] * (k - 2)
     return n, _of_root(k, n), both, [[Send(0, 1, 0, n, False)]] if k > 1 else []
 
 
-@_way("barrier", "dissemination")
+@_algorithm("barrier", "dissemination")
 def _barrier(k, n):
     """Rank i tells rank i + 1, then i + 2, i + 4, …, of whom it knows that they have come.
 
@@ -180,20 +180,20 @@ def _barrier(k, n):
     return n, _own(k, n), _of_all(k, n), rounds
 
 
-def collective(name: str, k: int, n: int, way: str | None = None) -> Collective:
+def collective(name: str, k: int, n: int, algorithm: str | None = None) -> Collective:
     """A collective of a communication library as a plan.
 
     Parameters
     ----------
     name : str
-        A key of WAYS: broadcast, reduce, all_reduce, all_gather, reduce_scatter, all_to_all, send
-        or barrier.
+        A key of COLLECTIVES: broadcast, reduce, all_reduce, all_gather, reduce_scatter, all_to_all,
+        send or barrier.
     k : int
         Ranks, from 1 to 1024.
     n : int
         Elements of a rank's tensor, of the larger one where the call takes two.
-    way : str, optional
-        A key of ``WAYS[name]``; the first one without it.
+    algorithm : str, optional
+        A key of ``COLLECTIVES[name]``; the first one without it.
 
     Returns
     -------
@@ -202,9 +202,10 @@ def collective(name: str, k: int, n: int, way: str | None = None) -> Collective:
     Raises
     ------
     CollectiveError
-        For an unknown name or way, and for another k or n.
+        For an unknown name or algorithm, and for another k or n.
     """
-    need.choice("name", name, WAYS)
-    way = next(iter(WAYS[name])) if way is None else way
-    need.choice("way", way, WAYS[name])
-    return WAYS[name][way](k, n)
+    need.choice("name", name, COLLECTIVES)
+    by_algorithm = COLLECTIVES[name]
+    algorithm = next(iter(by_algorithm)) if algorithm is None else algorithm
+    need.choice("algorithm", algorithm, by_algorithm)
+    return by_algorithm[algorithm](k, n)

@@ -26,7 +26,7 @@
     /** So many rounds are over, and of the next one `part`. */
     draw(done, part, when) {
       const all = [...Array(this.ranks).keys()];
-      const label = `${this.name} over ${this.ranks} ranks, ${when}. ${this.plan.said[done]}`;
+      const label = `${this.name} over ${this.ranks} ranks, ${when}. ${this.plan.words[done]}`;
       const tall = SQUARE + this.chunks * SIDE + BOX;
       const size = { viewBox: `0 0 ${WIDTH} ${tall}`, role: "img", "aria-label": label };
       this.place.replaceChildren(drawn("svg", size,
@@ -135,7 +135,7 @@
     }
 
     words(done) {
-      return this.panels.map(({ name, plan }) => `${name}: ${plan.said[done]}`);
+      return this.panels.map(({ name, plan }) => `${name}: ${plan.words[done]}`);
     }
   }
 

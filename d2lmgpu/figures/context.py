@@ -11,7 +11,7 @@ from d2lmgpu.figures.motion import Moving
 from d2lmgpu.machine.checks import is_whole
 
 RANKS = (2, 3, 4)
-WAYS = {"Contiguous": contiguous, "Zigzag": zigzag}
+ALGORITHMS = {"Contiguous": contiguous, "Zigzag": zigzag}
 
 
 class RingAttention(Moving):
@@ -31,7 +31,8 @@ class RingAttention(Moving):
     def __init__(self, ranks: int = 4):
         need(is_whole(ranks, min(RANKS), max(RANKS)), "ranks", ranks, "2, 3 or 4")
         self.plans = {
-            k: {name: as_data(algorithm(k)) for name, algorithm in WAYS.items()} for k in RANKS
+            k: {name: as_data(algorithm(k)) for name, algorithm in ALGORITHMS.items()}
+            for k in RANKS
         }
         words = f"Ring attention over {ranks} ranks. " + " ".join(
             f"{name}: {plan['cost']}" for name, plan in self.plans[ranks].items()
@@ -49,7 +50,7 @@ def as_data(held) -> dict:
     """One way to deal out a sequence, as the script draws and says it.
 
     `held` are the chunks of each rank, `rounds` of each round [rank, chunk of queries, chunk of
-    keys]; `said` are words, before and after each round, and `cost` those for all rounds.
+    keys]; `words` say it, before and after each round, and `cost` those for all rounds.
     """
     k = len(held)
     rounds = [
@@ -59,7 +60,7 @@ def as_data(held) -> dict:
     return {
         "held": held,
         "rounds": rounds,
-        "said": [_before(held), *(_round(k, step, done) for step, done in enumerate(rounds))],
+        "words": [_before(held), *(_round(k, step, done) for step, done in enumerate(rounds))],
         "cost": _cost(k, rounds),
     }
 

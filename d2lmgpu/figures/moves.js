@@ -85,7 +85,7 @@
       this.choices = {
         collective: select("Collective", names, sent?.get("collective")),
         ranks: select("Ranks", Object.keys(plans), ranks),
-        way: select("Way", [""], ""),
+        algorithm: select("Algorithm", [""], ""),
       };
       this.player = new Player({
         show: (at) => this.#show(at),
@@ -109,25 +109,25 @@
       for (const field of Object.values(this.choices)) {
         field.addEventListener("input", () => this.#choose(1));
       }
-      this.#choose(Player.sentIn(sent), sent?.get("way"), false);
+      this.#choose(Player.sentIn(sent), sent?.get("algorithm"), false);
       if (sent) root.scrollIntoView();
     }
 
-    #choose(at, way = this.choices.way.value, isTold = true) {
+    #choose(at, algorithm = this.choices.algorithm.value, isTold = true) {
       this.player.stop();
       const name = this.choices.collective.value;
       const ranks = Number(this.choices.ranks.value);
       const { call, does, plans } = this.data.collectives[name];
-      const ways = plans[ranks];
-      offer(this.choices.way, Object.keys(ways), way);
-      this.choices.way.parentElement.hidden = Object.keys(ways).length === 1;
-      this.plan = ways[this.choices.way.value];
+      const menu = this.choices.algorithm;
+      const names = Object.keys(plans[ranks]);
+      offer(menu, names, algorithm);
+      menu.parentElement.hidden = names.length === 1;
+      this.plan = plans[ranks][menu.value];
       this.rounds = this.plan.moves.length;
       this.picture = new Picture(this.plan, ranks);
       this.title = `${name} over ${ranks} ranks`;
       this.call.replaceChildren(element("code", { textContent: call }));
-      const by = this.choices.way.value;
-      this.does.textContent = `${does} Over ${ranks} ranks, ${by}: ${this.plan.cost}`;
+      this.does.textContent = `${does} Over ${ranks} ranks, ${menu.value}: ${this.plan.cost}`;
       this.now = element("div");
       this.pair.replaceChildren(this.#still(0), this.now);
       this.strip.replaceChildren(...this.plan.cells.map((_, round) => this.#still(round)));
@@ -143,7 +143,7 @@
     }
 
     #still(round) {
-      const label = `${this.title}, ${this.#when(round)}. ${this.plan.said[round].join(" ")}`;
+      const label = `${this.title}, ${this.#when(round)}. ${this.plan.words[round].join(" ")}`;
       const title = element("strong", { textContent: first(this.#when(round)) });
       return element("div", {}, title, this.picture.draw(round, 0, label));
     }
@@ -154,7 +154,7 @@
       const part = Math.max(at * rounds - done, 0);
       const isMoving = part > SAME * rounds;
       const when = this.#when(done, isMoving);
-      const words = plan.said[done].join(" ");
+      const words = plan.words[done].join(" ");
       this.now.replaceChildren(
         element("strong", { textContent: first(when) }),
         this.picture.draw(done, isMoving ? part : 0, `${this.title}, ${when}. ${words}`),
@@ -162,7 +162,7 @@
       this.player.say(first(when), words);
       if (this.shown === done) return; // said aloud only when a round is over
       this.shown = done;
-      const lines = plan.said[done].map((textContent) => element("li", { textContent }));
+      const lines = plan.words[done].map((textContent) => element("li", { textContent }));
       const sent = done ? `Round ${done} of ${rounds}: ${plan.sent[done - 1]}.` : "";
       const [heading, last] = [`${first(this.#when(done))}:`, sent]
         .map((textContent) => element("p", { textContent }));

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from d2lmgpu.collectives.execution import carry_out
-from d2lmgpu.collectives.operations import WAYS, Collective, collective
+from d2lmgpu.collectives.operations import COLLECTIVES, Collective, collective
 from d2lmgpu.figures.checks import need
 from d2lmgpu.figures.motion import Moving
 from d2lmgpu.figures.style import number
@@ -74,13 +74,17 @@ class CollectiveExplorer(Moving):
         need(is_whole(ranks, min(RANKS), max(RANKS)), "ranks", ranks, "2, 3 or 4")
         plans = {
             name: {
-                k: {way: as_data(collective(name, k, k, way)) for way in WAYS[name]} for k in RANKS
+                k: {
+                    algorithm: as_data(collective(name, k, k, algorithm))
+                    for algorithm in COLLECTIVES[name]
+                }
+                for k in RANKS
             }
             for name in names
         }
         first = plans[names[0]][ranks]
         words = f"{names[0]} over {ranks} ranks. " + " ".join(
-            f"{when}: {' '.join(next(iter(first.values()))['said'][at])}"
+            f"{when}: {' '.join(next(iter(first.values()))['words'][at])}"
             for when, at in (("Before", 0), ("After", -1))
         )
         data = {
@@ -116,7 +120,7 @@ def as_data(wanted: Collective) -> dict:
 
     A rank has k slots. `cells` are, at the start and after each round, of each rank and slot
     [text, bits of the ranks in it]; `moves` of each round [source, its slot, target, its slot];
-    `result` of each rank the slots that the call gives; `said` and `sent` are words.
+    `result` of each rank the slots that the call gives; `words` and `sent` say it.
     """
     k = wanted.schedule.num_devices
     held = states(wanted)
@@ -142,7 +146,7 @@ def as_data(wanted: Collective) -> dict:
         "cells": cells,
         "moves": moves,
         "result": result,
-        "said": [
+        "words": [
             _holdings(of, result if at == last else everything) for at, of in enumerate(cells)
         ],
         "sent": [_sent(of, cells[at]) for at, of in enumerate(moves)],

@@ -40,7 +40,7 @@
     }
 
     drawn(done, part, when) {
-      const label = `An MLP over ${this.ranks} ranks. ${first(when)}. ${this.plan.said[done]}`;
+      const label = `An MLP over ${this.ranks} ranks. ${first(when)}. ${this.plan.words[done]}`;
       const size = { viewBox: `0 0 ${WIDTH} ${this.tall}`, role: "img", "aria-label": label };
       const all = [...Array(this.ranks).keys()];
       const id = `split-${this.ranks}-${(Ranks.made = (Ranks.made ?? 0) + 1)}`;
@@ -141,7 +141,7 @@
     }
 
     words(done) {
-      const { steps, said: words } = this.ranks.plan;
+      const { steps, words } = this.ranks.plan;
       return [done ? `${steps[done - 1].title}. ${words[done]}` : words[0]];
     }
 

@@ -39,7 +39,7 @@ class SplitMLP(Moving):
     def __init__(self, ranks: int = 2):
         need(is_whole(ranks, min(RANKS), max(RANKS)), "ranks", ranks, "2, 3 or 4")
         plans = {k: as_data(k) for k in RANKS}
-        words = f"An MLP over {ranks} ranks. {plans[ranks]['said'][0]} {plans[ranks]['cost']}"
+        words = f"An MLP over {ranks} ranks. {plans[ranks]['words'][0]} {plans[ranks]['cost']}"
         about = (
             "Each box is a rank. Grey is what all ranks have; a rank's own part has its colour, "
             "inside the dashed outline of the whole. Stripes are a term, which is as large as the "
@@ -53,7 +53,7 @@ def as_data(k: int) -> dict:
 
     `before` is what is held at first, name -> [placement, parts], a part [first row, end, first
     column, end] for each rank; `steps` have "title", "of", "sums" and "held", what has come or
-    changed; `said` are words before and after each step, and `cost` those for all.
+    changed; `words` say it before and after each step, and `cost` those for all.
     """
     steps = [
         {
@@ -71,7 +71,7 @@ def as_data(k: int) -> dict:
     return {
         "before": {name: _held(name, placement, k) for name, placement in START.items()},
         "steps": steps,
-        "said": [
+        "words": [
             f"All ranks have X. Each has {each} of {HIDDEN} columns of A and the same {each} rows "
             "of B.",
             *(_words(step, k) for step in (*FORWARD, *BACKWARD)),

@@ -1,6 +1,7 @@
 """What a widget takes from its browser: only the messages that it has a method for."""
 
 import inspect
+from collections.abc import Callable
 
 import anywidget
 from traitlets import Unicode
@@ -13,10 +14,10 @@ class MessageError(ValueError):
 class Widget(anywidget.AnyWidget):
     """A widget whose browser sends ``{"do": name, "token": text, …}`` and sets no traits.
 
-    ``do`` names a method that begins with ``do_``, the rest are its arguments, each an instance of
-    what the method says it is. ``heard`` is the token of the last message that was taken in: until
-    then line.js says that the kernel does not answer. A subclass says in ``words`` what stands in
-    its place where a notebook was saved without the state of its widgets.
+    ``do`` is the name of one of its ``commands``, the rest are the arguments of what that calls,
+    each an instance of what is said of it there. ``heard`` is the token of the last message that
+    was taken in: until then line.js says that the kernel does not answer. A subclass says in
+    ``words`` what stands in its place where a notebook was saved without the state of its widgets.
     """
 
     words = ""
@@ -25,6 +26,11 @@ class Widget(anywidget.AnyWidget):
     def __init__(self, **traits):
         super().__init__(**traits)
         self.on_msg(lambda widget, content, buffers: self._take(content))
+
+    @property
+    def commands(self) -> dict[str, Callable]:
+        """What the browser may ask for, by name: the functions that do it."""
+        raise NotImplementedError
 
     def __repr__(self):
         return self.words
@@ -41,22 +47,22 @@ class Widget(anywidget.AnyWidget):
             self.heard = token if isinstance(token, str) else ""
 
     def _asked(self, content):
-        """The method that a message names, and its arguments; raises MessageError for others."""
-        named = isinstance(content, dict) and isinstance(content.get("do"), str)
-        method = named and getattr(type(self), f"do_{content['do']}", None)
-        if not method:
-            allowed = [name[3:] for name in dir(type(self)) if name.startswith("do_")]
-            raise MessageError(f"{content!r:.200} is no message: do one of {', '.join(allowed)}.")
-        given = {name: value for name, value in content.items() if name not in ("do", "token")}
-        wanted = dict(list(inspect.signature(method).parameters.items())[1:])
-        for name in wanted.keys() | given.keys():
-            known = name in wanted and name in given
-            if not known or not _is_a(given[name], wanted[name].annotation):
+        """What a message calls, and its arguments; raises MessageError for others."""
+        name = content.get("do") if isinstance(content, dict) else None
+        method = self.commands.get(name) if isinstance(name, str) else None
+        if method is None:
+            allowed = ", ".join(sorted(self.commands))
+            raise MessageError(f"{content!r:.200} is no message: do one of {allowed}.")
+        given = {key: value for key, value in content.items() if key not in ("do", "token")}
+        wanted = inspect.signature(method).parameters
+        for key in wanted.keys() | given.keys():
+            known = key in wanted and key in given
+            if not known or not _is_a(given[key], wanted[key].annotation):
                 raise MessageError(
-                    f"{content!r:.200} is no message: {content['do']} takes "
+                    f"{content!r:.200} is no message: {name} takes "
                     f"{', '.join(map(str, wanted.values())) or 'nothing'}."
                 )
-        return getattr(self, method.__name__), given
+        return method, given
 
 
 def _is_a(value, kind):

@@ -23,17 +23,17 @@ class Choices(HasTraits):
         """Whether a run of this lab has that id."""
         raise NotImplementedError
 
-    def rename(self, run_id, name) -> None:
+    def rename(self, id: int, name: str) -> None:
         """Call a run of this lab so; an empty name gives it the lab's own again."""
-        name = " ".join(str(name).split())[:LONGEST_NAME]
-        others = {id: own_name for id, own_name in self.names.items() if id != run_id}
-        if self.knows(run_id):
-            self.names = others | ({run_id: name} if name else {})
+        name = " ".join(name.split())[:LONGEST_NAME]
+        others = {other: own_name for other, own_name in self.names.items() if other != id}
+        if self.knows(id):
+            self.names = others | ({id: name} if name else {})
 
-    def hide(self, run_id, hidden=True) -> None:
+    def hide(self, id: int, hidden: bool = True) -> None:
         """Hide a run of this lab in the pictures, or show it again."""
-        if self.knows(run_id):
-            self.hidden = self.hidden - {run_id} | ({run_id} if hidden else set())
+        if self.knows(id):
+            self.hidden = self.hidden - {id} | ({id} if hidden else set())
 
     def show_all(self) -> None:
         """Forget names, what is hidden, and the baseline."""

@@ -132,19 +132,20 @@ class LabModel(Choices):
             else:
                 self._start({name: getattr(self, name) for name in CHOSEN})
 
-    def run_one_device(self, number) -> None:
-        """Start the run that row ``number`` lacks to have a speedup; the settings stay as they are.
+    def run_one_device(self, row: int) -> None:
+        """Start the run that a row, by its number, lacks to have a speedup.
 
-        Where nothing is lacking, or the code is another by now, ``message`` says so.
+        The settings stay as they are. Where nothing is lacking, or the code is another by now,
+        ``message`` says so.
         """
         with self._changes:
-            row = next((row for row in self.table() if row.number == number and row.alone), None)
-            if row is None:
-                self.message = f"Row {number} lacks no run on one device."
-            elif version(latest(self.trains[row.trial.train])) != row.trial.version:
-                self.message = f"The code of row {number} has been changed since: run that again."
+            lacking = {line.number: line.trial for line in self.table() if line.alone}
+            if (trial := lacking.get(row)) is None:
+                self.message = f"Row {row} lacks no run on one device."
+            elif version(latest(self.trains[trial.train])) != trial.version:
+                self.message = f"The code of row {row} has been changed since: run that again."
             else:
-                self._start({name: getattr(row.trial, name) for name in CHOSEN} | {"num_gpus": 1})
+                self._start({name: getattr(trial, name) for name in CHOSEN} | {"num_gpus": 1})
 
     def _start(self, chosen):
         if self.status != "idle":

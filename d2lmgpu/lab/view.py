@@ -3,6 +3,7 @@
 import os
 import threading
 import time
+from collections.abc import Callable
 
 from traitlets import Dict, List, TraitError, Unicode
 
@@ -138,7 +139,25 @@ class LabView(Widget):
                 self._trouble[name] = what
             self.troubles = " ".join(dict.fromkeys(self._trouble.values()))
 
-    def do_set(self, settings: dict) -> None:
+    @property
+    def commands(self) -> dict[str, Callable]:
+        """What the buttons of the browser call, most of them of the model itself."""
+        model = self.model
+        return {
+            "set": self.choose,
+            "run": model.run,
+            "stop": model.stop,
+            "reset": model.reset,
+            "measure": model.measure,
+            "one_device": model.run_one_device,
+            "predict": self.predict,
+            "take_back": self.take_back,
+            "hide": model.hide,
+            "rename": model.rename,
+            "baseline": self.refer_to,
+        }
+
+    def choose(self, settings: dict) -> None:
         """Choose what runs next, ``{name: value}``."""
         if not settings.keys() <= set(SETTINGS):
             raise MessageError(f"{settings!r:.200} are no settings: {', '.join(SETTINGS)} are.")
@@ -148,23 +167,11 @@ class LabView(Widget):
         except TraitError as error:
             self.model.message = str(error)
 
-    def do_run(self) -> None:
-        """*Run*: train with the present settings."""
-        self.model.run()
-
-    def do_stop(self) -> None:
-        """*Stop*: end the run that is going on."""
-        self.model.stop()
-
-    def do_reset(self) -> None:
-        """*Reset*: forget all runs."""
-        self.model.reset()
-
-    def do_predict(self, value: float | int) -> None:
+    def predict(self, value: float | int) -> None:
         """Lock the reader's guess of the speedup, before the run."""
         self._predict(speedup_question.lock, value)
 
-    def do_take_back(self) -> None:
+    def take_back(self) -> None:
         """Take back a guess that no run has answered yet."""
         self._predict(speedup_question.take_back)
 
@@ -175,22 +182,6 @@ class LabView(Widget):
             self.model.message = str(error)
         self._tell("prediction")
 
-    def do_measure(self) -> None:
-        """Measure this machine for the forecasts."""
-        self.model.measure()
-
-    def do_hide(self, id: int, hidden: bool) -> None:
-        """Hide a run in the chart, or show it again."""
-        self.model.hide(id, hidden)
-
-    def do_rename(self, id: int, name: str) -> None:
-        """Give a run another name in table and chart."""
-        self.model.rename(id, name)
-
-    def do_one_device(self, row: int) -> None:
-        """Run a row's settings on one device, for its speedup."""
-        self.model.run_one_device(row)
-
-    def do_baseline(self, row: int | None) -> None:
+    def refer_to(self, row: int | None) -> None:
         """Choose the row to which speedups refer; None: each its own."""
         self.model.baseline = row

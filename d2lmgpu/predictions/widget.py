@@ -31,13 +31,18 @@ class Sheet(Widget):
         self.lock = lock
         self.take_back = take_back
 
-    def do_lock(self, value: float | int) -> None:
+    @property
+    def commands(self) -> dict[str, Callable]:
+        """What its two buttons call."""
+        return {"lock": self.keep, "take_back": self.forget}
+
+    def keep(self, value: float | int) -> None:
         """Keep what the reader predicts."""
         if self.lock is None:
             raise MessageError("Nothing can be predicted here.")
         self.lock(value)
 
-    def do_take_back(self) -> None:
+    def forget(self) -> None:
         """Forget it."""
         if self.take_back is None:
             raise MessageError("Nothing can be taken back here.")

@@ -170,7 +170,7 @@ class Measuring(Event, Progress):
     """A calibration goes on."""
 
 
-class Said(Event):
+class Verdict(Event):
     """What the check of an exercise found."""
 
     right: bool
@@ -214,7 +214,7 @@ EVENTS = {
     "printed": Printed,
     "outcome": Outcome,
     "measuring": Measuring,
-    "said": Said,
+    "verdict": Verdict,
     "done": Done,
     "protection": Protection,
     "left": Left,

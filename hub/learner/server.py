@@ -10,7 +10,7 @@ import sys
 import tempfile
 from contextlib import ExitStack
 
-HERE = os.path.dirname(os.path.abspath(__file__))
+FOLDER = os.path.dirname(os.path.abspath(__file__))
 OURS = [
     # A kernel's sockets are files in a closed folder. On ports, which are the other choice, any
     # account of the machine could listen to all that the kernel prints.
@@ -42,7 +42,7 @@ def short_folder() -> str:
 
 
 def main() -> None:
-    sys.path.insert(0, HERE)  # where a server finds `links` and the others
+    sys.path.insert(0, FOLDER)  # where a server finds `links` and the others
     import idle_threads
     from jupyterhub.singleuser import main as serve
 

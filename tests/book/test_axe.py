@@ -10,7 +10,7 @@ from soaking import sample
 from test_pages import HTML, PAGES
 
 AXE = Path(__file__).resolve().parents[1] / "npm/node_modules/axe-core/axe.min.js"
-FOUND = """async rules => {
+VIOLATIONS = """async rules => {
     const { violations } = await axe.run(document, { resultTypes: ["violations"], ...rules });
     return violations
         .filter(({ impact }) => ["serious", "critical"].includes(impact))
@@ -33,7 +33,7 @@ def faults(page, path, rules):
     page.goto((HTML / f"{path}.html").as_uri())
     page.evaluate("() => window.MathJax?.startup?.promise")
     page.add_script_tag(path=AXE)
-    return page.evaluate(FOUND, rules)
+    return page.evaluate(VIOLATIONS, rules)
 
 
 @pytest.mark.parametrize("run", sample(1, RUNS))

@@ -4,7 +4,6 @@ import pytest
 from firefox import firefox
 from soaking import sample
 
-SAID = "document.querySelector('.training-said').textContent"
 ROWS = """[...document.querySelectorAll('.training tbody tr')]
     .map(row => [...row.children].map(cell => cell.textContent))"""
 

@@ -6,11 +6,11 @@ from contrast import FAINT
 from moving import hold_clock, press, text_without_scripts, words
 from numpy_collectives import expected
 
-from d2lmgpu.collectives.operations import WAYS, collective
+from d2lmgpu.collectives.operations import COLLECTIVES, collective
 from d2lmgpu.course import explorers
 from d2lmgpu.figures.moves import RANKS, states
 
-KINDS = [(name, way) for name, ways in WAYS.items() for way in ways]
+KINDS = [(name, algorithm) for name, algorithms in COLLECTIVES.items() for algorithm in algorithms]
 MOVING = ".moves-pair .moves-moving"
 
 
@@ -24,11 +24,13 @@ def moves(show_offline, html):
     return show_offline(html)
 
 
-def choose(page, name, k=4, way=None):
+def choose(page, name, k=4, algorithm=None):
     page.get_by_role("combobox", name="Collective").select_option(name)
     page.get_by_role("combobox", name="Ranks").select_option(str(k))
-    if len(WAYS[name]) > 1:
-        page.get_by_role("combobox", name="Way").select_option(way or next(iter(WAYS[name])))
+    if len(COLLECTIVES[name]) > 1:
+        page.get_by_role("combobox", name="Algorithm").select_option(
+            algorithm or next(iter(COLLECTIVES[name]))
+        )
 
 
 def pictures(page, k, place, result=False):
@@ -64,11 +66,11 @@ def as_drawn(wanted, held):
     return [[cell(rank, slot) for slot in range(k)] for rank in range(k)]
 
 
-@pytest.mark.parametrize(("name", "way"), KINDS)
-def test_each_round_is_drawn_as_the_plan_leaves_it(moves, name, way):
+@pytest.mark.parametrize(("name", "algorithm"), KINDS)
+def test_each_round_is_drawn_as_the_plan_leaves_it(moves, name, algorithm):
     for k in RANKS:
-        choose(moves, name, k, way)
-        wanted = collective(name, k, k, way)
+        choose(moves, name, k, algorithm)
+        wanted = collective(name, k, k, algorithm)
         after = [as_drawn(wanted, held) for held in states(wanted)]
         assert pictures(moves, k, ".moves-pair") == [after[0], after[-1]]
         for back in reversed(after[:-1]):
@@ -80,7 +82,7 @@ def test_each_round_is_drawn_as_the_plan_leaves_it(moves, name, way):
 def test_the_last_pictures_show_what_numpy_says(moves):
     k = 3
     given = np.random.default_rng(1).integers(1, 1000, (k, k))
-    for name in WAYS:
+    for name in COLLECTIVES:
         choose(moves, name, k)
         shown = pictures(moves, k, ".moves-pair", result=True)[1]
         for slots, right in zip(shown, expected(name, given), strict=True):
@@ -176,7 +178,7 @@ def test_the_address_brings_the_same_moment_back(moves):
         assert words(moves) == text and f"After round {rounds} of 3" in text
         assert moves.locator(MOVING).count() == 0
     moves.goto("about:blank")
-    moves.goto(address.split("#")[0] + "#explorer-1?collective=none&ranks=9&way=x&at=y")
+    moves.goto(address.split("#")[0] + "#explorer-1?collective=none&ranks=9&algorithm=x&at=y")
     assert moves.locator("code").inner_text() == "dist.broadcast(x, src=0)"
 
 
@@ -192,7 +194,7 @@ def test_on_paper_the_strip_stands_in_place_of_the_controls(moves):
 
 def test_one_collective_alone_has_nothing_else_to_choose(show_offline):
     page = show_offline(explorers.collectives("barrier", ranks=2)._repr_html_())
-    names = ("Collective", "Ranks", "Way")
+    names = ("Collective", "Ranks", "Algorithm")
     shown = [page.get_by_role("combobox", name=name).count() for name in names]
     assert shown == [0, 1, 0]
 

@@ -15,7 +15,7 @@ from processes import commands
 from d2lmgpu.course.breaking import training
 from d2lmgpu.course.breaking.training import LIMIT, PAGE
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 NUM_TRAIN, BATCH = 310, 60  # the last batch of an epoch has 10 images
 SETTINGS = [f"--num-train={NUM_TRAIN}", f"--batch-size={BATCH}"]
 
@@ -24,7 +24,7 @@ class Training(training.Training):
     """The page's script on hosts, which dies on demand, kept alive by the page's launcher."""
 
     def __init__(self, cluster, folder, *options, waits_for_all=False):
-        self.script = (HERE / "dies_on_demand.py", folder)
+        self.script = (FOLDER / "dies_on_demand.py", folder)
         if waits_for_all:  # else one host may begin with an update of its own, by its own chance
             text = self.launcher.read_text()
             assert text.count("last_call_timeout=1,") == 1

@@ -15,12 +15,12 @@ from d2lmgpu.records import store
 
 TIMES = 5
 MEDIAN, LONGEST = 10, 30  # seconds until training goes on
-FOUND, ENDED = {same_ranks: [], other_ranks: []}, []
+OUTCOMES, ENDED = {same_ranks: [], other_ranks: []}, []
 
 
 def record():
     """What all rounds have found."""
-    same, other = FOUND[same_ranks], FOUND[other_ranks]
+    same, other = OUTCOMES[same_ranks], OUTCOMES[other_ranks]
     return store.provenance("pytest -s tests/cluster/soak_failures.py") | {
         "data": f"{NUM_TRAIN} images of Fashion-MNIST, a batch of {BATCH} over three hosts, "
         "links of 100 Mbit/s",
@@ -36,10 +36,10 @@ def record():
 
 
 @pytest.mark.parametrize("number", range(TIMES))
-@pytest.mark.parametrize("harmed", FOUND)
+@pytest.mark.parametrize("harmed", OUTCOMES)
 def test_it_goes_on(harmed, number, three_hosts, tmp_path):
     outcome = harmed(three_hosts, tmp_path, seed=number)
-    FOUND[harmed].append(outcome)
+    OUTCOMES[harmed].append(outcome)
     assert cheap(outcome["rows"]), outcome
     assert all(row["seconds"] < LONGEST for row in outcome["rows"]), outcome
     assert outcome["apart"] == 0 if harmed is same_ranks else outcome["apart"] < 1e-5
@@ -55,7 +55,7 @@ def test_mxnet_ends_in_words(role, number, three_hosts, tmp_path):
 
 def test_the_table():
     """Last: of all that went before."""
-    assert all(len(outcomes) == TIMES for outcomes in FOUND.values())
+    assert all(len(outcomes) == TIMES for outcomes in OUTCOMES.values())
     rows = record()["rows"]
     for name in dict.fromkeys(row["harm"] for row in rows):
         seconds = [row["seconds"] for row in rows if row["harm"] == name]

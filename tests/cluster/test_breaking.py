@@ -116,7 +116,7 @@ def test_what_a_worker_starts_is_no_worker(tmp_path):
         "time.sleep(600)"
     )
 
-    class Here(inside.Hosts):
+    class OwnProcesses(inside.Hosts):
         def __init__(self):
             pass
 
@@ -124,7 +124,7 @@ def test_what_a_worker_starts_is_no_worker(tmp_path):
             return {p.pid: p.cmdline() for p in psutil.Process().children(recursive=True)}
 
     there = Training.__new__(Training)
-    there.script, there.hosts = (script,), Here()
+    there.script, there.hosts = (script,), OwnProcesses()
     torchrun = subprocess.Popen(
         [sys.executable, "-m", "torch.distributed.run", "--standalone", script],
         stdout=subprocess.PIPE,

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 from numpy_collectives import expected
 
 from d2lmgpu.collectives.execution import carry_out
-from d2lmgpu.collectives.operations import WAYS, collective
+from d2lmgpu.collectives.operations import COLLECTIVES, collective
 from d2lmgpu.collectives.schedules import CollectiveError, Schedule
 from d2lmgpu.launch import launch
 
-KINDS = [(name, way) for name, ways in WAYS.items() for way in ways]
+KINDS = [(name, algorithm) for name, algorithms in COLLECTIVES.items() for algorithm in algorithms]
 FREE = -(10**6)  # in memory that is free: no sum that is a result may have it
 
 
@@ -52,7 +52,7 @@ def test_no_round_reads_what_it_writes(kind, k, n):
 
 
 @pytest.mark.parametrize(
-    ("name", "way", "rounds", "sent"),
+    ("name", "algorithm", "rounds", "sent"),
     [  # of 8 ranks with 800 elements: rounds, and elements that the busiest rank sends
         ("broadcast", "tree", 3, 3 * 800),
         ("broadcast", "direct", 1, 7 * 800),
@@ -68,8 +68,8 @@ def test_no_round_reads_what_it_writes(kind, k, n):
         ("barrier", "dissemination", 3, 700),
     ],
 )
-def test_rounds_and_elements_of_eight_ranks(name, way, rounds, sent):
-    schedule = collective(name, 8, 800, way).schedule
+def test_rounds_and_elements_of_eight_ranks(name, algorithm, rounds, sent):
+    schedule = collective(name, 8, 800, algorithm).schedule
     assert (schedule.num_rounds, max(schedule.bytes_sent(1))) == (rounds, sent)
 
 
@@ -105,10 +105,10 @@ def test_pytorchs_own_collectives_give_the_same(monkeypatch):
     given = np.random.default_rng(0).integers(-9, 10, (k, 2 * k))
     theirs = launch(in_pytorch, given, num_processes=k)
     for name in theirs[0]:
-        for way in WAYS[name]:
-            for rank, ours in enumerate(done(collective(name, k, 2 * k, way), given)):
+        for algorithm in COLLECTIVES[name]:
+            for rank, ours in enumerate(done(collective(name, k, 2 * k, algorithm), given)):
                 if ours.size:  # the others' memory after a reduce is free
-                    assert np.array_equal(theirs[rank][name], ours), (name, way, rank)
+                    assert np.array_equal(theirs[rank][name], ours), (name, algorithm, rank)
 
 
 def test_what_is_no_collective_is_refused():

@@ -33,7 +33,7 @@ from d2lmgpu.costmodel.model import (
 from d2lmgpu.costmodel.speedups import expected_speedup
 
 LINK, V100, WORK = Link(1e-6, 1e9), PRESETS["V100 PCIe"], Work(1e6, 1e-3)
-HERE = Calibration(
+CALIBRATION = Calibration(
     "torch", "threads", "naive", 2, 1e10, 1e-4, 1e9, ((1, 1.0, 1.0), (2, 2.0, 1.1)), 0.02, 0.03, 5.0
 )
 MESH, GPT = layouts.Layout(2, 2, 1, 1, 2), layouts.Sizes(64, 2, 64, 32)
@@ -67,7 +67,7 @@ CALLS = {  # a call that is right
     "best_num_gpus": (best_num_gpus, WORK, V100, 64, 4),
     "fit_line": (fit_line, [1, 2, 4], [1.0, 2.0, 3.0]),
     "calibrate": (measure.calibrate, "torch", "threads"),
-    "predict": (predict, HERE, WORK, 2, 64, 0.0),
+    "predict": (predict, CALIBRATION, WORK, 2, 64, 0.0),
     "Layout": (layouts.Layout, 2, 2, 1, 2, 2),
     "Sizes": (layouts.Sizes, 64, 2, 64, 32, False, 2),
     "Training": (layouts.Training, 8, 2, False, 1, True, True, 2, 4, 2),
@@ -112,7 +112,7 @@ STRANGE = st.one_of(
             LINK,
             WORK,
             V100,
-            HERE,
+            CALIBRATION,
             Decimal(1),
             timedelta(1),
             iter([1]),

@@ -23,7 +23,7 @@ from d2lmgpu.course.exercises import processes
 from d2lmgpu.course.exercises.registry import EXERCISES, ExerciseError
 from d2lmgpu.predictions import store
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 def planted():
@@ -125,7 +125,7 @@ def right_values(name, wrong, solution):
 
 
 def test_mutants_of_the_solutions_are_refused():
-    command = [sys.executable, HERE / "exercise_mutants.py", "--sample", "60"]
+    command = [sys.executable, FOLDER / "exercise_mutants.py", "--sample", "60"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "of 60 mutants are refused" in done.stdout

@@ -16,7 +16,7 @@ from d2lmgpu.machine.hardware import shared_memory
 from d2lmgpu.torch.links import SUMS
 
 GB = 1e9
-HERE = socket.gethostname()
+HOST = socket.gethostname()
 
 
 def made_up(rates, hosts=None, gpus=(), shared=2**33, sums=((2**26, 0.01),)):
@@ -107,7 +107,7 @@ def echo(size, repeats):
 def test_two_ranks_here_are_measured():
     """Wide bounds: other work shares the cores. `make bench` holds them to 10 %."""
     measured = links.measure(2)
-    assert measured.hosts == [HERE, HERE] and list(measured.pairs) == [(0, 1)]
+    assert measured.hosts == [HOST, HOST] and list(measured.pairs) == [(0, 1)]
     latency, bandwidth = measured.pairs[0, 1]
     assert 1e-6 < latency < 0.05 and 1e6 < bandwidth < 1e12
     sizes = [size for size, _ in measured.sums]

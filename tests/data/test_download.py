@@ -110,12 +110,12 @@ def chunked(body):
     )
 
 
-FOUND = b"HTTP/1.0 200 OK\r\n"
+SUCCESS = b"HTTP/1.0 200 OK\r\n"
 TOO_LONG = {
-    "says so": FOUND + b"Content-Length: 99999999999\r\n\r\n" + bytes(9),
-    "does not say": FOUND + b"\r\n" + bytes(10**7),
+    "says so": SUCCESS + b"Content-Length: 99999999999\r\n\r\n" + bytes(9),
+    "does not say": SUCCESS + b"\r\n" + bytes(10**7),
     "in chunks": chunked([bytes(10**5)] * 100),
-    "after a redirect": FOUND.replace(b"200 OK", b"302 Found") + b"Location: /long\r\n\r\n",
+    "after a redirect": SUCCESS.replace(b"200 OK", b"302 Found") + b"Location: /long\r\n\r\n",
 }
 
 
@@ -140,10 +140,10 @@ def test_no_more_than_is_allowed_is_kept_in_memory(case):
 
 
 SLOW = {
-    "with a length": FOUND + b"Content-Length: 300001\r\n\r\n" + CONTENT,
-    "without": FOUND + b"\r\n" + CONTENT,
+    "with a length": SUCCESS + b"Content-Length: 300001\r\n\r\n" + CONTENT,
+    "without": SUCCESS + b"\r\n" + CONTENT,
     "in chunks": chunked([CONTENT[:1]] * 5000),
-    "headers": FOUND + b"X-Padding: " + b"x" * 5000,
+    "headers": SUCCESS + b"X-Padding: " + b"x" * 5000,
     "a chunk's size": chunked([b"0"])[:-6] + b"1;" + b"x" * 5000,
 }
 

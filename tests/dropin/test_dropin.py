@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 PROGRAM = """
 import sys
 import numpy as np
@@ -29,7 +29,7 @@ def train(chapter, tmp_path, *device_counts):
         [sys.executable, "-c", PROGRAM, chapter, str(file), *map(str, device_counts)],
         capture_output=True,
         text=True,
-        cwd=HERE,
+        cwd=FOLDER,
         env=os.environ | {"D2LMGPU_DEVICES": "cpu:2", "D2LMGPU_PROFILE": "test"},
     )
     parameters = list(np.load(file).values()) if file.exists() else None

@@ -11,14 +11,14 @@ from what_d2l_does import DEEDS, FRAMEWORKS, deeds, definitions, refused, source
 
 from d2lmgpu.backend.refusals import REFUSED, VERSION
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 TRAINS, LOADS, PICKS, ALL = DEEDS
 
 
 def in_own_process(program, *args):
     """Output of ``program``: one framework a process."""
     ran = subprocess.run(
-        [sys.executable, "-c", program, *args], capture_output=True, text=True, cwd=HERE
+        [sys.executable, "-c", program, *args], capture_output=True, text=True, cwd=FOLDER
     )
     assert ran.returncode == 0, ran.stderr
     return ran.stdout
@@ -27,7 +27,7 @@ def in_own_process(program, *args):
 def test_the_list_is_that_of_the_pinned_source():
     from d2lmgpu import torch
 
-    lines = (HERE.parents[1] / "requirements.txt").read_text(encoding="utf-8").split()
+    lines = (FOLDER.parents[1] / "requirements.txt").read_text(encoding="utf-8").split()
     assert f"d2l=={VERSION}" in lines
     assert refused(torch.__all__) == REFUSED
 

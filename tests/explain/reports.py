@@ -49,7 +49,7 @@ def rank(number, forward=10, backward=10, waits=0, queued=0, **more):
     return FACTS | own | {"rank": number, "measured_steps": steps, "lines": lines} | more
 
 
-ONE = Summary([rank(0, 20, 20, rows=1280)])
+ONE_DEVICE = Summary([rank(0, 20, 20, rows=1280)])
 CASES = {
     "none": [rank(0), rank(1)],
     "loader": [rank(0, loading=30), rank(1, loading=30)],

@@ -4,7 +4,7 @@ import copy
 import json
 
 import pytest
-from reports import CASES, ONE, rank
+from reports import CASES, ONE_DEVICE, rank
 from schemas import stated
 
 from d2lmgpu import __main__ as cli
@@ -20,7 +20,7 @@ SLOW = [rank(i, loading=20) for i in (0, 1)]
 def answer_of(calibrated):
     """The answer to such reports, as JSON brings it back."""
 
-    def ask(reports=CASES["none"], single=ONE):
+    def ask(reports=CASES["none"], single=ONE_DEVICE):
         return json.loads(json.dumps(answer("train.py", single, Summary(reports)).as_dict()))
 
     return ask
@@ -113,7 +113,7 @@ def asked(monkeypatch, capsys):
         def explained(*_, **__):
             if reports is None:
                 raise WatchError("It never trains.")
-            return answer("train.py", ONE, Summary(reports))
+            return answer("train.py", ONE_DEVICE, Summary(reports))
 
         monkeypatch.setattr("d2lmgpu.watch.explain.answer.explain_script", explained)
         code = cli.main(["explain", *options, "train.py"])

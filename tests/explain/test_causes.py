@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reports import CASES, ONE, rank
+from reports import CASES, ONE_DEVICE, rank
 
 from d2lmgpu.watch.explain import costs, facts
 from d2lmgpu.watch.explain.answer import answer
@@ -15,7 +15,7 @@ from d2lmgpu.watch.explain.summary import Summary
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_cause_is_named(name):
-    cause, _ = verdict(Summary(CASES[name]), ONE)
+    cause, _ = verdict(Summary(CASES[name]), ONE_DEVICE)
     assert (cause.name if cause else "none") == name
     if cause:
         assert cause.sentence and cause.mend
@@ -35,12 +35,12 @@ def test_what_others_take_does_not_count():
 def test_waiting_for_a_peer_is_no_exchange():
     run = Summary([rank(0, 5, 5, waits=20), rank(1, 15, 15)])
     assert run.exchange == 0 and run.seconds == pytest.approx(0.030)
-    assert run.speedup(ONE) == pytest.approx(0.040 / 0.030)
+    assert run.speedup(ONE_DEVICE) == pytest.approx(0.040 / 0.030)
 
 
 def test_a_speedup_that_devices_cannot_give_is_none(calibrated):
     fast = Summary([rank(0, 5, 5), rank(1, 5, 5)])  # four times as fast on two devices
-    explanation = answer("train.py", ONE, fast)
+    explanation = answer("train.py", ONE_DEVICE, fast)
     assert explanation.as_dict()["speedup"]["measured"] is None and "not explained" in str(
         explanation
     )
@@ -51,13 +51,13 @@ def test_a_speedup_that_devices_cannot_give_is_none(calibrated):
         "50% of a step" in explanation.notes[-1]
         and "MALLOC_TRIM_THRESHOLD_" in explanation.notes[-1]
     )
-    right = answer("train.py", ONE, Summary([rank(0), rank(1)])).as_dict()["speedup"]
+    right = answer("train.py", ONE_DEVICE, Summary([rank(0), rank(1)])).as_dict()["speedup"]
     assert right["measured"] == 2 and 1.9 < right["predicted"] < 2
 
 
 def test_ranks_that_take_the_cores_from_each_other_queue_by_their_own_doing(calibrated):
     pinned = Summary([rank(i, queued=10, cores=[1], set={"cores": "train.py:3"}) for i in (0, 1)])
-    explanation = answer("train.py", ONE, pinned)
+    explanation = answer("train.py", ONE_DEVICE, pinned)
     assert pinned.crowded and pinned.seconds == pytest.approx(0.040)
     assert (
         explanation.as_dict()["speedup"]["measured"] == 1
@@ -67,10 +67,10 @@ def test_ranks_that_take_the_cores_from_each_other_queue_by_their_own_doing(cali
 
 def test_a_variable_of_the_environment_is_named():
     facts = {"threads": 8, "environ": {"OMP_NUM_THREADS": "8"}}
-    cause, _ = verdict(Summary([rank(i, **facts) for i in (0, 1)]), ONE)
+    cause, _ = verdict(Summary([rank(i, **facts) for i in (0, 1)]), ONE_DEVICE)
     assert cause.where is None and "OMP_NUM_THREADS=8" in cause.sentence
     by_line = facts | {"set": {"OMP_NUM_THREADS": "train.py:2"}}
-    cause, _ = verdict(Summary([rank(i, **by_line) for i in (0, 1)]), ONE)
+    cause, _ = verdict(Summary([rank(i, **by_line) for i in (0, 1)]), ONE_DEVICE)
     assert cause.where == "train.py:2"
 
 
@@ -93,7 +93,7 @@ def test_a_loader_over_all_rows_is_seen_where_the_batch_is_divided_too():
 def test_a_call_costs_at_most_the_step_though_a_peer_has_no_core():
     calls = [["barrier", "train.py:9", 10, 0, 0.9, 0.9]]  # 90 ms in steps of 100 ms, 20 of them own
     run = Summary([rank(i, calls=calls, waits=80 * i) for i in (0, 1)])
-    cause, _ = verdict(run, ONE)
+    cause, _ = verdict(run, ONE_DEVICE)
     assert cause.name == "sync" and cause.share == pytest.approx(0.9)
 
 
@@ -112,5 +112,7 @@ def test_the_trace_is_chrome_s():
 def test_who_sends_gradients_does_not_train_apart_whoever_sends_them(bytes_a_step, apart):
     """A loss that is averaged is no gradient; ZeRO, FSDP and a ring send no less than half."""
     run = Summary([rank(i, ddp=False, exchanged=10 * bytes_a_step) for i in (0, 1)])
-    names = [cause.name for cause in (verdict(run, ONE)[0], *verdict(run, ONE)[1]) if cause]
+    names = [
+        cause.name for cause in (verdict(run, ONE_DEVICE)[0], *verdict(run, ONE_DEVICE)[1]) if cause
+    ]
     assert ("data-parallel" in names) == apart

@@ -8,15 +8,15 @@ from soaking import sample
 from d2lmgpu.watch.explain.answer import explain_script
 
 FOLDER = Path(__file__).parent / "ways"
-WAYS = {path.name: path for path in sorted(FOLDER.glob("*.py"))}
+SCRIPTS = {path.name: path for path in sorted(FOLDER.glob("*.py"))}
 BY_HAND = FOLDER.parents[1] / "check" / "outcomes" / "sharded_by_hand.py"  # for check, too
-WAYS[BY_HAND.name] = BY_HAND
+SCRIPTS[BY_HAND.name] = BY_HAND
 
 
 @pytest.mark.needs("cores")
-@pytest.mark.parametrize("script", sample(["ring.py"], WAYS))
+@pytest.mark.parametrize("script", sample(["ring.py"], SCRIPTS))
 def test_what_exchanges_gradients_is_not_told_to_train_apart(script):
-    answer = explain_script(WAYS[script])
+    answer = explain_script(SCRIPTS[script])
     assert answer.run.k == 2 and all(rank["distributed"] for rank in answer.run.ranks)
     assert "data-parallel" not in [cause.name for cause in (answer.cause, *answer.others) if cause]
 

@@ -18,10 +18,10 @@ def data_of(picture):
 
 
 @pytest.mark.parametrize("n", RANKS)
-@pytest.mark.parametrize("way", DEALS)
-def test_the_script_is_told_the_plan(n, way):
-    plan, held = data_of(RingAttention())["plans"][str(n)][way], DEALS[way](n)
-    assert plan["held"] == held and len(plan["rounds"]) == n == len(plan["said"]) - 1
+@pytest.mark.parametrize("algorithm", DEALS)
+def test_the_script_is_told_the_plan(n, algorithm):
+    plan, held = data_of(RingAttention())["plans"][str(n)][algorithm], DEALS[algorithm](n)
+    assert plan["held"] == held and len(plan["rounds"]) == n == len(plan["words"]) - 1
     for step, computed in enumerate(plan["rounds"]):
         for rank in range(n):
             mine = [(i, j) for of, i, j in computed if of == rank]
@@ -36,7 +36,7 @@ def test_words_say_who_computes_what_and_how_long_all_wait():
     )
     assert "compute 9, 9, 9, 9 pairs" in plans["Zigzag"]["cost"]
     assert plans["Zigzag"]["cost"].endswith("as long as 9 pairs.")
-    words = plans["Contiguous"]["said"]
+    words = plans["Contiguous"]["words"]
     assert words[0].startswith("Rank 0 has chunks 0 and 1. Rank 1 has chunks 2 and 3.")
     assert words[2] == (
         "Round 2, pairs computed: rank 0 nothing with the keys of rank 3, rank 1 4 with the keys "

@@ -8,12 +8,17 @@ from bs4 import BeautifulSoup
 from numpy_collectives import expected
 
 from d2lmgpu.collectives.execution import carry_out
-from d2lmgpu.collectives.operations import WAYS, collective
+from d2lmgpu.collectives.operations import COLLECTIVES, collective
 from d2lmgpu.figures.checks import FigureError
 from d2lmgpu.figures.moves import CALLS, RANKS, CollectiveExplorer
 from d2lmgpu.figures.site import PACKAGE
 
-KINDS = [(name, way, k) for name, ways in WAYS.items() for way in ways for k in RANKS]
+KINDS = [
+    (name, algorithm, k)
+    for name, algorithms in COLLECTIVES.items()
+    for algorithm in algorithms
+    for k in RANKS
+]
 
 
 def data_of(*names, **options):
@@ -33,16 +38,16 @@ def summed(cell, slot, given):
     return sum(given[rank, place] for rank in range(len(given)) if bits >> rank & 1)
 
 
-@pytest.mark.parametrize(("name", "way", "k"), KINDS)
-def test_the_last_picture_is_what_numpy_says_and_what_the_plan_leaves(plans, name, way, k):
-    plan = plans[name][str(k)][way]
+@pytest.mark.parametrize(("name", "algorithm", "k"), KINDS)
+def test_the_last_picture_is_what_numpy_says_and_what_the_plan_leaves(plans, name, algorithm, k):
+    plan = plans[name][str(k)][algorithm]
     given = np.random.default_rng(k).integers(1, 1000, (k, k))
     drawn = [
         [summed(plan["cells"][-1][rank][slot], slot, given) for slot in plan["result"][rank]]
         for rank in range(k)
     ]
     assert drawn == [list(values) for values in expected(name, given)]
-    wanted = collective(name, k, k, way)
+    wanted = collective(name, k, k, algorithm)
     arrays = [np.zeros(wanted.schedule.size, int) for _ in range(k)]
     for rank, parts in enumerate(wanted.held):
         for part in parts:
@@ -55,15 +60,17 @@ def test_the_last_picture_is_what_numpy_says_and_what_the_plan_leaves(plans, nam
     assert drawn == left
 
 
-@pytest.mark.parametrize(("name", "way", "k"), KINDS)
-def test_what_moves_is_what_the_plan_sends_and_the_first_picture_is_before(plans, name, way, k):
-    plan, wanted = plans[name][str(k)][way], collective(name, k, k, way)
+@pytest.mark.parametrize(("name", "algorithm", "k"), KINDS)
+def test_what_moves_is_what_the_plan_sends_and_the_first_picture_is_before(
+    plans, name, algorithm, k
+):
+    plan, wanted = plans[name][str(k)][algorithm], collective(name, k, k, algorithm)
     links = [[(source, target) for source, _, target, _ in of] for of in plan["moves"]]
     assert links == [
         [(send.source, send.target) for send in sends for _ in range(len(send))]
         for sends in wanted.schedule.rounds
     ]
-    assert len(plan["cells"]) == len(plan["said"]) == len(plan["sent"]) + 1
+    assert len(plan["cells"]) == len(plan["words"]) == len(plan["sent"]) + 1
     for round, moves in enumerate(plan["moves"]):
         before, after = plan["cells"][round : round + 2]
         for source, slot, target, there in moves:
@@ -75,7 +82,7 @@ def test_what_moves_is_what_the_plan_sends_and_the_first_picture_is_before(plans
 
 def test_words_say_who_holds_what_and_who_sends_what(plans):
     ring = plans["reduce_scatter"]["3"]["ring"]
-    assert ring["said"][0] == [
+    assert ring["words"][0] == [
         "Rank 0: a0, b0, c0.",
         "Rank 1: a1, b1, c1.",
         "Rank 2: a2, b2, c2.",
@@ -83,8 +90,8 @@ def test_words_say_who_holds_what_and_who_sends_what(plans):
     assert ring["sent"][0] == (
         "rank 0 sends c0 to rank 1; rank 1 sends a1 to rank 2; rank 2 sends b2 to rank 0"
     )
-    assert ring["said"][-1][0] == "Rank 0: a0 + a1 + a2; left over: b0 + b2, c0."
-    assert plans["reduce"]["2"]["tree"]["said"][-1][1] == "Rank 1: nothing; left over: a1, b1."
+    assert ring["words"][-1][0] == "Rank 0: a0 + a1 + a2; left over: b0 + b2, c0."
+    assert plans["reduce"]["2"]["tree"]["words"][-1][1] == "Rank 1: nothing; left over: a1, b1."
     assert "rank 0 sends a0, b0 and c0 to rank 1" in plans["send"]["3"]["direct"]["sent"][0]
     assert ring["cost"].startswith("2 rounds; the rank that sends most sends 0.667 times")
     assert plans["barrier"]["4"]["dissemination"]["cost"] == "2 rounds."
@@ -96,7 +103,7 @@ def test_without_scripts_words_say_who_holds_what_before_and_after():
     assert repr(explorer) in text
     assert "Before: Rank 0: a0. Rank 1: b1. After: Rank 0: a0, b1. Rank 1: a0, b1." in text
     assert list(data_of("all_gather", "barrier")["collectives"]) == ["all_gather", "barrier"]
-    assert list(data_of()["collectives"]) == list(CALLS) == list(WAYS)
+    assert list(data_of()["collectives"]) == list(CALLS) == list(COLLECTIVES)
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ def test_the_script_is_told_what_each_rank_holds_when_the_plan_is_executed(k):
     plan, right = data_of(SplitMLP())["plans"][str(k)], executed(1)
     held = dict(plan["before"])
     moments = executed(k)
-    assert len(moments) == len(plan["steps"]) + 1 == len(plan["said"])
+    assert len(moments) == len(plan["steps"]) + 1 == len(plan["words"])
     for i, (step, arrays) in enumerate(moments):
         if step:
             held |= plan["steps"][i - 1]["held"]
@@ -64,13 +64,13 @@ def test_sums_are_where_terms_become_whole(k):
 
 def test_words_say_who_holds_what_and_what_is_sent():
     plan = data_of(SplitMLP())["plans"]["3"]
-    assert plan["said"][0] == (
+    assert plan["words"][0] == (
         "All ranks have X. Each has 4 of 12 columns of A and the same 4 rows of B."
     )
-    assert plan["said"][1] == "Each rank has 4 columns of H, 6 by 12, from its own parts. " + (
+    assert plan["words"][1] == "Each rank has 4 columns of H, 6 by 12, from its own parts. " + (
         "Nothing is sent."
     )
-    assert plan["said"][4] == (
+    assert plan["words"][4] == (
         "All 3 ranks send and add up their terms of Y, an allreduce of 24 numbers. Now all have "
         "Y, 6 by 4."
     )

@@ -13,7 +13,7 @@ from lab_notebook import CELLS
 from learner import write_notebook
 from running_hub import ROOT
 
-HERE = "hands-on-multi-gpu"  # the learner's folder: the last part of the repository's address
+FOLDER = "hands-on-multi-gpu"  # the learner's folder: the last part of the repository's address
 CHAPTER, REFERENCE = "chapters/lab/training-lab.ipynb", "chapters/reference/devices.md"
 EXERCISES = "chapters/reference/exercises.md"
 

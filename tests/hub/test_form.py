@@ -5,7 +5,7 @@ import re
 import pytest
 from running_hub import wait_until
 
-SAID = re.compile(r"<p[^>]*>(?:Error: )?(You asked[^<]*)</p>")
+REFUSAL = re.compile(r"<p[^>]*>(?:Error: )?(You asked[^<]*)</p>")
 
 
 def proposed(page):
@@ -39,7 +39,9 @@ def test_a_refusal_names_who_holds_the_gpus_and_since_when(empty_hub, hub_restar
     answer = hub.choose(session, 2)  # the form again; on a busy machine the page that waits
 
     def data():
-        return SAID.search(answer.text) or SAID.search(session.get(answer.url, timeout=30).text)
+        return REFUSAL.search(answer.text) or REFUSAL.search(
+            session.get(answer.url, timeout=30).text
+        )
 
     assert re.fullmatch(
         r"You asked for 2 GPUs; 1 of 4 GPUs is free now: ada has held 3 for .* minutes?\."

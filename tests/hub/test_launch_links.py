@@ -8,7 +8,7 @@ import re
 
 import pytest
 from exercise_notebook import NOTEBOOK, answer_first
-from launching import CHAPTER, EXERCISES, HERE, REFERENCE, press_the_rocket
+from launching import CHAPTER, EXERCISES, FOLDER, REFERENCE, press_the_rocket
 from learner import ADA, choose, lab_hub, log_in
 from pages import Lab, run_all, wait_for_notebook
 
@@ -27,7 +27,7 @@ def test_from_the_rocket_to_a_stopped_run(pages, hub, context):
     page = press_the_rocket(context, pages, CHAPTER)
     log_in(page, hub)
     assert "4 of 4 simulated GPUs" in choose(page, gpus=2)
-    wait_for_notebook(page, f"{HERE}/{CHAPTER}")
+    wait_for_notebook(page, f"{FOLDER}/{CHAPTER}")
     run_all(page)
     lab = Lab(page)
     lab.wait_until_ready()
@@ -46,13 +46,13 @@ def test_from_the_rocket_to_a_stopped_run(pages, hub, context):
 
     # The next chapter, which is a Markdown file: no login and no choice any more.
     page = press_the_rocket(context, pages, REFERENCE)
-    wait_for_notebook(page, f"{HERE}/{REFERENCE}")
+    wait_for_notebook(page, f"{FOLDER}/{REFERENCE}")
 
     # The exercises: from the link on their page to the first that is correct.
     page = context.new_page()
     page.goto(pages + EXERCISES.replace(".md", ".html"))
     page.locator("a.launch").first.click()
-    wait_for_notebook(page, f"{HERE}/{NOTEBOOK}")
+    wait_for_notebook(page, f"{FOLDER}/{NOTEBOOK}")
     answer_first(page)
     hub.stop_server(ADA)
     assert hub.leases() == {}

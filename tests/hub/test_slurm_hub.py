@@ -12,7 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 import requests
-from launching import CHAPTER, HERE, press_the_rocket
+from launching import CHAPTER, FOLDER, press_the_rocket
 from learner import ADA, lab_hub, log_in
 from open_folder import open_folder
 from own_accounts import GROUP, learners_group
@@ -76,7 +76,7 @@ def test_from_the_rocket_by_a_job_to_its_end(slurm, slurm_hub, pages, context):
     page.select_option("#gpus", "2")
     page.fill("#minutes", "7")
     form.locator("[type=submit]").click()
-    wait_for_notebook(page, f"{HERE}/{CHAPTER}")
+    wait_for_notebook(page, f"{FOLDER}/{CHAPTER}")
     (job,) = slurm.ask("squeue", "--noheader", "--format=%j %T %P %l %b %N").splitlines()
     assert re.fullmatch(r"course RUNNING gpu 7:00 gres.gpu:2 n[12]", job)
     run_all(page)

@@ -17,7 +17,7 @@ from d2lmgpu.process.lanes import LAST
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
 STEPS = 8  # of an epoch, 512 images in batches of 64
 EPOCHS = {"scratch/mxnet": 10}  # MXNet times a step each half second
-TOLD = {  # chapter -> which parts of its steps can be told apart on two CPU devices
+PARTS = {  # chapter -> which parts of its steps can be told apart on two CPU devices
     "scratch/pytorch": {"loading", "computing", "exchanging", "waiting"},
     "scratch/mxnet": {"loading", "computing", "exchanging"},
     "concise/mxnet": {"loading", "computing", "exchanging"},
@@ -25,7 +25,7 @@ TOLD = {  # chapter -> which parts of its steps can be told apart on two CPU dev
 }
 
 
-@pytest.mark.parametrize("chapter", sample({"concise/pytorch"}, TOLD))
+@pytest.mark.parametrize("chapter", sample({"concise/pytorch"}, PARTS))
 def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeypatch, chapter):
     monkeypatch.setenv("D2LMGPU_PROFILE", "test")
     monkeypatch.setenv("D2LMGPU_DEVICES", "cpu:2")
@@ -38,8 +38,8 @@ def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeyp
         if event["event"] in ("started", "batch"):
             live.take(event)
     parts = {part for part, seconds in live.where.items() if seconds is not None}
-    assert parts == TOLD[chapter] | {"other"}
-    assert all(live.where[part] > 0 for part in TOLD[chapter])
+    assert parts == PARTS[chapter] | {"other"}
+    assert all(live.where[part] > 0 for part in PARTS[chapter])
     number, total = (sum(step[what] for step in steps) for what in ("number", "total"))
     assert sum(filter(None, live.where.values())) == pytest.approx(total / number)
     if "exchanging and waiting" in parts:  # of every step, not only of those that DDP samples

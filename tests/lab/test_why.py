@@ -12,7 +12,13 @@ from d2lmgpu.records import compare
 
 ROOT = Path(__file__).resolve().parents[2]
 
-ONE = {"loading": 0.001, "computing": 0.095, "exchanging": 0.0, "waiting": 0.0, "other": 0.004}
+ONE_DEVICE = {
+    "loading": 0.001,
+    "computing": 0.095,
+    "exchanging": 0.0,
+    "waiting": 0.0,
+    "other": 0.004,
+}
 TWO = {"loading": 0.001, "computing": 0.050, "exchanging": 0.006, "waiting": 0.001, "other": 0.003}
 STEPS = 10  # an epoch
 
@@ -52,7 +58,7 @@ def milliseconds(sentence):
 
 
 def test_two_devices_that_are_faster():
-    sentence = sentence_of(ended(ONE), ended(TWO, 2))
+    sentence = sentence_of(ended(ONE_DEVICE), ended(TWO, 2))
     assert "On 2 devices" in sentence and "on 1" in sentence and "0.61" in sentence
     assert "computing fell from 95 ms to 50 ms" in sentence
     assert "exchanging took 6.0 ms" in sentence
@@ -62,7 +68,7 @@ def test_two_devices_that_are_faster():
 
 def test_two_devices_that_are_slower():
     slow = TWO | {"exchanging": 0.080, "waiting": 0.030}
-    sentence = sentence_of(ended(ONE), ended(slow, 2))
+    sentence = sentence_of(ended(ONE_DEVICE), ended(slow, 2))
     assert "1.64 times as long" in sentence
     order = ["exchanging took 80 ms", "computing fell", "waiting took 30 ms"]
     assert sorted(order, key=sentence.index) == order, "the largest change first"
@@ -70,7 +76,7 @@ def test_two_devices_that_are_slower():
 
 def test_the_batch_of_each_device_kept():
     weak = TWO | {"computing": 0.096}
-    sentence = sentence_of(ended(ONE, batch_size=128), ended(weak, 2, batch_size=256))
+    sentence = sentence_of(ended(ONE_DEVICE, batch_size=128), ended(weak, 2, batch_size=256))
     assert "256 images, not 128" in sentence and "computing" not in sentence
     assert "exchanging took 6.0 ms" in sentence
 
@@ -78,14 +84,14 @@ def test_the_batch_of_each_device_kept():
 def test_the_newest_repeat_is_compared_with_the_newest_of_its_baseline():
     newest = TWO | {"computing": 0.040}
     sentence = sentence_of(
-        ended(ONE), ended(TWO, 2), ended(ONE | {"computing": 0.090}), ended(newest, 2)
+        ended(ONE_DEVICE), ended(TWO, 2), ended(ONE_DEVICE | {"computing": 0.090}), ended(newest, 2)
     )
     assert "from 90 ms to 40 ms" in sentence
 
 
 def test_what_was_not_told_apart_is_one_part():
     merged = TWO | {"computing": 0.051, "waiting": None}
-    sentence = sentence_of(ended(ONE), ended(merged, 2))
+    sentence = sentence_of(ended(ONE_DEVICE), ended(merged, 2))
     assert "computing and waiting fell from 95 ms to 51 ms" in sentence
 
 
@@ -93,7 +99,7 @@ def test_processes_that_wait_while_they_exchange():
     apart = {"exchanging": None, "waiting": None}
     first, second = (
         where | apart | {"exchanging and waiting": seconds}
-        for where, seconds in ((ONE, 0.0), (TWO, 0.008))
+        for where, seconds in ((ONE_DEVICE, 0.0), (TWO, 0.008))
     )
     sentence = sentence_of(ended(first), ended(second, 2))
     assert "computing fell from 95 ms to 50 ms, exchanging and waiting took 8.0 ms" in sentence
@@ -103,15 +109,18 @@ def test_processes_that_wait_while_they_exchange():
     "runs",
     [
         [],
-        [ended(ONE)],  # its own baseline
-        [ended(ONE), ended(ONE)],
+        [ended(ONE_DEVICE)],  # its own baseline
+        [ended(ONE_DEVICE), ended(ONE_DEVICE)],
         [ended(TWO, 2)],  # without a baseline
-        [ended(ONE), ended(TWO, 2, sharing="simulated")],
-        [ended(ONE), ended(None, 2, seconds=0.6)],
+        [ended(ONE_DEVICE), ended(TWO, 2, sharing="simulated")],
+        [ended(ONE_DEVICE), ended(None, 2, seconds=0.6)],
         [ended(None, seconds=1.0), ended(TWO, 2)],
-        [ended(ONE), ended(TWO, 2, version="b")],
-        [ended(ONE), ended(TWO, 2, batch_size=100)],  # neither batch is kept
-        [ended(ONE), ended(ONE | {"computing": 0.01}, 2)],  # more than twice as fast: not explained
+        [ended(ONE_DEVICE), ended(TWO, 2, version="b")],
+        [ended(ONE_DEVICE), ended(TWO, 2, batch_size=100)],  # neither batch is kept
+        [
+            ended(ONE_DEVICE),
+            ended(ONE_DEVICE | {"computing": 0.01}, 2),
+        ],  # more than twice as fast: not explained
     ],
 )
 def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
@@ -121,21 +130,27 @@ def test_where_there_is_nothing_to_compare_nothing_is_said(runs):
 @pytest.mark.parametrize(
     "runs, words",
     [
-        ([ended(ONE), ended(TWO, 2, seconds=0.9)], "as fast as the whole run"),
+        ([ended(ONE_DEVICE), ended(TWO, 2, seconds=0.9)], "as fast as the whole run"),
         # the parts that were timed are not why:
-        ([ended(ONE), ended(ONE | {"other": 0.054}, 2)], "not in the parts"),
-        ([ended(ONE), ended(ONE | {"computing": 0.090, "other": 0.034}, 2)], "not in the parts"),
+        ([ended(ONE_DEVICE), ended(ONE_DEVICE | {"other": 0.054}, 2)], "not in the parts"),
+        (
+            [ended(ONE_DEVICE), ended(ONE_DEVICE | {"computing": 0.090, "other": 0.034}, 2)],
+            "not in the parts",
+        ),
         (
             [
-                ended(dict.fromkeys(ONE) | {"other": 0.1}),
-                ended(dict.fromkeys(ONE) | {"other": 0.06}, 2),
+                ended(dict.fromkeys(ONE_DEVICE) | {"other": 0.1}),
+                ended(dict.fromkeys(ONE_DEVICE) | {"other": 0.06}, 2),
             ],
             "not in the parts",
         ),
         # nothing changed:
-        ([ended(ONE), ended(ONE | {"computing": 0.0945}, 2)], "not in the parts"),
-        ([ended(ONE), ended(TWO, 2, unsteady="it jumped")], "unsteady: it jumped"),
-        ([ended(ONE, unsteady="it jumped"), ended(TWO, 2)], "Row 1, its baseline, was unsteady"),
+        ([ended(ONE_DEVICE), ended(ONE_DEVICE | {"computing": 0.0945}, 2)], "not in the parts"),
+        ([ended(ONE_DEVICE), ended(TWO, 2, unsteady="it jumped")], "unsteady: it jumped"),
+        (
+            [ended(ONE_DEVICE, unsteady="it jumped"), ended(TWO, 2)],
+            "Row 1, its baseline, was unsteady",
+        ),
     ],
 )
 def test_where_it_cannot_be_told_that_is_said_and_no_time(runs, words):
@@ -143,13 +158,13 @@ def test_where_it_cannot_be_told_that_is_said_and_no_time(runs, words):
 
 
 def test_a_steady_repeat_is_what_is_compared():
-    noisy = ended(ONE | {"computing": 0.3}, unsteady="it jumped")
-    assert "from 95 ms to 50 ms" in sentence_of(ended(ONE), noisy, ended(TWO, 2))
+    noisy = ended(ONE_DEVICE | {"computing": 0.3}, unsteady="it jumped")
+    assert "from 95 ms to 50 ms" in sentence_of(ended(ONE_DEVICE), noisy, ended(TWO, 2))
 
 
 @pytest.mark.parametrize("part", ["computing", "exchanging", "waiting", "loading"])
 def test_the_changes_that_are_told_are_those_of_the_parts(part):
-    base = dict.fromkeys(ONE, 0.02)
+    base = dict.fromkeys(ONE_DEVICE, 0.02)
     sentence = sentence_of(ended(base), ended(base | {part: 0.05}, 2))
     assert sentence.count(" from ") == 1 and "from 20 ms to 50 ms" in sentence
     assert part in sentence

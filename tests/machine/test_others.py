@@ -11,7 +11,7 @@ from d2lmgpu.machine.others import Others
 
 CORE = "cpu{} {user} 5 7 1000 3 0 0 {steal} 0 0"
 PROCESS = "{pid} (a (name)) R {parent} " + "0 " * 9 + "{own} 0 {ended} 0 0"
-HERE = os.getpid()
+PID = os.getpid()
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def machine(monkeypatch, tmp_path):
         now[0] += seconds
         lines = [CORE.format(i, user=ticks, steal=steal) for i, ticks in enumerate(cores)]
         (tmp_path / "stat").write_text("\n".join(["cpu 1 1 1 1", *lines, "intr 1 2"]))
-        for pid, parent, ticks in ((HERE, 1, own), (HERE + 1, HERE, child), (7, 1, stranger)):
+        for pid, parent, ticks in ((PID, 1, own), (PID + 1, PID, child), (7, 1, stranger)):
             folder = tmp_path / str(pid)
             folder.mkdir(exist_ok=True)
             text = PROCESS.format(pid=pid, parent=parent, own=ticks, ended=0)

@@ -28,7 +28,7 @@ from operators import Mutant, mutants
 
 from d2lmgpu.process.cluster import state
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 DIE = 0.95
 
 
@@ -71,7 +71,7 @@ def all_mutants(name):
 @cache
 def equivalent():
     """{mutant: why no assert could see it}"""
-    groups = yaml.safe_load((HERE / "equivalent.yml").read_text(encoding="utf-8"))
+    groups = yaml.safe_load((FOLDER / "equivalent.yml").read_text(encoding="utf-8"))
     return {key: group["reason"] for group in groups for key in group["mutants"]}
 
 

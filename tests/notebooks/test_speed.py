@@ -90,7 +90,7 @@ def test_what_says_nothing_of_speed_is_not_listed(page, text):
     assert speed.untied(page("# T", text, PRINTS)) == []
 
 
-SAID = "Two devices are 1.8 times as fast."
+CLAIM = "Two devices are 1.8 times as fast."
 
 
 @pytest.mark.parametrize(
@@ -103,10 +103,10 @@ SAID = "Two devices are 1.8 times as fast."
     ids=["an order", "a closeness in a loop", "a checked output"],
 )
 def test_a_check_in_the_same_section_ties(page, cell):
-    assert speed.untied(page("# T", SAID, cell)) == []
-    assert speed.untied(page("# T", cell, PRINTS, SAID)) == []
-    assert speed.untied(page("# T", SAID, PRINTS, PRINTS, cell)) == [SAID], "too far away"
-    assert speed.untied(page("# T", SAID, PRINTS, "## U", cell)) == [SAID], "of another section"
+    assert speed.untied(page("# T", CLAIM, cell)) == []
+    assert speed.untied(page("# T", cell, PRINTS, CLAIM)) == []
+    assert speed.untied(page("# T", CLAIM, PRINTS, PRINTS, cell)) == [CLAIM], "too far away"
+    assert speed.untied(page("# T", CLAIM, PRINTS, "## U", cell)) == [CLAIM], "of another section"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_check_in_the_same_section_ties(page, cell):
     ],
 )
 def test_a_check_of_something_else_does_not_tie(page, cell):
-    assert speed.untied(page("# T", SAID, cell)) == [SAID]
+    assert speed.untied(page("# T", CLAIM, cell)) == [CLAIM]
 
 
 def test_what_is_said_of_bytes_is_tied_to_bytes(page):
@@ -143,14 +143,14 @@ def test_what_is_said_of_bytes_is_tied_to_bytes(page):
 @pytest.mark.parametrize(
     "tied",
     [
-        SAID[:-1] + " ([Li et al., 2020](https://arxiv.org/abs/2006.15704)).",
-        SAID + " See [there](https://example.org).",
-        SAID + " <!-- checked: records/cpu-2-cores-predictions.json -->",
+        CLAIM[:-1] + " ([Li et al., 2020](https://arxiv.org/abs/2006.15704)).",
+        CLAIM + " See [there](https://example.org).",
+        CLAIM + " <!-- checked: records/cpu-2-cores-predictions.json -->",
     ],
 )
 def test_a_citation_or_a_marker_ties_its_paragraph_alone(page, tied):
     assert speed.untied(page("# T", tied)) == []
-    assert speed.untied(page("# T", tied + "\n\n" + SAID)) == [SAID]
+    assert speed.untied(page("# T", tied + "\n\n" + CLAIM)) == [CLAIM]
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_citation_or_a_marker_ties_its_paragraph_alone(page, tied):
 )
 def test_a_marker_must_name_a_check(page, mark, right):
     path = page(
-        f"# T\n\n{SAID} <!-- checked: {mark} -->",
+        f"# T\n\n{CLAIM} <!-- checked: {mark} -->",
         "## Checked",
         ("assert seconds[2] < seconds[1]", IGNORED, None),
         "## Unchecked",

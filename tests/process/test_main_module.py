@@ -72,7 +72,7 @@ class Two:
         self.a, self.b = a, b
 
 class Pair(Two, enum.Enum):
-    ONE = 1, 2
+    FIRST = 1, 2
 
 class Row(tuple, enum.Enum):
     SHORT = 1,
@@ -241,7 +241,7 @@ SAME = {
         "earth = Planet.EARTH\n"
         "return (earth.gravity, earth.scaled(), earth.next.next is earth, Planet((4, 2)).radius, "
         "Planet['HOME'] is earth, Level('low') + 1, Level.HIGH > 8, Step.BACKWARD.value, "
-        "Step(1).letter, Pair.ONE.b, Row.SHORT + Row.LONG, May['BOTH'], list(May.__members__), "
+        "Step(1).letter, Pair.FIRST.b, Row.SHORT + Row.LONG, May['BOTH'], list(May.__members__), "
         "[one in vars(Planet) for one in ('__new_member__', '__init__')])",
         "out == (6 / 9, 18, True, 2, True, 2, True, 2, 'f', 2, (1, 2, 3), May.BOTH, "
         "['READ', 'WRITE', 'BOTH'], [False, True])",

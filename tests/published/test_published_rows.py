@@ -17,7 +17,7 @@ import pytest
 from benchmarks.published_memory import FIGURES
 from d2lmgpu.memory.cards import CARDS, CONTEXT, GIB
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 LOOKED_UP = re.compile(r"[\w.-]+/[\w.-]+|[\w-]+\.(com|org|io|eu|net)\b")
 
 
@@ -28,20 +28,20 @@ def rows(path):
 
 @pytest.mark.parametrize("name", ["memory", "rates", "capacity"])
 def test_each_row_says_where_it_stands(name):
-    without = [row for row in rows(HERE / f"{name}.csv") if not LOOKED_UP.search(row["source"])]
+    without = [row for row in rows(FOLDER / f"{name}.csv") if not LOOKED_UP.search(row["source"])]
     assert without == []
 
 
 def test_each_rate_has_one_with_fewer_or_more_gpus_beside_it():
     counts = defaultdict(set)
-    for row in rows(HERE / "rates.csv"):
+    for row in rows(FOLDER / "rates.csv"):
         assert float(row["rate"]) > 0 and int(row["num_gpus"]) > 0, row
         counts[row["table_id"], row["network"], row["precision"], row["unit"]].add(row["num_gpus"])
     assert [key for key, numbers in counts.items() if len(numbers) < 2] == []
 
 
 def test_each_memory_row_has_a_figure_or_a_bound():
-    for row in rows(HERE / "memory.csv"):
+    for row in rows(FOLDER / "memory.csv"):
         if row["figure"]:
             assert float(row["figure"].lstrip("~")) > 0 and row["unit"], row
         else:
@@ -50,7 +50,7 @@ def test_each_memory_row_has_a_figure_or_a_bound():
 
 def test_a_card_has_no_more_than_any_message_of_it_says():
     totals, beside = defaultdict(list), []
-    for row in rows(HERE / "capacity.csv"):
+    for row in rows(FOLDER / "capacity.csv"):
         totals[row["card"]].append((float(row["total_gib"]), row["source"]))
         beside += [float(row["context_gib"])] if row["context_gib"] else []
     assert totals.keys() == CARDS.keys()
@@ -66,8 +66,8 @@ def test_a_card_has_no_more_than_any_message_of_it_says():
 
 
 def test_what_is_rebuilt_is_in_the_table():
-    known = {(row["figure"], row["source"].split(" ")[0]) for row in rows(HERE / "memory.csv")}
-    for row in rows(HERE.parents[1] / "benchmarks" / "published_memory.csv"):
+    known = {(row["figure"], row["source"].split(" ")[0]) for row in rows(FOLDER / "memory.csv")}
+    for row in rows(FOLDER.parents[1] / "benchmarks" / "published_memory.csv"):
         source = row["source"].split(" ")[0]
         if row["counter"] in FIGURES:
             # its tables have thousands of what its program logs, in MiB

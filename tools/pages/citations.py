@@ -16,8 +16,8 @@ import nbformat
 from pybtex.database import parse_file
 
 LINK = r"\[(?P<words>[^][]+)\]\((?P<address>https?://[^\s)]+)\)"
-ONE = re.sub(r"\?P<\w+>", "", LINK)
-SEVERAL = re.compile(rf"(?P<opening>\()?{ONE}(?:;\s+{ONE})*(?(opening)\))")
+CITATION = re.sub(r"\?P<\w+>", "", LINK)
+SEVERAL = re.compile(rf"(?P<opening>\()?{CITATION}(?:;\s+{CITATION})*(?(opening)\))")
 
 
 @cache

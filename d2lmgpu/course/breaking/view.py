@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import threading
+from collections.abc import Callable
 
 from traitlets import Bool, Dict, List, Unicode
 
@@ -44,16 +45,10 @@ class BreakItLab(Widget):
             self.set_trait("outcomes", shown["outcomes"])
             self.provenance = f"No hosts here: that needs {of}. Recorded on {shown['provenance']}"
 
-    def do_start(self) -> None:
-        self.start()
-
-    def do_press(self, name: str) -> None:
-        if name not in forecast.HARMS | forecast.MENDS:
-            raise MessageError(f"{name!r:.200} is no harm: see the names of the buttons.")
-        self.press(name)
-
-    def do_stop(self) -> None:
-        self.stop()
+    @property
+    def commands(self) -> dict[str, Callable]:
+        """What its buttons call."""
+        return {"start": self.start, "press": self.press, "stop": self.stop}
 
     def start(self) -> None:
         """Make hosts and train on them; those that this kernel had before end."""
@@ -73,8 +68,10 @@ class BreakItLab(Widget):
         self.outcomes, self.now, self.runs, self.pressed = [], None, True, 0
         threading.Thread(target=self._hear, args=(self.process,), daemon=True).start()
 
-    def press(self, name) -> None:
-        """Do a harm: the name of a button that is offered."""
+    def press(self, name: str) -> None:
+        """Do a harm, or mend one: the name of a button. Raises MessageError for others."""
+        if name not in forecast.HARMS | forecast.MENDS:
+            raise MessageError(f"{name!r:.200} is no harm: see the names of the buttons.")
         if self.runs:
             self.pressed += 1
             self.process.stdin.write(f"{name}\n")

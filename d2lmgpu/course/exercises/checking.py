@@ -67,7 +67,9 @@ def tried(name, call, seeds=SEEDS, seconds=SECONDS) -> Verdict:
         child.send(pickle.dumps(job))
         end = child.read(events.append, printed.add, time_limit=seconds)
     text = printed.text().strip()
-    results = tuple((event["right"], event["text"]) for event in events if event["event"] == "said")
+    results = tuple(
+        (event["right"], event["text"]) for event in events if event["event"] == "verdict"
+    )
     reason = next((event["reason"] for event in events if event.get("reason")), "")
     if not reason and not any(event["event"] == "done" for event in events):
         if child.expired:

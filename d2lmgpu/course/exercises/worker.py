@@ -12,7 +12,7 @@ from d2lmgpu.process.events import report
 from d2lmgpu.process.main_module import received
 from d2lmgpu.process.settings import take_on
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 MEMORY = 4 << 30  # bytes of address space that an answer may use beside what is there
 
 
@@ -36,7 +36,7 @@ def main() -> None:
             return say(False, "It was interrupted.", "ended")
         except BaseException as error:
             frames = error.__traceback__
-            while frames and HERE in Path(frames.tb_frame.f_code.co_filename).parents:
+            while frames and FOLDER in Path(frames.tb_frame.f_code.co_filename).parents:
                 frames = frames.tb_next  # from the reader's own code on
             traceback.print_exception(type(error), error, frames)
             return say(False, f"It raised {type(error).__name__}: {error}", "raised")
@@ -56,7 +56,7 @@ def limit_memory(size) -> None:
 
 def say(right, text, reason="") -> None:
     """Tell the notebook of one check."""
-    report("said", right=right, text=text, reason=reason)
+    report("verdict", right=right, text=text, reason=reason)
 
 
 if __name__ == "__main__":

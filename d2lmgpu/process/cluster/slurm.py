@@ -59,6 +59,6 @@ def are_idle(folder, names) -> bool:
     """Whether the controller answers and every host waits for a job."""
     command = ["sinfo", "--noheader", "--Node", "--format=%N %T"]
     done = subprocess.run(
-        [*state.slurm_here(folder), *command], text=True, capture_output=True, cwd="/"
+        [*state.slurm_on_this_machine(folder), *command], text=True, capture_output=True, cwd="/"
     )
     return sorted(done.stdout.splitlines()) == sorted(f"{name} idle" for name in names)

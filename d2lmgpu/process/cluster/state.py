@@ -11,7 +11,7 @@ from d2lmgpu.machine.atomic_write import save
 
 VARIABLE = "D2LMGPU_CLUSTER"
 RATE = re.compile(r"([1-9]\d{0,5})([kmg])bit")
-HERE = Path(__file__).with_name("here.sh")
+SCRIPT = Path(__file__).with_name("on_this_machine.sh")
 # What stands before the command of a tree of processes of a cluster's own; it ends with its first.
 UNSHARE = ["unshare", "--uts", "--mount", "--pid", "--fork", "--mount-proc"]
 DEFAULT = "/run/d2lmgpu-cluster"  # gone with a restart of the machine, as the hosts are
@@ -47,9 +47,9 @@ def ssh_options(hosts) -> list[str]:
     return ["-F", str(folder() / "ssh_config")] if ours else []
 
 
-def slurm_here(folder) -> list[str]:
+def slurm_on_this_machine(folder) -> list[str]:
     """What stands before a command of the Slurm in ``folder`` on this machine."""
-    return ["unshare", "--uts", "--mount", "sh", str(HERE), str(folder)]
+    return ["unshare", "--uts", "--mount", "sh", str(SCRIPT), str(folder)]
 
 
 def slurm_command() -> list[str]:
@@ -61,7 +61,7 @@ def slurm_command() -> list[str]:
     ours = read().get("slurm") and conf in (None, str(folder() / "slurm.conf"))
     # /sys may show the interfaces of another network, which a container has been given
     on_this_machine = ours and read()["bridge"] in dict(socket.if_nameindex()).values()
-    return slurm_here(folder()) if on_this_machine else []
+    return slurm_on_this_machine(folder()) if on_this_machine else []
 
 
 def check_rate(rate) -> str:

@@ -12,7 +12,7 @@ from d2lmgpu.watch.import_hook import once_imported
 from d2lmgpu.watch.ranks import MEETING
 
 FSDP2 = "torch.distributed.fsdp._fully_shard._fsdp_init"  # a second of imports, of those who use it
-HERE = (None, "localhost", LOOPBACK)
+OF_THIS_MACHINE = (None, "localhost", LOOPBACK)
 
 
 def replace(torch, device, devices) -> None:
@@ -95,10 +95,10 @@ def groups(torch, device) -> None:
             kwargs.pop("device_id", None)
             kwargs.pop("pg_options", None)
             # the script's own is a machine of somebody's cluster
-            if os.environ.get("MASTER_ADDR") not in HERE:
+            if os.environ.get("MASTER_ADDR") not in OF_THIS_MACHINE:
                 os.environ |= meeting
             named = urlsplit(init_method or "")
-            if named.scheme == "tcp" and named.hostname not in HERE and meeting:
+            if named.scheme == "tcp" and named.hostname not in OF_THIS_MACHINE and meeting:
                 init_method = "tcp://{MASTER_ADDR}:{MASTER_PORT}".format(**meeting)
             return real(backend, init_method, *args, **kwargs)
 

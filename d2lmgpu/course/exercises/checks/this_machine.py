@@ -85,7 +85,7 @@ formula(
     sized=False,
 )
 
-WAYS = [
+PATHS = [
     "P2P/CUMEM",
     "P2P/direct pointer",
     "SHM/direct/direct",
@@ -97,7 +97,7 @@ BY_HOST = {"SHM/direct/direct", "NET/IB/0", "NET/Socket/0"}
 
 
 def some_lines(g) -> list[str]:
-    drawn = [WAYS[i] for i in (*range(len(WAYS)), *g.integers(0, len(WAYS), 9))]
+    drawn = [PATHS[i] for i in (*range(len(PATHS)), *g.integers(0, len(PATHS), 9))]
     return [
         f"[{i % 8}] NCCL INFO Channel {i:02}/0 : {i % 8}[{i % 8}] -> {(i + 1) % 8}[0] via {path}"
         for i, path in enumerate(drawn)
