@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from d2lmgpu.records import store
-from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER
+from d2lmgpu.watch.explain.pair import LIMITS, OBSERVER
 from d2lmgpu.watch.run import run
 
 MOST = 1.10  # times as long

@@ -141,8 +141,9 @@ def check(options) -> int:
 
 def explain(options) -> int:
     from d2lmgpu.watch.explain import change
-    from d2lmgpu.watch.explain.answer import OUTCOMES, Refused, explain_script
+    from d2lmgpu.watch.explain.answer import OUTCOMES, Refused
     from d2lmgpu.watch.explain.page import page
+    from d2lmgpu.watch.explain.script import explain_script
 
     before = change.read(options.against) if options.against else None
     positional = options.script, options.arguments, options.devices

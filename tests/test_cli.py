@@ -133,7 +133,7 @@ RIGHT = {
     "doctor": ([], "course.doctor.main", call(), 0, 0, ""),
     "explain": (
         ["--unprotected", "--devices", "1,4", "--", *SCRIPT],
-        "watch.explain.answer.explain_script",
+        "watch.explain.script.explain_script",
         call("train.py", ["--epochs", "1"], [1, 4], unprotected=True, progress=None),
         None,
         2,

@@ -16,7 +16,7 @@ from statistics import median
 
 from explain_scripts import FAIR, SCRIPTS, cause_of, explained
 
-from d2lmgpu.watch.explain.answer import OBSERVER
+from d2lmgpu.watch.explain.pair import OBSERVER
 from d2lmgpu.watch.run import Limits, run
 
 RUNS = int(os.environ.get("EXPLAIN_RUNS", "5"))

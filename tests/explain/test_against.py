@@ -10,7 +10,8 @@ from schemas import stated
 from d2lmgpu import __main__ as cli
 from d2lmgpu.watch import MisuseError, WatchError
 from d2lmgpu.watch.explain import change
-from d2lmgpu.watch.explain.answer import Refused, answer
+from d2lmgpu.watch.explain.answer import Refused
+from d2lmgpu.watch.explain.pair import answer
 from d2lmgpu.watch.explain.summary import Summary
 
 SLOW = [rank(i, loading=20) for i in (0, 1)]
@@ -115,7 +116,7 @@ def asked(monkeypatch, capsys):
                 raise WatchError("It never trains.")
             return answer("train.py", ONE_DEVICE, Summary(reports))
 
-        monkeypatch.setattr("d2lmgpu.watch.explain.answer.explain_script", explained)
+        monkeypatch.setattr("d2lmgpu.watch.explain.script.explain_script", explained)
         code = cli.main(["explain", *options, "train.py"])
         return code, capsys.readouterr().out
 

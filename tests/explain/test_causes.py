@@ -6,9 +6,9 @@ import pytest
 from reports import CASES, ONE_DEVICE, rank
 
 from d2lmgpu.watch.explain import costs, facts
-from d2lmgpu.watch.explain.answer import answer
 from d2lmgpu.watch.explain.causes import Kind
 from d2lmgpu.watch.explain.page import chrome_trace, timelines
+from d2lmgpu.watch.explain.pair import answer
 from d2lmgpu.watch.explain.rules import verdict
 from d2lmgpu.watch.explain.summary import Summary
 

@@ -12,7 +12,7 @@ import pytest
 from processes import commands
 
 from d2lmgpu.watch import WatchError
-from d2lmgpu.watch.explain import answer
+from d2lmgpu.watch.explain.script import OBSERVER, explain_script
 from d2lmgpu.watch.run import Limits, run
 
 TRAINS = """
@@ -72,14 +72,14 @@ def untouched(folder):
 def test_a_script_that_does_not_train_is_an_answer(what, folder):
     text, words = REFUSED[what]
     with pytest.raises(WatchError) as error:
-        answer.explain_script(written(folder, text))
+        explain_script(written(folder, text))
     assert all(word in str(error.value) for word in words)
     assert untouched(folder) and not children()
 
 
 def test_whoever_waits_at_a_terminal_sees_what_for(folder, monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    run(written(folder, "n = 3"), [], 1, answer.OBSERVER)
+    run(written(folder, "n = 3"), [], 1, OBSERVER)
     first, *_, last = capsys.readouterr().err.split("\r")[1:]
     assert "train.py" in first and "1 process" in first
     assert not re.sub(r"\x1b\[K", "", last)
@@ -87,23 +87,23 @@ def test_whoever_waits_at_a_terminal_sees_what_for(folder, monkeypatch, capsys):
 
 def test_a_script_that_is_not_there(folder):
     with pytest.raises(WatchError, match=r"nowhere\.py"):
-        answer.explain_script(folder / "nowhere.py")
+        explain_script(folder / "nowhere.py")
 
 
 def test_more_devices_than_there_are(folder):
     with pytest.raises(WatchError, match="devices=4096"):
-        answer.explain_script(written(folder, TRAINS), devices=(1, 4096))
+        explain_script(written(folder, TRAINS), devices=(1, 4096))
 
 
 def test_a_script_that_does_not_end_is_ended(folder):
     script = written(folder, "import time\nwhile True: time.sleep(1)")
-    watched = run(script, [], 1, answer.OBSERVER, limits=Limits(wall=1.0))
+    watched = run(script, [], 1, OBSERVER, limits=Limits(wall=1.0))
     assert watched.reports[0]["end"] == "wall" and "time limit" in watched.trouble
     assert not children()
 
 
 def test_what_is_recorded_has_an_end(folder):
-    watched = run(written(folder, TRAINS), [], 1, answer.OBSERVER, limits=Limits(records=20))
+    watched = run(written(folder, TRAINS), [], 1, OBSERVER, limits=Limits(records=20))
     assert watched.reports[0]["end"] == "records" and 0 < watched.reports[0]["steps"] < 20
 
 
@@ -119,13 +119,13 @@ for i in range(20):
         for p in net.parameters():
             p -= 0.1 * p.grad
 """
-    (report,) = run(written(folder, script), [], 1, answer.OBSERVER).reports
+    (report,) = run(written(folder, script), [], 1, OBSERVER).reports
     assert (report["end"], report["steps"], report["backwards"]) == ("finished", 20, 20)
 
 
 @pytest.mark.needs("cores")
 def test_own_processes_are_watched_and_told(folder):
-    explanation = answer.explain_script(
+    explanation = explain_script(
         written(
             folder,
             """
@@ -172,7 +172,7 @@ def test_what_the_script_writes_it_reads_and_the_reader_keeps(folder, monkeypatc
         os.remove("model.pt")
     """),
     )
-    explanation = answer.explain_script(script)
+    explanation = explain_script(script)
     assert (
         explanation.as_dict()["cause"] == "data-parallel" and explanation.run.rows == 8
     )  # without an optimizer
@@ -193,7 +193,7 @@ def test_threads_and_cores_are_those_of_the_thread_that_trains(folder):
         + textwrap.indent(TRAINS.replace("range(30)", "range(10**9)"), 8 * " "),
     )
     limits = Limits(steps=10**9, seconds=0.5, least=15)
-    (report,) = run(script, [], 1, answer.OBSERVER, limits=limits).reports
+    (report,) = run(script, [], 1, OBSERVER, limits=limits).reports
     assert report["end"] == "seconds" and report["steps"] >= 15
     assert len(report["cores"]) == 1 and report["threads"] == 3
 
@@ -211,7 +211,7 @@ def test_what_the_script_sets_of_its_process_has_a_line(folder):
     """
         + textwrap.indent(TRAINS, 8 * " "),
     )
-    (report,) = run(script, [], 1, answer.OBSERVER, limits=Limits(steps=9)).reports
+    (report,) = run(script, [], 1, OBSERVER, limits=Limits(steps=9)).reports
     assert (
         report["set"].items()
         >= {"OMP_NUM_THREADS": "train.py:4", "cores": "train.py:5", "threads": "train.py:7"}.items()

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from soaking import sample
 
-from d2lmgpu.watch.explain.answer import explain_script
+from d2lmgpu.watch.explain.script import explain_script
 
 FOLDER = Path(__file__).parent / "ways"
 SCRIPTS = {path.name: path for path in sorted(FOLDER.glob("*.py"))}

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from d2lmgpu.watch.check import run, words
-from d2lmgpu.watch.explain import answer
+from d2lmgpu.watch.explain.script import explain_script
 
 FOLDER = Path(__file__).parent / "scripts"
 RIGHT = sorted(path.name for path in FOLDER.glob("*_right.py"))
@@ -35,7 +35,7 @@ def test_a_wrong_script_is_named_with_its_line(name):
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_facts_of_a_right_script_are_right(name):
     """Each shares its rows out and exchanges gradients; what that costs is the machine's."""
-    explanation = answer.explain_script(FOLDER / name)
+    explanation = explain_script(FOLDER / name)
     causes = {cause.name for cause in (explanation.cause, *explanation.others) if cause}
     assert explanation.run.k == 2 and explanation.single is not None and explanation.single.k == 1
     assert not causes & {"data-parallel", "whole-data", "no-overlap"}, str(explanation)

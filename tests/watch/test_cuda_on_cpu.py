@@ -11,7 +11,7 @@ from soaking import sample
 from d2lmgpu.process.addresses import LOOPBACK, held_ports
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check.run import check
-from d2lmgpu.watch.explain.answer import explain_script
+from d2lmgpu.watch.explain.script import explain_script
 from d2lmgpu.watch.ranks import MEETING
 
 CALLS = Path(__file__).with_name("cuda_calls.py")

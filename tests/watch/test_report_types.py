@@ -9,9 +9,9 @@ from json_types import fault
 from tiny_script import TRAINS
 
 from d2lmgpu.process.child import Child
-from d2lmgpu.watch.explain.answer import OBSERVER
 from d2lmgpu.watch.explain.function import DEVICES
 from d2lmgpu.watch.explain.messages import DevicesReport, NothingMeasured, RankReport
+from d2lmgpu.watch.explain.pair import OBSERVER
 from d2lmgpu.watch.messages import Job, Report
 from d2lmgpu.watch.run import run
 

@@ -10,7 +10,8 @@ from without import without
 
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check.run import check
-from d2lmgpu.watch.explain import answer, explain
+from d2lmgpu.watch.explain import explain
+from d2lmgpu.watch.explain.script import OBSERVER, explain_script
 from d2lmgpu.watch.run import run
 
 TRAINS = """
@@ -97,7 +98,7 @@ def project(tmp_path, monkeypatch):
 
 
 def test_right_scripts_see_what_they_would_see_without_us(project, tmp_path):
-    watched = run("idioms.py", [], 1, answer.OBSERVER)
+    watched = run("idioms.py", [], 1, OBSERVER)
     assert watched.trouble is None
     copy = tmp_path / "copy"
     subprocess.run(["cp", "-a", project, copy], check=True)
@@ -112,7 +113,7 @@ def test_check_leaves_what_a_script_deletes_and_renames(project):
 
 @pytest.mark.needs("cores")
 def test_explain_leaves_what_a_script_deletes_and_renames(project):
-    assert "ms a step" in str(answer.explain_script("cleans.py"))
+    assert "ms a step" in str(explain_script("cleans.py"))
 
 
 @pytest.mark.soak
@@ -124,7 +125,7 @@ def test_a_function_of_a_notebook_leaves_what_it_deletes_and_renames(project):
 
 
 def test_ranks_see_each_other_s_files(project):
-    watched = run("ranks.py", [], 2, answer.OBSERVER)
+    watched = run("ranks.py", [], 2, OBSERVER)
     assert watched.trouble is None and len(watched.reports) == 2
 
 

@@ -11,7 +11,7 @@ PROGRAM = """
 import json, resource, sys
 from d2lmgpu.watch import WatchError
 from d2lmgpu.watch.check.run import check
-from d2lmgpu.watch.explain.answer import explain_script
+from d2lmgpu.watch.explain.script import explain_script
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1000

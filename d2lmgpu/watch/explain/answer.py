@@ -1,4 +1,4 @@
-"""The answer to "why is the second device slower?": from two watched runs, as data and in words."""
+"""The answer to "why is the second device slower?", as data and in words."""
 
 from dataclasses import dataclass
 from html import escape
@@ -6,30 +6,17 @@ from html import escape
 from d2lmgpu.machine.hardware import machine
 from d2lmgpu.process.step_parts import IN_WORDS
 from d2lmgpu.records.speedup import MOST
-from d2lmgpu.watch import WatchError, line_of_code
+from d2lmgpu.watch import line_of_code
 from d2lmgpu.watch.cuda.costs import SENTENCES
 from d2lmgpu.watch.explain.causes import Cause
-from d2lmgpu.watch.explain.facts import DATA_PARALLEL, WHOLE_DATA
-from d2lmgpu.watch.explain.forecast import modelled_speedup
 from d2lmgpu.watch.explain.page import timelines
-from d2lmgpu.watch.explain.rules import verdict
-from d2lmgpu.watch.explain.summary import Summary, faster, summary
+from d2lmgpu.watch.explain.summary import Summary
 from d2lmgpu.watch.github import annotation
-from d2lmgpu.watch.progress import Progress
-from d2lmgpu.watch.run import Limits, check_devices, check_script, run
 
-OBSERVER = "d2lmgpu.watch.explain.observer"
-LIMITS = Limits(steps=60, seconds=10, least=15)
 SCHEMA_VERSION = 2  # of schema.json, which says what `as_dict` gives
 OUTCOMES = {"none": 0, "cause": 1, "not explained": 2}  # and the exit codes of the command
 BUSY = 0.2  # the share of a step without a core from which on it is told
 MOST_DRIFT = 1.25  # times as long as the others the steps of one half may take
-PAGE = 2e-6  # seconds that the system needs for a page of memory, about
-APART = {  # what a speedup in rows a second means where the work is not shared
-    WHOLE_DATA: "The speedup counts the rows of all ranks, but the work is not shared: an epoch "
-    "takes as long as with one device.",
-    DATA_PARALLEL: "The speedup counts the rows of networks that are trained apart.",
-}
 
 
 @dataclass(frozen=True)
@@ -184,102 +171,8 @@ class Refused:
         return [annotation("warning", title, self.reason, script)]
 
 
-def explain_script(
-    script, arguments=(), devices=(1, 2), unprotected=False, progress=None
-) -> Answer:
-    """Run ``script`` with the fewest and the most of ``devices`` processes, and say what is slow.
-
-    ``unprotected``: also where your files cannot be protected from it. ``progress``: whether stderr
-    says what is being run (see ``Progress``). Raises WatchError for a script that does not train,
-    and MisuseError for one, or for devices, that are not there.
-    """
-    path = check_script(script)
-    few, many = check_devices(min(devices)), check_devices(max(devices))
-    further = {"unprotected": unprotected, "progress": Progress(progress, 1 + (few < many))}
-
-    def trained(number):
-        return _trained(path, arguments, number, many, further)
-
-    first = trained(few)
-    notes, report = [first.note] if first.note else [], first.reports[0]
-    single = summary(first)
-    if report["spawned"] or few == many:
-        if report["spawned"]:
-            notes.append(
-                "The script starts its own processes, and how many is its own choice: "
-                "there is no run with one device beside it."
-            )
-        run_, single = single, None
-    else:  # a script may join a group only where there are several
-        single, run_ = compared(lambda k: summary(trained(k)), few, many, single)
-        if run_ and not any(rank["distributed"] for rank in run_.ranks):
-            # as many trainings as processes, and each is the first
-            run_, single = single or run_, None
-    return answer(str(script), single, run_, notes, str(path.parent))
-
-
-def compared(look, few, many, single=None) -> tuple:
-    """``look(few)``, which ``single`` may be, and ``look(many)``: Summaries, or None.
-
-    Something else has slowed the first one down if the second is faster than so many devices can
-    be: then both are done once more, and the faster ones count.
-    """
-    single, run_ = single or look(few), look(many)
-    if single and run_ and (run_.speedup(single) or 0) > run_.k / single.k:
-        single, run_ = faster(single, look(few)), faster(run_, look(many))
-    return single, run_
-
-
-def answer(script, single, run_, notes=(), folder="") -> Answer:
-    """The answer from one Summary or two; ``notes`` come first. WatchError without a Summary."""
-    if run_ is None:
-        raise WatchError(
-            f"{script}: fewer than 10 updates, too few to tell anything, were seen "
-            f"before it or {LIMITS.wall:.0f} seconds were over."
-        )
-    notes = list(notes)
-    if run_.queued > BUSY:
-        count = "with too few cores, times count" if run_.crowded else "times are without"
-        notes.append(
-            f"Other programs or threads had the cores for {run_.queued:.0%} of a step; "
-            f"{count} that."
-        )
-    cause, others = verdict(run_, single)
-    if cause and run_.k > 1 and cause.kind in APART:
-        notes.append(APART[cause.kind])
-    modelled = modelled_speedup(single, run_)
-    answered = Answer(script, single, run_, cause, others, modelled, notes, folder)
-    if answered.too_good:
-        notes.append(_too_good(single, run_))
-    return answered
-
-
-def _too_good(single, run_):
-    more = single.faults / single.rows - run_.faults * run_.k / run_.rows_like(single)
-    cost = more * PAGE / (single.seconds / single.rows)
-    why = (
-        "Why is not known: do not count on it."
-        if cost < BUSY / 2
-        else f"About {cost:.0%} of a step with {single.k} is the system that gives memory anew "
-        "which was just given back: with MALLOC_TRIM_THRESHOLD_=1000000000 and "
-        "MALLOC_MMAP_THRESHOLD_=1000000000 in the environment it is kept."
-    )
-    return (
-        f"A row took {run_.speedup(single):.2f} times as long with {single.k} device as with "
-        f"{run_.k}, which is more than they can give. {why}"
-    )
-
-
 def code(where, folder) -> str:
     """The line of code at "file:line", with that place; a notebook's cell has no file to name."""
     line, number = line_of_code(where, folder), where.rpartition(":")[2]
     place = f"line {number} of its cell" if "ipykernel" in folder else where
     return f"{place}: {line}" if line else place
-
-
-def _trained(path, arguments, processes, devices, further):
-    options = {"devices": devices}
-    watched = run(path, list(arguments), processes, OBSERVER, options, LIMITS, **further)
-    if watched.trouble:
-        raise WatchError(f"With {processes} process{'es' * (processes > 1)}: {watched.explanation}")
-    return watched

@@ -10,7 +10,8 @@ from d2lmgpu.launch import launch
 from d2lmgpu.process.sending import functions_of, pickled, rooms_of
 from d2lmgpu.process.settings import settings
 from d2lmgpu.watch import WatchError, function_script
-from d2lmgpu.watch.explain.answer import LIMITS, OBSERVER, Answer, answer, compared
+from d2lmgpu.watch.explain.answer import Answer
+from d2lmgpu.watch.explain.pair import LIMITS, OBSERVER, answer, compared
 from d2lmgpu.watch.explain.summary import summary
 from d2lmgpu.watch.run import check_devices, run
 
@@ -44,21 +45,53 @@ def uses_launch(fn, visited) -> bool:
     return False
 
 
-def explain_function(fn, num_gpus, arguments, unprotected=False) -> Answer:
-    """See ``d2lmgpu.watch.explain.explain``."""
-    if not callable(fn):
-        raise WatchError(f"explain takes a function that trains, not {fn!r}.")
-    k, name = check_devices(num_gpus), getattr(fn, "__name__", "train")
-    counts = "num_gpus" in inspect.signature(fn).parameters
-    ranks = not counts or uses_launch(fn, [])
-    framework = "mxnet" if "d2lmgpu.mxnet" in rooms_of(fn) else "torch"
+def explain(train, num_gpus=2, unprotected=False, **arguments) -> Answer:
+    """What costs most of a step of ``train(**arguments)``, called with one and with more devices.
+
+    A train that takes ``num_gpus`` gets 1, then ``num_gpus``: its devices are then threads, driven
+    by ``d2lmgpu.torch.parallel``, or processes, started by ``launch``. One without it runs once in
+    each process of a group, as ``launch`` would call it. It trains a few dozen steps at most, in
+    processes of its own, in a view of your files that is removed. On CPU cores; with MXNet devices
+    that are threads only.
+
+    Parameters
+    ----------
+    train : callable
+    num_gpus : int
+        Devices of the second call.
+    unprotected : bool
+        Also where there is no such view.
+    **arguments : object
+        Of ``train``, as ``batch_size=256``.
+
+    Returns
+    -------
+    Answer
+        A notebook shows it.
+
+    Raises
+    ------
+    WatchError
+        For a train that cannot be sent or does not train, whose devices are not seen, for more
+        devices than there are, and where your files cannot be protected.
+    """
+    if not callable(train):
+        raise WatchError(f"explain takes a function that trains, not {train!r}.")
+    k, name = check_devices(num_gpus), getattr(train, "__name__", "train")
+    counts = "num_gpus" in inspect.signature(train).parameters
+    ranks = not counts or uses_launch(train, [])
+    framework = "mxnet" if "d2lmgpu.mxnet" in rooms_of(train) else "torch"
     if ranks and framework == "mxnet":
         raise WatchError(OF_MXNET.format(name=name))
-    source, notes = functions_of(fn)[0].__code__.co_filename, []
+    source, notes = functions_of(train)[0].__code__.co_filename, []
 
     def summarised(number):
         call_arguments = arguments | ({"num_gpus": number} if counts else {})
-        job = {"call": pickled(fn, call_arguments, WatchError), "ranks": ranks, "joins": not counts}
+        job = {
+            "call": pickled(train, call_arguments, WatchError),
+            "ranks": ranks,
+            "joins": not counts,
+        }
         with tempfile.NamedTemporaryFile(suffix=".job") as file:
             Path(file.name).write_bytes(pickle.dumps(job | settings({})))
             watched = run(
