@@ -73,7 +73,7 @@ QUICK := \
     explain/test_against.py \
     figures/test_explorer.py figures/test_svg.py figures/test_table.py figures/test_update.py \
     hub/test_accounts.py hub/test_gpu_slots.py hub/test_settings.py \
-    lab/test_cell.py lab/test_live.py lab/test_model.py lab/test_numbers.py lab/test_view.py \
+    lab/test_cell.py lab/test_live.py lab/test_model.py lab/test_wire.py lab/test_view.py \
     machine/test_devices.py machine/test_profiles.py \
     memory/test_allocator.py memory/test_peaks.py \
     notebooks/test_chapters.py notebooks/test_rules.py notebooks/test_speed.py \

@@ -1,4 +1,4 @@
-"""What a widget takes from its browser: only the messages that it has a method for."""
+"""What a widget takes from its browser: only its own commands."""
 
 import inspect
 from collections.abc import Callable

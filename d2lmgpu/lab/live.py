@@ -24,7 +24,7 @@ class Live:
     (None where the number of epochs is not known), ``speed`` is in samples a second, as is the
     forecast ``modelled_speed``, ``num_samples`` the training images of an epoch. ``pace`` has
     ``(seconds, samples)`` of the timed steps of each event. ``lanes``, ``where`` and ``memory`` say
-    what the devices do, see ``numbers``.
+    what the devices do, see ``wire``.
     """
 
     def __init__(self, num_epochs=None, modelled_speed=None):

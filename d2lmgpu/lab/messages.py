@@ -1,6 +1,6 @@
 """What a lab sends, field by field: to its worker a job, pickled; to the browser all else.
 
-That is made by ``numbers`` and drawn by ``web/``. A number that is not known, or not finite, is
+That is made by ``wire`` and drawn by ``web/``. A number that is not known, or not finite, is
 None.
 """
 

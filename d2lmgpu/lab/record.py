@@ -5,7 +5,7 @@ from pathlib import Path
 from d2lmgpu.lab import words
 from d2lmgpu.lab.json_values import as_json, finite, text
 from d2lmgpu.lab.live import LabRun, Live
-from d2lmgpu.lab.numbers import row_numbers, run, speedups_of, table_of
+from d2lmgpu.lab.wire import row_numbers, run, speedups_of, table_of
 from d2lmgpu.records import compare
 from d2lmgpu.records.speedup import PAIRS
 
@@ -19,7 +19,7 @@ TRAININGS = {  # what stands in the name of a record -> what was trained
 
 
 def recorded(record, stem="") -> dict:
-    """The runs of a record as ``numbers`` has those of a lab; their ids are those in the record.
+    """The runs of a record as ``wire`` has those of a lab; their ids are those in the record.
 
     ``stem`` is the name of its file, without it the chapter that its command names. Raises RunError
     for numbers that are none.

@@ -10,7 +10,7 @@ from traitlets import Dict, List, TraitError, Unicode
 from d2lmgpu.costmodel.forecast import training_of
 from d2lmgpu.figures.site import BOOK
 from d2lmgpu.figures.widget import MessageError, Widget
-from d2lmgpu.lab import numbers, scripts, speedup_question, why
+from d2lmgpu.lab import scripts, speedup_question, why, wire
 from d2lmgpu.lab.functions import CONTROLS, framework_of, need
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.predictions.store import PredictionError
@@ -31,18 +31,18 @@ def hidden(model) -> list[int]:
 # What makes each trait, and the traits of the model whose change sends it anew. The runs come
 # before what ends the live one, so that a run is never in neither.
 SOURCES = {
-    "settings": (numbers.settings, SETTINGS),
-    "about": (numbers.about, (*SETTINGS, *ABOUT)),
-    "runs": (numbers.runs, ("runs", "names")),
-    "table": (numbers.table, RESULTS),
-    "speedups": (numbers.speedups, RESULTS),
+    "settings": (wire.settings, SETTINGS),
+    "about": (wire.about, (*SETTINGS, *ABOUT)),
+    "runs": (wire.runs, ("runs", "names")),
+    "table": (wire.table, RESULTS),
+    "speedups": (wire.speedups, RESULTS),
     "why": (why.why, RESULTS),
-    "files": (numbers.files, RESULTS),
+    "files": (wire.files, RESULTS),
     "hidden": (hidden, ("hidden",)),
     "prediction": (speedup_question.prediction, (*RESULTS, *SETTINGS, "num_devices")),
-    "live": (numbers.live, ()),  # see _tell_live
+    "live": (wire.live, ()),  # see _tell_live
     "state": (
-        numbers.state,
+        wire.state,
         ("status", "message", "details", "printed", *ABOUT, "measuring", "can_measure", *SETTINGS),
     ),
 }
@@ -99,7 +99,7 @@ class TrainingLab:
 
 
 class LabView(Widget):
-    """The widget of one LabModel. Its traits are what ``numbers`` says; the browser draws them."""
+    """The widget of one LabModel. Its traits are what ``wire`` makes; the browser draws them."""
 
     words = WORDS
     _esm, _css = scripts.module(), scripts.styles()
@@ -129,7 +129,7 @@ class LabView(Widget):
             self._tell("live")
 
     def _tell(self, name):
-        """Send what ``numbers`` says; what cannot be shown must never end a run: it is said."""
+        """Send what ``wire`` makes; what cannot be shown must never end a run: it is said."""
         with self._telling:
             try:
                 setattr(self, name, SOURCES[name][0](self.model))

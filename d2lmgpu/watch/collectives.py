@@ -54,7 +54,7 @@ class Collective:
     @property
     def where(self) -> str | None:
         """ "file:line" of the reader's code that has come to it; None if there is none."""
-        return self._watch.where([frame[:2] for frame in self._frames])
+        return self._watch.lines.where([frame[:2] for frame in self._frames])
 
     @cached_property
     def _called(self):

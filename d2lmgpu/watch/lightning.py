@@ -31,8 +31,8 @@ def _follow(watch, device, module, name):
     @wraps(real)
     def made(instance, *args, accelerator="auto", **kwargs):
         if accelerator in GPUS:
-            device.asked(watch.where())
-        of_here = {"accelerator": "cpu", "devices": watch.world, "num_nodes": 1}
+            device.asked(watch.lines.where())
+        of_here = {"accelerator": "cpu", "devices": watch.group.world, "num_nodes": 1}
         return real(instance, *args, **kwargs | of_here)
 
     connector.__init__ = made

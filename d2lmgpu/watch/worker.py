@@ -29,15 +29,16 @@ from typing import NoReturn
 from d2lmgpu.machine.atomic_write import save
 from d2lmgpu.process.hangs.log import LIMIT, Log, stack
 from d2lmgpu.process.output import cut
-from d2lmgpu.watch import collectives, ranks
+from d2lmgpu.watch import ranks
 from d2lmgpu.watch.compiler import import_it_late
 from d2lmgpu.watch.files.diversion import divert, divert_torch
 from d2lmgpu.watch.files.view import let_folders_be_renamed
+from d2lmgpu.watch.group import Group
 from d2lmgpu.watch.import_hook import once_imported, withhold
+from d2lmgpu.watch.lines import Lines
 from d2lmgpu.watch.preloading import PACKAGES, THREADS
 from d2lmgpu.watch.steps import ExternalSteps, OptimizerSteps
 
-OURS = os.path.join(ranks.ROOT, "d2lmgpu", "")
 IMPORTERS = (__file__, once_imported.__code__.co_filename)
 WORDS = 1000  # bytes of the beginning, and of the end, of what was raised
 PEERS = 5.0  # seconds that a rank waits for its peers' reports, as they may still receive
@@ -52,31 +53,24 @@ class Watch:
     """What an observer has of the process: see ``run.observe``.
 
     ``options``, ``limits`` (its fields as attributes), ``script`` (a path), ``torch`` (the module,
-    None for MXNet), ``rank`` and ``world`` (from ``init_process_group``, before of the environment)
-    and ``steps``, to whose ``before`` and ``after`` functions may be added; ``set``, see there.
+    None for MXNet), ``lines`` (the reader's code), ``group`` (its ranks), and ``steps``, to whose
+    ``before`` and ``after`` functions may be added.
     """
 
     def __init__(self, settings, spawned):
         self.torch, self.steps, self.spawned = None, None, spawned
-        self.options, self.script, self.own = (settings[n] for n in ("options", "script", "own"))
-        self._own_folder = os.path.join(os.path.dirname(self.own) or self.own, "")
-        self._files = {}  # file -> whether it is the reader's
+        self.options, self.script = settings["options"], settings["script"]
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
-        self.rank, self.world = (
-            int(os.environ.get(name, d)) for name, d in (("RANK", 0), ("WORLD_SIZE", 1))
-        )
-        self.distributed, self.records = False, 0
-        # Kept until the end: with its net a script frees a group of gloo, which then waits for its
-        # threads and keeps Python's lock, for which they may wait (pytorch/pytorch#56297).
-        self._groups = []
-        self._log = Log(self.folder, self.is_own)
+        self.lines = Lines(settings["own"])
+        self._log = Log(self.folder, self.lines.is_own)
+        self.group = Group(self._log)
         if not spawned:
-            self._log.start(self.rank, self.world)
+            self._log.start(self.group.rank, self.group.world)
+        self.records = 0
         self._at_end, self._ending = [], threading.Lock()
         self._start = time.monotonic() if spawned else settings["begun"]
-        self.set = {}  # what the script sets of its process -> the line that does
-        self.note_line(os, "sched_setaffinity", lambda *_: "cores")
-        self.note_line(os, "putenv", lambda name, _: os.fsdecode(name))
+        self.lines.note(os, "sched_setaffinity", lambda *_: "cores")
+        self.lines.note(os, "putenv", lambda name, _: os.fsdecode(name))
         once_imported("psutil", self._note_psutil)
         self._diverted = None
         if settings["view"]:
@@ -91,30 +85,16 @@ class Watch:
             self.steps = ExternalSteps()
         else:
             self.torch, self.steps = framework, OptimizerSteps(framework)
-            self.note_line(framework, "set_num_threads", lambda *_: "threads")
+            self.lines.note(framework, "set_num_threads", lambda *_: "threads")
             if self._diverted:
                 divert_torch(framework, self._diverted)
-            self._note_the_group()
-            collectives.listen(framework, self._note_collective)
+            self.group.listen(framework)
             self.steps.after.append(self._note_update)
         self.steps.after.append(self._look)
 
-    def note_line(self, owner, name, what) -> None:
-        """From now on keep in ``set[what(*args)]`` the line that calls ``owner.name(*args)``."""
-        if (real := getattr(owner, name, None)) is None:
-            return
-
-        @wraps(real)
-        def noted(*args, **kwargs):
-            if (what_set := what(*args, **kwargs)) and (line := self.where()):
-                self.set[what_set] = line
-            return real(*args, **kwargs)
-
-        setattr(owner, name, noted)
-
     def _note_psutil(self, psutil):
         setting = {True: "cores"}  # without an argument it only asks
-        self.note_line(
+        self.lines.note(
             psutil.Process,
             "cpu_affinity",
             lambda *args, **named: setting.get(len(args) + len(named) > 1),
@@ -129,7 +109,7 @@ class Watch:
 
     def keep(self, name, data: bytes) -> None:
         """Leave ``data`` for the caller, in ``Watched.files`` as "kept-NAME-RANK"."""
-        with open(self.folder / f"kept-{name}-{self.rank}", "wb") as file:
+        with open(self.folder / f"kept-{name}-{self.group.rank}", "wb") as file:
             file.write(data)
 
     def recorded(self, number=1) -> None:
@@ -137,37 +117,6 @@ class Watch:
         self.records += number
         if self.records > self.limits.records:
             self.end("records")
-
-    def where(self, frames=None) -> str | None:
-        """ "file:line" of the innermost line of the reader's own code; None if there is none.
-
-        frames: from the outside in, (file, line) each; those of the calling thread by default.
-        """
-        if frames is None:
-            frames = [
-                (f.f_code.co_filename, line) for f, line in traceback.walk_stack(sys._getframe(1))
-            ][::-1]
-        for file, line in reversed(frames):
-            if self.is_own(file):
-                return f"{os.path.relpath(file, self._own_folder)}:{line}"
-        return None
-
-    def caller(self, *through) -> str | None:
-        """ "file:line" of the reader's if it calls this package, and no library of its does.
-
-        through: folders of libraries that may stand between them.
-        """
-        for frame, line in traceback.walk_stack(sys._getframe(1)):
-            if not frame.f_code.co_filename.startswith((OURS, *through)):
-                return self.where([(frame.f_code.co_filename, line)])
-        return None
-
-    def is_own(self, file) -> bool:
-        """Whether a file is the reader's."""
-        if file not in self._files:  # it is asked of each frame of each sample
-            below = file.startswith(self._own_folder) and "site-packages" not in file
-            self._files[file] = (below or file == self.own) and not file.startswith(OURS)
-        return self._files[file]
 
     def end(self, how, frames=(), **fields) -> NoReturn:
         """Write the report and end this process; a second call, from any thread, never returns.
@@ -179,13 +128,13 @@ class Watch:
         text = fields["error"]["text"] if how == "raised" else f"exit code {fields.get('code')}"
         self._log.ended(how if how in ENDS else LIMIT, text, frames)
         report = {
-            "rank": self.rank,
-            "world": self.world,
+            "rank": self.group.rank,
+            "world": self.group.world,
             "end": how,
             "steps": self.steps.number if self.steps else 0,
             "backwards": self.steps.backwards if self.steps else 0,
             "optimizer": bool(self.steps and self.steps.optimizers),
-            "distributed": self.distributed,
+            "distributed": self.group.joined,
             "spawned": self.spawned,
             "imported": self.steps is not None,
             "mxnet": "mxnet" in sys.modules,
@@ -207,8 +156,10 @@ class Watch:
 
     def _wait_for_peers(self):
         """Wait until all ranks have reported: a late one must not find a closed connection."""
-        until = time.monotonic() + (PEERS if self.distributed else 0)
-        while time.monotonic() < until and len([*self.folder.glob("report-*.json")]) < self.world:
+        if not self.group.joined:
+            return
+        until, world = time.monotonic() + PEERS, self.group.world
+        while time.monotonic() < until and len([*self.folder.glob("report-*.json")]) < world:
             time.sleep(POLL)
 
     def _look(self, optimizer):
@@ -224,38 +175,6 @@ class Watch:
             enough = self.steps and self.steps.first and self.steps.done >= self.limits.least
             if enough and now - self.steps.first > self.limits.seconds:
                 self.end("seconds")
-
-    def _note_the_group(self):
-        dist = self.torch.distributed
-        if not dist.is_available():
-            return
-        real = dist.init_process_group
-
-        @wraps(real)
-        def noted(*args, **kwargs):
-            rank, world = (kwargs.get(name, -1) for name in ("rank", "world_size"))
-            rank, world = self.rank if rank == -1 else rank, self.world if world == -1 else world
-            self._groups.clear()  # a store of an old group would answer with its old addresses
-            self._log.start(rank, world, joined=True)
-            real(*args, **kwargs)
-            self.distributed = True
-            self.rank, self.world = dist.get_rank(), dist.get_world_size()
-            self._log.start(self.rank, self.world, joined=True)
-
-        collectives.replace_init(dist, noted)
-        make = dist.distributed_c10d._new_process_group_helper
-
-        @wraps(make)
-        def made(*args, **kwargs):
-            group = make(*args, **kwargs)
-            self._groups.append(group)
-            return group
-
-        dist.distributed_c10d._new_process_group_helper = made
-
-    def _note_collective(self, operator, arguments, waiting):
-        if not waiting:
-            self._log.note(*collectives.facts(self.torch, operator, arguments))
 
     def _note_update(self, optimizer):
         self._log.updates = self.steps.number
@@ -287,7 +206,7 @@ def _refuse(watch, package):
     frames = traceback.walk_stack(sys._getframe(1))
     files = ((frame.f_code.co_filename, line) for frame, line in frames)
     importing = next(f for f in files if "importlib" not in f[0] and f[0] not in IMPORTERS)
-    if where := watch.where([importing]):
+    if where := watch.lines.where([importing]):
         watch.end("refused", package=package, where=where)
 
 
@@ -328,7 +247,7 @@ def spawned() -> None:
         module._wrap = wraps(real)(lambda function, *args: real(noting(function), *args))
 
     def report():
-        if own_watch.distributed or (own_watch.steps and own_watch.steps.number):
+        if own_watch.group.joined or (own_watch.steps and own_watch.steps.number):
             how, frames, fields = ends[-1]
             own_watch.end(how, frames, **fields)
 
@@ -346,7 +265,7 @@ def _end_of(watch, error):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return "exit", frames, {"code": code}
     text = "".join(traceback.format_exception_only(error)).strip()
-    where = watch.where([frame[:2] for frame in frames])
+    where = watch.lines.where([frame[:2] for frame in frames])
     return "raised", frames, {"error": {"text": cut(text, WORDS, WORDS), "where": where}}
 
 

@@ -183,9 +183,10 @@ class Net:
 def test_divisions_after_a_call(tmp_path, call, lines):
     script = tmp_path / "script.py"
     script.write_text(SCRIPT, encoding="utf-8")
-    watch = SimpleNamespace(
+    own = SimpleNamespace(
         is_own=lambda file: file == str(script), where=lambda frames: f"script.py:{frames[0][1]}"
     )
+    watch = SimpleNamespace(lines=own)
     places = []
 
     def look():

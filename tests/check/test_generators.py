@@ -75,8 +75,8 @@ from d2lmgpu.watch.check.draws import Draws
 
 folder, kept = sys.argv[1], {}
 watch = SimpleNamespace(
-    torch=torch, where=lambda frames: f"script.py:{frames[0][1]}", keep=kept.__setitem__,
-    steps=SimpleNamespace(before=[]),
+    torch=torch, lines=SimpleNamespace(where=lambda frames: f"script.py:{frames[0][1]}"),
+    keep=kept.__setitem__, steps=SimpleNamespace(before=[]),
 )
 
 def script():

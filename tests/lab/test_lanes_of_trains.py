@@ -9,7 +9,7 @@ from recording import idle
 from soaking import sample
 
 from d2lmgpu.course.chapter_train import ChapterTrain
-from d2lmgpu.lab import numbers
+from d2lmgpu.lab import wire
 from d2lmgpu.lab.live import Live
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.process.lanes import LAST
@@ -61,7 +61,7 @@ def test_the_steps_of_a_chapter_are_told_as_far_as_they_can_be(recorder, monkeyp
 def test_a_train_that_uses_nothing_of_ours_is_not_told(lab):
     lab.run()
     idle(lab)
-    (run,) = numbers.runs(lab)
+    (run,) = wire.runs(lab)
     assert (run["where"], run["memory"], lab.live.lanes) == (None, None, [])
 
 
@@ -69,7 +69,7 @@ def test_a_loader_alone_is_told_alone():
     lab = LabModel({"Python": goes_through_its_data}, num_gpus=1, batch_size=8, lr=0.1)
     lab.run()
     idle(lab)
-    (run,) = numbers.runs(lab)
+    (run,) = wire.runs(lab)
     assert run["status"] == "finished", lab.details
     assert run["where"]["loading"] > 0 and run["where"]["other"] > 0
     assert [run["where"][part] for part in ("computing", "exchanging", "waiting")] == [None] * 3

@@ -9,7 +9,7 @@ import trains
 from recording import SECONDS, idle
 
 from d2lmgpu.course.chapter_train import ChapterTrain
-from d2lmgpu.lab import measuring, numbers
+from d2lmgpu.lab import measuring, wire
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.outcome import Outcome
 from d2lmgpu.records import steady
@@ -38,14 +38,14 @@ def measured(lab):
 
 def test_it_tells_how_far_it_is_and_leaves_no_run(lab, monkeypatch):
     monkeypatch.setattr(measuring, "measure_here", trains.measures_a_little)
-    assert numbers.state(lab)["can_measure"]
+    assert wire.state(lab)["can_measure"]
     lab.measure()
     assert lab.status == "running" and not lab.can_measure
     assert "forecasts now" in measured(lab)
     (start, half, end) = lab.measurings
     assert start["done"] == 0 and end is None
     assert half == {"done": 0.25, "message": "lenet with torch"}
-    assert (lab.runs, lab.live, numbers.live(lab), lab.details) == ([], None, None, "")
+    assert (lab.runs, lab.live, wire.live(lab), lab.details) == ([], None, None, "")
 
 
 @pytest.mark.usefixtures("all_the_time")
@@ -56,7 +56,7 @@ def test_stop_ends_it(lab, monkeypatch):
     lab.measure()
     assert half.wait(SECONDS)
     lab.stop()
-    assert measured(lab) == "Stopped." and numbers.state(lab)["can_measure"]
+    assert measured(lab) == "Stopped." and wire.state(lab)["can_measure"]
 
 
 def test_never_beside_a_run_nor_twice(lab, monkeypatch):
@@ -101,7 +101,7 @@ def test_a_machine_that_was_busy_meanwhile_is_said_to_be(monkeypatch, others, is
 
 def test_a_training_that_nobody_knows_cannot_be_measured():
     lab = LabModel({"Python": trains.trains_a_little})
-    assert not lab.can_measure and not numbers.state(lab)["can_measure"]
+    assert not lab.can_measure and not wire.state(lab)["can_measure"]
     lab.measure()
     assert lab.status == "idle" and "this training" in lab.message
 
@@ -112,14 +112,14 @@ def test_afterwards_there_are_forecasts(lab):
     lab = LabModel({"LeNet": ChapterTrain(CHAPTERS / "scratch" / "pytorch.ipynb")}, num_gpus=2)
     progress = []
     lab.observe(lambda change: change.new and progress.append(change.new["done"]), "measuring")
-    assert numbers.state(lab)["forecast"] is None and numbers.state(lab)["forecasts"] == []
+    assert wire.state(lab)["forecast"] is None and wire.state(lab)["forecasts"] == []
     lab.measure()
     assert lab.measurer.wait(600)
     assert "forecasts now" in lab.message, lab.details
     assert (
         len(progress) > 5 and progress == sorted(progress) and 0 <= progress[0] < progress[-1] < 1
     )
-    state = json.loads(json.dumps(numbers.state(lab), allow_nan=False))
+    state = json.loads(json.dumps(wire.state(lab), allow_nan=False))
     assert state["forecast"]["samples_per_second"] > 0
     low, high = state["forecast"]["error"]
     assert low < 0 < high and state["forecast"]["fit_error"] >= 0
@@ -133,4 +133,4 @@ def test_afterwards_there_are_forecasts(lab):
 
 def forecast_of(lab, num_gpus):
     lab.num_gpus = num_gpus
-    return numbers.state(lab)["forecast"]
+    return wire.state(lab)["forecast"]

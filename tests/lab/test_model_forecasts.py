@@ -9,7 +9,7 @@ from trains import trains_a_little
 
 from d2lmgpu.costmodel.forecast import RECORDED_ERRORS
 from d2lmgpu.course.chapter_train import ChapterTrain
-from d2lmgpu.lab import TrainingLab, numbers
+from d2lmgpu.lab import TrainingLab, wire
 from d2lmgpu.lab.live import SPEED
 from d2lmgpu.lab.model import LabModel
 
@@ -42,7 +42,7 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
     )
     assert lab.forecast().step.seconds == 0.002
     assert forecasts == [("lenet", "torch", 2, 64)]
-    assert numbers.state(lab)["forecast"] == {
+    assert wire.state(lab)["forecast"] == {
         "step_seconds": 0.002,
         "samples_per_second": 32_000,
         "communication_share": 0.25,
@@ -61,11 +61,11 @@ def test_before_a_run_there_is_a_forecast_and_beside_the_run_too(forecasts):
 
 def test_without_measurements_the_lab_says_how_to_get_a_forecast(forecasts, lab):
     assert lab.training is None and lab.forecast() is None and forecasts == []
-    assert numbers.state(lab)["forecast"] is None and not lab.can_measure
+    assert wire.state(lab)["forecast"] is None and not lab.can_measure
     chapter = ChapterTrain(CHAPTERS / "concise" / "pytorch.ipynb")
     lab = LabModel({"chapter": chapter}, num_gpus=2, batch_size=64)
     assert lab.training == ("resnet18", "torch") and lab.forecast() is None
-    assert numbers.state(lab)["forecast"] is None and lab.can_measure
+    assert wire.state(lab)["forecast"] is None and lab.can_measure
     lab = TrainingLab(trains_a_little, records="scratch-mxnet")
     assert lab.model.training == ("lenet", "mxnet")
     assert TrainingLab(trains_a_little).model.training is None

@@ -9,7 +9,7 @@ from notebook import notebook
 from recording import idle
 from trains import trains_a_little
 
-from d2lmgpu.lab import TrainingLab, numbers, speedup_question, words
+from d2lmgpu.lab import TrainingLab, speedup_question, wire, words
 from d2lmgpu.lab.model import LabModel
 from d2lmgpu.lab.why import why
 
@@ -24,7 +24,7 @@ def ran(train, **settings):
 def test_what_a_run_prints_is_told_also_when_it_succeeds():
     lab = ran(trains.prints_and_trains, lr=0.25)
     assert lab.printed == (2, "lr 0.25\ndone") and lab.details == ""
-    assert numbers.state(lab)["printed"] == {"lines": 2, "text": "lr 0.25\ndone"}
+    assert wire.state(lab)["printed"] == {"lines": 2, "text": "lr 0.25\ndone"}
     prints = []
     lab.observe(lambda change: prints.append(change.new), "printed")
     lab.run()
@@ -73,9 +73,9 @@ def test_a_run_that_diverged_is_called_so():
     for lr, diverged in ((50.0, True), (2.0, True), (0.5, False)):
         lab = ran(trains.diverges, lr=lr)
         assert (lab.runs[0].diverged, "diverged" in lab.message) == (diverged, diverged)
-        (row,) = numbers.table(lab)["rows"]
+        (row,) = wire.table(lab)["rows"]
         assert ("diverged" in row["cells"]["Test accuracy"]) is diverged
-        assert numbers.runs(lab)[0]["diverged"] is diverged
+        assert wire.runs(lab)[0]["diverged"] is diverged
 
 
 @pytest.mark.parametrize("slower, unsteady", [(1.2, False), (1.3, True)])
@@ -108,7 +108,7 @@ def test_an_unsteady_run_is_called_so_explains_nothing_and_judges_no_prediction(
     speedup_question.lock(lab, 1.0)
     with_speeds(lab, "", "it jumped")
     assert "it jumped" in why(lab) and "row 2 was unsteady" in words.table_texts(lab.table())[2][0]
-    assert [run["unsteady"] for run in numbers.runs(lab)] == [False, True]
+    assert [run["unsteady"] for run in wire.runs(lab)] == [False, True]
     known = speedup_question.prediction(lab)
     assert known["happened"] is None and "unsteady" in known["remark"]
     lab.batch_size = 512
@@ -125,7 +125,7 @@ def test_the_run_that_a_row_lacks_is_started_and_the_settings_stay():
     lab = LabModel({"Python": trains_a_little}, num_gpus=2, batch_size=32, lr=0.3, num_epochs=2)
     lab.run()
     idle(lab)
-    assert numbers.table(lab)["rows"][0]["alone"] and lab.table()[0].speedup is None
+    assert wire.table(lab)["rows"][0]["alone"] and lab.table()[0].speedup is None
     lab.batch_size = 64
     lab.run_one_device(1)
     idle(lab)
@@ -147,16 +147,16 @@ def test_code_that_was_changed_is_a_version_everywhere_and_never_a_repeat():
     lab = TrainingLab(nb.train, num_gpus=2, batch_size=8).model
     lab.run()
     idle(lab)
-    assert numbers.runs(lab)[0]["name"] == "2 devices, batch 8"
+    assert wire.runs(lab)[0]["name"] == "2 devices, batch 8"
     exec(EDITED % 0.25, vars(nb))
     lab.run_one_device(1)
     assert "has been changed" in lab.message and len(lab.runs) == 1
     for _ in range(2):
         lab.run()
         idle(lab)
-    names = [run["name"].removeprefix("2 devices, batch 8, ") for run in numbers.runs(lab)]
+    names = [run["name"].removeprefix("2 devices, batch 8, ") for run in wire.runs(lab)]
     assert names == ["version 1", "version 2", "version 2, repeat 2"]
-    assert [row["cells"]["Code"] for row in numbers.table(lab)["rows"]] == [
+    assert [row["cells"]["Code"] for row in wire.table(lab)["rows"]] == [
         "version 1",
         "version 2",
     ]
@@ -194,9 +194,9 @@ def test_runs_that_failed_are_no_repeats():
 def test_a_setting_that_cannot_be_right_is_told_by_its_name_and_does_not_run(name, value):
     lab = LabModel({"Python": trains_a_little}, num_gpus=2, batch_size=64)
     lab.num_devices = 2
-    assert numbers.state(lab)["wrong"] == {}
+    assert wire.state(lab)["wrong"] == {}
     setattr(lab, name, value)
-    assert list(numbers.state(lab)["wrong"]) == [name]
+    assert list(wire.state(lab)["wrong"]) == [name]
     assert speedup_question.asked(lab) is None and lab.forecast() is None
     lab.run()
     assert (lab.status, lab.runs) == ("idle", []) and lab.message == lab.wrong[name]

@@ -67,7 +67,7 @@ class Batches:
             iterator._checked += 1
             for function in self.facts.on_batch:
                 function(iterator._loader)
-            key = self.watch.where() or ""
+            key = self.watch.lines.where() or ""
             number = self.counts[key] = self.counts.get(key, -1) + 1
             return self._exchanged(key, number, batch)
 

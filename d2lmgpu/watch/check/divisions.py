@@ -22,11 +22,11 @@ def divisions(watch, frame) -> list:
     divisors = []
     while frame is not None:
         file, line = frame.f_code.co_filename, frame.f_lineno
-        if watch.is_own(file):
+        if watch.lines.is_own(file):
             for place, divisor in _after(file, line):
                 number = _number(divisor, file, line, frame)
                 if number is not None:
-                    divisors.append([watch.where([(file, place)]), number])
+                    divisors.append([watch.lines.where([(file, place)]), number])
         frame = frame.f_back
     return divisors
 

@@ -61,7 +61,7 @@ class Draws:
         """ "file:line" of the reader's, or None."""
         place = caller.f_code.co_filename, caller.f_lineno
         if place not in self.lines:
-            self.lines[place] = self.watch.where([place])
+            self.lines[place] = self.watch.lines.where([place])
         return self.lines[place]
 
     def _kept(self, key, value):

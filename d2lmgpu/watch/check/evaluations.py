@@ -72,7 +72,7 @@ class Evaluations:
         if self.current is None:
             self.current = {
                 "step": self.watch.steps.number,
-                "where": self.watch.where(),
+                "where": self.watch.lines.where(),
                 "end": False,
                 "loaders": {},
                 "rows": set(),
@@ -117,13 +117,13 @@ class Evaluations:
 
         @wraps(real)
         def printed(*args, **kwargs):
-            if self.current and self.watch.is_own(sys._getframe(1).f_code.co_filename):
+            if self.current and self.watch.lines.is_own(sys._getframe(1).f_code.co_filename):
                 self._note_print(" ".join(map(str, args)))
             return real(*args, **kwargs)
 
         @wraps(handle)
         def logged(logger, record):
-            if self.current and self.watch.is_own(record.pathname):
+            if self.current and self.watch.lines.is_own(record.pathname):
                 with contextlib.suppress(Exception):  # as logging does with what cannot be put in
                     self._note_print(record.getMessage())
             return handle(logger, record)
@@ -131,9 +131,9 @@ class Evaluations:
         builtins.print, logging.Logger.handle = printed, logged
 
     def _note_print(self, text):
-        kind, printed = metric_owner(text, self.watch.rank), self.current["printed"]
+        kind, printed = metric_owner(text, self.watch.group.rank), self.current["printed"]
         if kind and len(printed) < MOST_PRINTS:
-            printed.append([self.watch.where(), kind])
+            printed.append([self.watch.lines.where(), kind])
 
     def report(self) -> dict:
         self.current = None

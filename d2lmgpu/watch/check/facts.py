@@ -57,7 +57,7 @@ class Facts:
     def new_optimizer(self, optimizer, params) -> None:
         if self.flat or any(type(p).__name__ == "DTensor" for p in params):
             self.watch.end("sharded")  # and another run sees its parts
-        where = self.watch.where()
+        where = self.watch.lines.where()
         self.lines.setdefault("optimizer", where)
         for function in self.on_optimizer:
             function(optimizer, where)
@@ -139,17 +139,17 @@ class Facts:
 
         @wraps(make)
         def made(*args, **kwargs):
-            self.lines.setdefault("ddp", self.watch.where())
+            self.lines.setdefault("ddp", self.watch.lines.where())
             return make(*args, **kwargs)
 
         @wraps(no_sync)
         def unsynchronized(*args):
-            self.lines.setdefault("no_sync", self.watch.where())
+            self.lines.setdefault("no_sync", self.watch.lines.where())
             return no_sync(*args)
 
         @wraps(seed)
         def seeded(*args, **kwargs):
-            self.lines["seed"] = self.watch.where() or self.lines.get("seed")
+            self.lines["seed"] = self.watch.lines.where() or self.lines.get("seed")
             return seed(*args, **kwargs)
 
         nn.Module.__call__, ddp.__init__, self.torch.manual_seed = called, made, seeded
@@ -171,7 +171,7 @@ class Facts:
         ):
             self.notes["batch norm"] = True
         if self.torch.is_grad_enabled() and tensors:
-            self.lines.setdefault("forward", self.watch.where())
+            self.lines.setdefault("forward", self.watch.lines.where())
             self.rows, self.batch = len(tensors[0]) if tensors[0].dim() else 1, fingerprint(tensors)
         elif not self.torch.is_grad_enabled() and self.sampler:
             self.sampler["evaluates"] = True
@@ -187,7 +187,7 @@ class Facts:
             return
         buffers = [b for b in module.buffers() if b.is_floating_point()]
         if buffers and len(self.evaluations) < EVALUATIONS:
-            where = self.watch.where()
+            where = self.watch.lines.where()
             self.evaluations.append(
                 {"step": self.watch.steps.number, "where": where, "buffers": fingerprint(buffers)}
             )
@@ -201,7 +201,7 @@ class Facts:
         @wraps(cut)
         def was_cut(instance, dataset, indices):
             cut(instance, dataset, indices)
-            self.parts[id(instance)] = {"where": self.watch.where(), "kept": instance}
+            self.parts[id(instance)] = {"where": self.watch.lines.where(), "kept": instance}
 
         @wraps(make)
         def made(instance, *args, **kwargs):
@@ -213,7 +213,7 @@ class Facts:
                 "part": own,
                 "rows": self._some_rows(data),
                 "cut": self.parts.get(id(data), {}).get("where"),
-                "where": self.watch.where(),
+                "where": self.watch.lines.where(),
                 "shuffle": instance.shuffle,
                 "repeated": max(more, 0),
                 "epochs": [],
@@ -295,7 +295,7 @@ class Facts:
     def _seed_of_others(self, real, kind):
         @wraps(real)
         def seeded(*args, **kwargs):
-            self.lines[kind] = self.watch.where() or self.lines.get(kind)
+            self.lines[kind] = self.watch.lines.where() or self.lines.get(kind)
             return real(*args, **kwargs)
 
         return seeded
@@ -327,7 +327,7 @@ class Facts:
         if len(self.draws) >= DRAWS or not self.watch.steps.number:
             return
         if letters := state() if state else fingerprint([self.torch.get_rng_state()]):
-            step, where = self.watch.steps.number, self.watch.where()
+            step, where = self.watch.steps.number, self.watch.lines.where()
             self.draws.append({"state": letters, "where": where, "step": step, "seed": seed})
 
     def report(self) -> dict:
@@ -357,7 +357,7 @@ class Facts:
         """Whether the reader's code has this regular expression in a line, be it reached or not."""
         files = {getattr(module, "__file__", None) for module in [*sys.modules.values()]}
         sources = (file for file in files if file and file.endswith(".py"))
-        own = {file for file in sources if self.watch.where([(file, 1)])}
+        own = {file for file in sources if self.watch.lines.where([(file, 1)])}
         return any(re.search(pattern, source_of(file)) for file in own | {self.watch.script})
 
 

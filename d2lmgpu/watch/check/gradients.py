@@ -86,7 +86,7 @@ class Gradients:
                 self.passes.clear()
             if self.passes:
                 self.old = self.passes[-1]["own"]
-            self.facts.backward(self.watch.where())
+            self.facts.backward(self.watch.lines.where())
             loss = float(tensor.detach()) if tensor.numel() == 1 else None
             noted_loss = self.losses[-1] if len(self.losses) == 1 else None
             rows = noted_loss["rows"] if noted_loss else self.facts.rows
@@ -113,7 +113,7 @@ class Gradients:
             def loss(input, target, *args, **kwargs):
                 value = real(input, target, *args, **kwargs)
                 if value.requires_grad:
-                    self.facts.lines.setdefault("loss", self.watch.where())
+                    self.facts.lines.setdefault("loss", self.watch.lines.where())
                     rows = _rows(name, input, target, kwargs)
                     whole = value.detach().sum().item()
                     mean = whole if kwargs.get("reduction", "mean") == "mean" else whole / rows
@@ -136,7 +136,7 @@ class Gradients:
                 changed = not np.array_equal(whole, self._all(lambda p: p.grad))
                 self.clipped = {
                     "before": whole,
-                    "where": self.watch.where(),
+                    "where": self.watch.lines.where(),
                     "changed": changed,
                     "exchanges": self.facts.exchanges,
                 }
@@ -187,7 +187,7 @@ class Gradients:
                 "clip": clip and {k: clip[k] for k in ("where", "changed")} | {"late": late},
             }
         )
-        self.facts.step(self.watch.where())
+        self.facts.step(self.watch.lines.where())
         if self.passes:
             self.old = self.passes[-1]["own"]
         self.clipped = None
@@ -201,7 +201,7 @@ class Gradients:
     def _keep_weights(self, t):
         params = [*self.hooked.values()]
         size = sum(p.numel() * p.element_size() for p in params)
-        if self.watch.rank == 0 and t < TAUGHT and size * (t + 1) <= MOST_BYTES:
+        if self.watch.group.rank == 0 and t < TAUGHT and size * (t + 1) <= MOST_BYTES:
             data = io.BytesIO()
             self.torch.save([p.detach() for p in params], data)
             self.watch.keep(f"weights-{t}", data.getvalue())

@@ -27,7 +27,7 @@ class Norms:
         @wraps(real)
         def norm(*args, **kwargs):
             if self.taken is None and args and self.gradients.passes and self._of_one(args[0]):
-                self.taken = self.watch.where()
+                self.taken = self.watch.lines.where()
             return real(*args, **kwargs)
 
         return norm

@@ -35,7 +35,7 @@ class Parts:
         def passed(tensor, *args, **kwargs):
             if self.facts.depth:  # PyTorch calls it again, of a DTensor or in a checkpoint
                 return backward(tensor, *args, **kwargs)
-            self.facts.backward(self.watch.where())
+            self.facts.backward(self.watch.lines.where())
             if tensor.numel() == 1:
                 self.loss = (self.loss or 0.0) + float(self._local(tensor.detach()))
             self.facts.depth += 1
@@ -67,7 +67,7 @@ class Parts:
             self.arrays = self._copies("before", self.params) | self._copies("grads", grads)
             self.arrays["terms"] = np.array([_is_term(grad) for grad in grads])
         self.updates.append({"loss": self.loss, "lr": [float(group["lr"]) for group in groups]})
-        self.facts.step(self.watch.where())
+        self.facts.step(self.watch.lines.where())
         self.loss = None
 
     def after(self, optimizer) -> None:

@@ -36,7 +36,7 @@ class Plans:
             )
             if match := UNMATCHED.match(str(warning.message)):
                 self.unmatched.append(match[1])
-                self.where = self.where or self.watch.where()
+                self.where = self.where or self.watch.lines.where()
 
     def report(self) -> dict:
         return {"plan": {"unmatched": self.unmatched, "where": self.where}}

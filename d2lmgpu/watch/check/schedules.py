@@ -14,7 +14,7 @@ class Schedules:
         @wraps(step)
         def stepped(instance, *args, **kwargs):
             if self.first is None and facts.trained:
-                self.first, self.where = instance, watch.where()
+                self.first, self.where = instance, watch.lines.where()
             return step(instance, *args, **kwargs)
 
         scheduler.step = stepped

@@ -40,7 +40,7 @@ def replace(torch, device, devices) -> None:
     )
 
     def count():
-        device.asked(device.watch.caller())  # PyTorch itself asks in between
+        device.asked(device.watch.lines.caller())  # PyTorch itself asks in between
         return devices
 
     def available():

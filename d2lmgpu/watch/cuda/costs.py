@@ -111,7 +111,7 @@ class Costs:
             file = frame.f_code.co_filename
             ours = file in (__file__, contextlib.__file__)
             if not ours and os.path.basename(file) not in INSIDE:
-                return self.watch.where([(file, frame.f_lineno)])
+                return self.watch.lines.where([(file, frame.f_lineno)])
             frame = frame.f_back
         return None
 
@@ -126,7 +126,7 @@ class Costs:
         return made
 
     def _note(self, what):
-        if line := self.watch.where():
+        if line := self.watch.lines.where():
             self.facts.setdefault(what, line)
 
     def _loader(self, *args, num_workers=0, pin_memory=False, **kwargs):

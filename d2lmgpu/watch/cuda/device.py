@@ -29,7 +29,7 @@ class Device:
 
     def __call__(self, device):
         if self.line is None and self.is_gpu(device):
-            self.asked(self.watch.caller(self._in_torch))
+            self.asked(self.watch.lines.caller(self._in_torch))
         return self.instead(device)
 
     def instead(self, device) -> object:

@@ -106,7 +106,7 @@ class Devices(Steps):
         self.seen += 1
         self.drawn.append((self.seen, spans))
         if self.seen == WARM:
-            self.samples, self.faults = Samples(self, self.watch.where), faults()
+            self.samples, self.faults = Samples(self, self.watch.lines.where), faults()
             self.exchanges, self.set_up = 0, facts(self.watch)
         elif self.seen > WARM:
             self.keep()

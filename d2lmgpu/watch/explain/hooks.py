@@ -72,7 +72,7 @@ class Hooks:
 
     def _note_line(self, part):
         if part not in self.first:
-            self.first[part] = self.watch.where()
+            self.first[part] = self.watch.lines.where()
 
     def _backward(self, torch):
         real = torch.Tensor.backward
@@ -107,7 +107,7 @@ class Hooks:
 
         @wraps(make)
         def made(loader, *args, **kwargs):
-            line = self.watch.where()
+            line = self.watch.lines.where()
             make(loader, *args, **kwargs)
             self.loaders.append((loader, line))
 
@@ -139,7 +139,7 @@ class Hooks:
 
         @wraps(split)
         def divided(net, *args, **kwargs):
-            self.data_parallel = self.watch.where()
+            self.data_parallel = self.watch.lines.where()
             split(net, *args, **kwargs)
 
         parallel.DistributedDataParallel.__init__ = made

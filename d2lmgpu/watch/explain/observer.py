@@ -45,7 +45,7 @@ class Observer:
             self.operations.__exit__(None, None, None)
             self.counted, self.set_up = len(self.parts.steps), facts(self.watch)
             self.before, self.hooks.counting, self.faults = threads(), True, faults()
-            self.samples = Samples(self.parts, self.watch.where)
+            self.samples = Samples(self.parts, self.watch.lines.where)
 
     def report(self) -> ExplainReport | NothingMeasured:
         """What this rank adds to the report of its process."""
@@ -127,7 +127,7 @@ def facts(watch) -> SetUp:
     return {
         "framework": "torch" if watch.torch else "mxnet",
         "cores": cores,
-        "set": watch.set,
+        "set": watch.lines.set,
         "threads": watch.torch.get_num_threads() if watch.torch else 1,
         "environ": {name: os.environ[name] for name in (*THREADS, *CORES) if name in os.environ},
     }

@@ -27,7 +27,7 @@ def observe(watch) -> None:
 
     torch, devices = watch.torch, str(watch.options["devices"])
     os.environ |= {"WORLD_SIZE": devices, "LOCAL_WORLD_SIZE": devices}  # as torchrun sets them
-    storages = FollowStorages(is_there, watch.where)
+    storages = FollowStorages(is_there, watch.lines.where)
     storages.answers = True
 
     stack = ExitStack()

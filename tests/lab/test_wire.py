@@ -14,19 +14,18 @@ from notebook import notebook
 from recording import idle
 from shapes import FAIL, NO_NUMBERS, START, TRAIN
 
-from d2lmgpu.lab import TrainingLab, numbers
+from d2lmgpu.lab import TrainingLab, wire
 from d2lmgpu.lab.live import LabRun, Live
 from d2lmgpu.lab.model import LabModel
-from d2lmgpu.lab.numbers import MOST_POINTS, curves, thin
+from d2lmgpu.lab.wire import MOST_POINTS, curves, thin
 
 EVERYTHING = ("settings", "about", "state", "runs", "live", "table", "speedups", "files")
 
 
 def sent(model):
     """All that goes to the browser, as it goes there."""
-    everything = {name: getattr(numbers, name)(model) for name in EVERYTHING}
-    wire = json.dumps(everything, allow_nan=False, ensure_ascii=False).encode()
-    return json.loads(wire)
+    everything = {name: getattr(wire, name)(model) for name in EVERYTHING}
+    return json.loads(json.dumps(everything, allow_nan=False, ensure_ascii=False).encode())
 
 
 def test_before_the_first_run_there_is_something_to_choose_and_nothing_to_see(lab):
@@ -71,16 +70,16 @@ def test_ids_are_never_used_again_and_repeats_have_names_of_their_own(lab):
         lab.batch_size = batch_size
         lab.run()
         idle(lab)
-    runs = numbers.runs(lab)
+    runs = wire.runs(lab)
     assert [run["id"] for run in runs] == [1, 2, 3]
     assert [run["row"] for run in runs] == [1, 1, 2]
     assert len({run["name"] for run in runs}) == 3
-    assert [row["runs"] for row in numbers.table(lab)["rows"]] == [[1, 2], [3]]
+    assert [row["runs"] for row in wire.table(lab)["rows"]] == [[1, 2], [3]]
     lab.reset()
-    assert numbers.runs(lab) == []
+    assert wire.runs(lab) == []
     lab.run()
     idle(lab)
-    assert [run["id"] for run in numbers.runs(lab)] == [4]
+    assert [run["id"] for run in wire.runs(lab)] == [4]
 
 
 def test_a_run_can_be_named_and_hidden_and_a_reset_forgets_it(lab):
@@ -90,10 +89,10 @@ def test_a_run_can_be_named_and_hidden_and_a_reset_forgets_it(lab):
     idle(lab)
     lab.rename(1, "  the \n first ")
     lab.hide(1)
-    assert numbers.runs(lab)[0]["name"] == "the first" and lab.hidden == {1}
+    assert wire.runs(lab)[0]["name"] == "the first" and lab.hidden == {1}
     lab.rename(1, "")
     lab.hide(1, False)
-    assert numbers.runs(lab)[0]["name"] == "2 devices, batch 64" and lab.hidden == set()
+    assert wire.runs(lab)[0]["name"] == "2 devices, batch 64" and lab.hidden == set()
     assert names == ["names", "hidden", "names", "hidden"]
     for unknown in (2, "1", None, [1]):
         lab.rename(unknown, "x")
@@ -101,7 +100,7 @@ def test_a_run_can_be_named_and_hidden_and_a_reset_forgets_it(lab):
     assert (lab.names, lab.hidden) == ({}, set())
     lab.rename(1, "x" * 1000)
     lab.hide(1)
-    assert len(numbers.runs(lab)[0]["name"]) <= 80
+    assert len(wire.runs(lab)[0]["name"]) <= 80
     lab.reset()
     assert (lab.names, lab.hidden, lab.ended) == ({}, set(), [])
 
@@ -196,7 +195,7 @@ def test_any_numbers_that_a_train_reports_can_be_sent(events, modelled):
         "num_epochs": None,
     }
     model = SimpleNamespace(present=LabRun(1, settings, live), ended=[], names={})
-    got = numbers.live(model)
+    got = wire.live(model)
     json.dumps(got, allow_nan=False, ensure_ascii=False).encode()
     for points in got["run"]["curves"].values():
         assert all(len(point) == 4 for point in points) and len(points) <= MOST_POINTS
