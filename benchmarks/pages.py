@@ -38,7 +38,9 @@ class Line:
     """What is sent over it, it lets through one after another at ``rate`` bytes a second."""
 
     def __init__(self, rate):
-        self.rate, self.free, self.lock = rate, 0.0, threading.Lock()
+        self.rate = rate
+        self.free = 0.0
+        self.lock = threading.Lock()
 
     def wait(self, size) -> None:
         with self.lock:

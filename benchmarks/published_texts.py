@@ -27,7 +27,9 @@ class Block(nn.Module):
 
     def __init__(self, width, heads, dropout, eager):
         super().__init__()
-        self.heads, self.dropout, self.eager = heads, dropout, eager
+        self.heads = heads
+        self.dropout = dropout
+        self.eager = eager
         self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
         self.qkv, self.projection = nn.Linear(width, 3 * width), nn.Linear(width, width)
         self.first, self.second = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)

@@ -222,7 +222,9 @@ class Collector:
     """Writes answers to a folder: ``QUESTION/NUMBER``, those that cannot be sent as ``.txt``."""
 
     def __init__(self, folder):
-        self.folder, self.number, self.seen = folder, 0, {}
+        self.folder = folder
+        self.number = 0
+        self.seen = {}
 
     def check(self, name, answer, *_, **__) -> object:
         """In place of ``exercises.check``: the answer is kept, and tried later."""

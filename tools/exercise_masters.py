@@ -175,7 +175,9 @@ def read(name: str) -> Part:
             question = Question(about["exercise"], kind, title, text.strip())
             part.chapters[-1].cells.append(question)
         elif "given" in about:
-            question.kind, question.given, question.reason = "find the bug", source, about["given"]
+            question.kind = "find the bug"
+            question.given = source
+            question.reason = about["given"]
         elif cell.cell_type == "code" and question and not question.solution:
             question.solution = source
         else:

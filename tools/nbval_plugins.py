@@ -24,7 +24,9 @@ class ChapterRun:
     """One chapter while nbval runs it (``file``: nbval's collector, whose kernel is alive)."""
 
     def __init__(self, file):
-        self.began, self.failed, self._id = time.time(), False, None
+        self.began = time.time()
+        self.failed = False
+        self._id = None
         self.nb = nbformat.read(file.path, as_version=4)
         self._code = [(i, cell) for i, cell in enumerate(self.nb.cells) if cell.cell_type == "code"]
         about = file.kernel.kc.kernel_info(reply=True, timeout=60)["content"]

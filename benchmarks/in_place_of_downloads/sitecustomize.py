@@ -27,7 +27,9 @@ def dataset(size, num_classes) -> type:
 
     class RandomImages(torch.utils.data.Dataset):
         def __init__(self, root=None, train=True, transform=None, target_transform=None, **_):
-            self.transform, self.target_transform, self.train = transform, target_transform, train
+            self.transform = transform
+            self.target_transform = target_transform
+            self.train = train
             number, chance = ROWS if train else ROWS // 5, np.random.default_rng(int(train))
             self.targets = chance.integers(num_classes, size=number).tolist()
             self.data = chance.integers(256, size=(number, *size), dtype=np.uint8)

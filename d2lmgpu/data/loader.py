@@ -38,9 +38,13 @@ class DataIter:
             raise ValueError(f"batch_size={batch_size!r}: give a whole number from 1 up.")
         if shuffle and batch_size > len(y):
             raise ValueError(f"batch_size={batch_size} is above the {len(y)} examples: give less.")
-        self.X, self.y, self.batch_size = X, y, batch_size
+        self.X = X
+        self.y = y
+        self.batch_size = batch_size
         self.shuffle, self.convert = shuffle, convert
-        self.num_samples, self.epoch, self.seed = len(y), 0, current_seed()
+        self.num_samples = len(y)
+        self.epoch = 0
+        self.seed = current_seed()
 
     def __len__(self):
         return -(-self.num_samples // self.batch_size)

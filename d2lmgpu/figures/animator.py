@@ -62,7 +62,10 @@ class Animator:
         self.settings = {key: value for key, value in settings.items() if value is not None}
         self.legend, self.fmts = legend or [], fmts
         self.layout = (nrows, ncols, figsize)
-        self.X, self.Y, self.chart, self.handle = [], [], None, None
+        self.X = []
+        self.Y = []
+        self.chart = None
+        self.handle = None
 
     def add(self, x, y) -> None:
         """Add a point to each curve.

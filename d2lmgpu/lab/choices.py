@@ -37,7 +37,9 @@ class Choices(HasTraits):
 
     def show_all(self) -> None:
         """Forget names, what is hidden, and the baseline."""
-        self.names, self.hidden, self.baseline = {}, set(), None
+        self.names = {}
+        self.hidden = set()
+        self.baseline = None
 
     @observe("batch_size")
     def _scale(self, change):

@@ -28,13 +28,23 @@ class Live:
     """
 
     def __init__(self, num_epochs=None, modelled_speed=None):
-        self.num_epochs, self.epoch, self.sharing = num_epochs, 0, None
+        self.num_epochs = num_epochs
+        self.epoch = 0
+        self.sharing = None
         self.modelled = {SPEED: modelled_speed} if modelled_speed else {}
-        self.points, self.xlabel, self.progress, self.speed = {}, "epoch", None, None
+        self.points = {}
+        self.xlabel = "epoch"
+        self.progress = None
+        self.speed = None
         self.num_samples, self.epoch_ends = None, {}
         self.lanes, self.memory = [], None
-        self._steps, self._seconds_in, self._total = 0, {}, 0.0
-        self.elapsed, self._first, self._speeds, self.pace = 0.0, None, {}, []
+        self._steps = 0
+        self._seconds_in = {}
+        self._total = 0.0
+        self.elapsed = 0.0
+        self._first = None
+        self._speeds = {}
+        self.pace = []
         self._called, self._done = None, None
 
     def take(self, event) -> None:
@@ -101,7 +111,9 @@ class Live:
     def _add_batch(self, event):
         epoch, moment = event["epoch"], (event["time"], event["done"])
         if epoch != self.epoch:
-            self.epoch, self._epoch_start, self._recent = epoch, moment, deque(maxlen=RECENT)
+            self.epoch = epoch
+            self._epoch_start = moment
+            self._recent = deque(maxlen=RECENT)
         self._first = moment[0] if self._first is None else self._first
         self.elapsed, self.num_samples = moment[0] - self._first, event["of"]
         self._recent.append(moment)

@@ -65,8 +65,13 @@ class LabModel(Choices):
     def __init__(self, trains, fixed=None, time_limit=3600, training=None, **settings):
         fixed = {} if fixed is None else fixed
         check_lab(trains, fixed, time_limit, settings)
-        self.trains, self.fixed, self._training = dict(trains), dict(fixed), training
-        self.live, self.present, self.ended, self._reset_at_end = None, None, [], False
+        self.trains = dict(trains)
+        self.fixed = dict(fixed)
+        self._training = training
+        self.live = None
+        self.present = None
+        self.ended = []
+        self._reset_at_end = False
         self._changes, self._news = threading.RLock(), itertools.count(1)
         self._ids = itertools.count(1)
         self.runner = Runner(self._on_event, self._on_end, time_limit)
@@ -163,11 +168,15 @@ class LabModel(Choices):
             speed = modelled and modelled.step.samples_per_second
             self.live = Live(chosen["num_epochs"], speed)
             self.present = LabRun(next(self._ids), settings, self.live)
-            self.status, self.message, self.details = "running", "Starting.", ""
+            self.status = "running"
+            self.message = "Starting."
+            self.details = ""
             self.printed = (0, "")
             self.runner.start(fn, modules_of(fn), **arguments)
         except (ValueError, JobError, OSError, BusyError) as error:
-            self.status, self.message, self.present = "idle", str(error), None
+            self.status = "idle"
+            self.message = str(error)
+            self.present = None
 
     def measure(self) -> None:
         """Measure this machine, so that there are forecasts: half a minute, which Stop ends."""
@@ -178,7 +187,9 @@ class LabModel(Choices):
             if self.training is None:
                 self.message = "Nobody knows how to measure this training: it is none of a chapter."
                 return
-            self.status, self.message, self.details = "running", "Measuring this machine.", ""
+            self.status = "running"
+            self.message = "Measuring this machine."
+            self.details = ""
             self.printed = (0, "")
             self.measuring = {"done": 0.0, "message": "Starting."}
             job = partial(measuring.measure_here, *self.training)
@@ -204,7 +215,9 @@ class LabModel(Choices):
             self.ended, self.live = [], None
             self.runs = []
             self.show_all()
-            self.message, self.details, self.printed = "Ready.", "", (0, "")
+            self.message = "Ready."
+            self.details = ""
+            self.printed = (0, "")
         self.news = next(self._news)
 
     def knows(self, run_id) -> bool:

@@ -24,7 +24,9 @@ class Worker(Child):
 
     def __init__(self, modules):
         self.modules, self.log = modules, Bounded(0, TAIL)
-        self.outcome, self.code, self.ended = None, None, False
+        self.outcome = None
+        self.code = None
+        self.ended = False
         self._history = deque(maxlen=10)  # all of a spare's; later nobody asks for them
         self._listeners, self._listening = [], threading.RLock()
         self._over = None  # the Event of whoever waits for the end of the job

@@ -32,7 +32,9 @@ class Runner:
         time_limit=3600,
         pool=POOL,
     ):
-        self.on_event, self.on_end, self.time_limit = on_event, on_end, time_limit
+        self.on_event = on_event
+        self.on_end = on_end
+        self.time_limit = time_limit
         self.pool = pool
         self.running = False
         self._lock, self._thread = threading.Lock(), None

@@ -112,7 +112,9 @@ class LabView(Widget):
     names = List([*SOURCES, "troubles"]).tag(sync=True)  # of all that is drawn
 
     def __init__(self, model):
-        self.model, self._drawn, self._trouble = model, 0.0, {}
+        self.model = model
+        self._drawn = 0.0
+        self._trouble = {}
         self._telling = threading.RLock()  # runs tell their news in threads of their own
         super().__init__()
         for name, (_, causes) in SOURCES.items():

@@ -20,7 +20,9 @@ class Others:
     """
 
     def __init__(self):
-        self._start, self._busy, self._own = time.monotonic(), _busy(), _own()
+        self._start = time.monotonic()
+        self._busy = _busy()
+        self._own = _own()
 
     def cores(self) -> float | None:
         """The mean number of cores since then; None where that is not known, or too early."""

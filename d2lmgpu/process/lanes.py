@@ -43,13 +43,22 @@ class Steps:
     """
 
     def __init__(self, wait=None, memory=None, timed=True, parts=lambda since: ()):
-        self.wait, self.memory, self.timed, self.parts = wait, memory, timed, parts
+        self.wait = wait
+        self.memory = memory
+        self.timed = timed
+        self.parts = parts
         self.thread = threading.get_ident()
-        self.spans, self.inside, self.next, self.warm = None, False, 0.0, False
+        self.spans = None
+        self.inside = False
+        self.next = 0.0
+        self.warm = False
         self.forget()
 
     def forget(self) -> None:
-        self.number, self.samples, self.seconds, self.total = 0, 0, {}, 0.0
+        self.number = 0
+        self.samples = 0
+        self.seconds = {}
+        self.total = 0.0
         self.last = deque(maxlen=LAST)
 
     def begin(self, samples) -> None:
@@ -57,7 +66,9 @@ class Steps:
         self.spans, self.batch = None, samples
         if self.timed and time.monotonic() >= self.next:
             self.settle()
-            self.spans, self.devices, self.start = [], 1, time.monotonic()
+            self.spans = []
+            self.devices = 1
+            self.start = time.monotonic()
 
     def settle(self) -> None:
         """Wait for what the devices still do, where calls return before that is done."""

@@ -18,7 +18,11 @@ class Bounded:
     """
 
     def __init__(self, head: int, tail: int):
-        self._most, self._keep, self.size, self._ends, self._last = head, tail, 0, 0, b"\n"
+        self._most = head
+        self._keep = tail
+        self.size = 0
+        self._ends = 0
+        self._last = b"\n"
         self._head, self._tail = bytearray(), bytearray()
 
     def add(self, data: bytes) -> None:
@@ -88,7 +92,10 @@ class Shown:
     def __init__(self, show, clock=time.monotonic):
         self._show, self._clock = show, clock
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
-        self._room, self._at, self._held, self._in_line = BURST, clock(), None, False
+        self._room = BURST
+        self._at = clock()
+        self._held = None
+        self._in_line = False
 
     def __call__(self, data: bytes):
         now = self._clock()

@@ -35,7 +35,9 @@ class _Sending(Pickler):
 
     def __init__(self, file):
         super().__init__(file)
-        self.main, self.names, self.files = sys.modules[MAIN], {}, {}
+        self.main = sys.modules[MAIN]
+        self.names = {}
+        self.files = {}
         namespace = vars(self.main)
         attributes = {name: namespace[name] for name in main_module.ATTRIBUTES if name in namespace}
         self.globals_ref[id(namespace)] = main_module.Namespace(attributes)

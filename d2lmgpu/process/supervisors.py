@@ -52,7 +52,9 @@ class Supervisors:
             os.register_at_fork(after_in_child=self._forget)  # its child may not use what it has
 
     def _forget(self):
-        self._lock, self._server, self._prepared = threading.Lock(), None, False
+        self._lock = threading.Lock()
+        self._server = None
+        self._prepared = False
         self._failed = None  # one that ended before it forked: it cannot import what it should
 
     def prepare(self) -> None:

@@ -38,7 +38,9 @@ def refer(row, base, pairs) -> None:
     elif not ratios:
         row.remark = f"fewer than {pairs} pairs of runs took turns"
     else:
-        row.over, row.ratios, row.speedup = base.number, ratios, median(ratios)
+        row.over = base.number
+        row.ratios = ratios
+        row.speedup = median(ratios)
         row.scaling = None if row is base else scaling(row, base)
         efficiency = row.speedup * base.trial.num_gpus / row.trial.num_gpus
         row.efficiency = None if row is base else efficiency

@@ -27,7 +27,9 @@ class Collective:
     """
 
     def __init__(self, watch, operator, arguments=(), waiting=False):
-        self._watch, self.arguments, self.waiting = watch, arguments, waiting
+        self._watch = watch
+        self.arguments = arguments
+        self.waiting = waiting
         self.operator = operator.strip("_")
         self.tensors = [*_tensors(arguments)]
 

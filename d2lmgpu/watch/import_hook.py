@@ -59,7 +59,9 @@ class _Withheld(importlib.abc.Loader):
     def __init__(self, name, first):
         inside = [each for each in sys.modules if f"{each}.".startswith(f"{name}.")]
         self.modules = {each: sys.modules.pop(each) for each in inside}
-        self.name, self.first, self.spec = name, first, self.modules[name].__spec__
+        self.name = name
+        self.first = first
+        self.spec = self.modules[name].__spec__
 
     def find_spec(self, name, path, target=None):  # it is its own finder
         if name != self.name:

@@ -9,7 +9,11 @@ class ExternalSteps:
     """Steps of a framework whose calls are not watched: its observer calls ``step_ended()``."""
 
     def __init__(self):
-        self.after, self.number, self.backwards, self.optimizers, self.first = [], 0, 0, 0, None
+        self.after = []
+        self.number = 0
+        self.backwards = 0
+        self.optimizers = 0
+        self.first = None
         self.done = 0
 
     def step_ended(self) -> None:
@@ -30,8 +34,13 @@ class OptimizerSteps:
 
     def __init__(self, torch):
         self.before, self.after = [], []
-        self.updates, self.done, self.backwards, self.first = 0, 0, 0, None
-        self.optimizers, self.leading, self._passing = 0, None, False
+        self.updates = 0
+        self.done = 0
+        self.backwards = 0
+        self.first = None
+        self.optimizers = 0
+        self.leading = None
+        self._passing = False
         optimizer = torch.optim.Optimizer
         make, backward = optimizer.__init__, torch.Tensor.backward
 

@@ -58,7 +58,9 @@ class Watch:
     """
 
     def __init__(self, settings, spawned):
-        self.torch, self.steps, self.spawned = None, None, spawned
+        self.torch = None
+        self.steps = None
+        self.spawned = spawned
         self.options, self.script = settings["options"], settings["script"]
         self.limits, self.folder = SimpleNamespace(**settings["limits"]), Path(settings["folder"])
         self.lines = Lines(settings["own"])

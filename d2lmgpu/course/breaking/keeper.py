@@ -85,7 +85,10 @@ class Keeper:
     def __init__(self, hosts):
         self.hosts, self.account = hosts, Account(NUM_TRAIN)
         self.training = Training(hosts, PLACE, *OPTIONS)
-        self.taken, self.harm, self.outcomes, self.broken = 0, None, [], set()
+        self.taken = 0
+        self.harm = None
+        self.outcomes = []
+        self.broken = set()
         self.trouble = ""
 
     def look(self) -> None:

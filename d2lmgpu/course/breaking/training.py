@@ -42,7 +42,9 @@ class Training:
             *options,
         ]
         self._command = [*map(str, command)]
-        self._lines, self._read, self._lock = [], {}, threading.Lock()
+        self._lines = []
+        self._read = {}
+        self._lock = threading.Lock()
         self._there = {}
         self.start()
 

@@ -65,7 +65,10 @@ class BreakItLab(Widget):
             stderr=subprocess.PIPE,
             env=os.environ | {"PYTHONPATH": path},
         )
-        self.outcomes, self.now, self.runs, self.pressed = [], None, True, 0
+        self.outcomes = []
+        self.now = None
+        self.runs = True
+        self.pressed = 0
         threading.Thread(target=self._hear, args=(self.process,), daemon=True).start()
 
     def press(self, name: str) -> None:
@@ -99,5 +102,7 @@ class BreakItLab(Widget):
                 for name, value in json.loads(line).items():
                     setattr(self, name, value)
         if self.process is process:
-            self.runs, self.buttons, self.now = False, [], None
+            self.runs = False
+            self.buttons = []
+            self.now = None
             self.message = process.stderr.read().strip() or self.message

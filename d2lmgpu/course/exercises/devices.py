@@ -13,7 +13,9 @@ class Wires:
     """What is under way between ``k`` devices. It notices when all of them wait for each other."""
 
     def __init__(self, k):
-        self.boxes, self.waits, self.running = defaultdict(deque), {}, k
+        self.boxes = defaultdict(deque)
+        self.waits = {}
+        self.running = k
         self.sent, self.messages = [0] * k, [0] * k
         self.change = threading.Condition()
 
@@ -51,7 +53,9 @@ class Device:
     """
 
     def __init__(self, rank, k, wires):
-        self.rank, self.k, self._wires = rank, k, wires
+        self.rank = rank
+        self.k = k
+        self._wires = wires
 
     def send(self, array, to) -> None:
         """Send a copy of ``array`` to the device of rank ``to``; does not wait."""

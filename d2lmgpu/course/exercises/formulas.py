@@ -9,7 +9,9 @@ import numpy as np
 from d2lmgpu.course.exercises.registry import EXERCISES, Wrong, array, exercise
 
 SHORT = reprlib.Repr()
-SHORT.maxlist, SHORT.maxother, SHORT.maxstring = 9, 60, 60
+SHORT.maxlist = 9
+SHORT.maxother = 60
+SHORT.maxstring = 60
 
 
 def formula(name, *hints, cases, right, slips, what, says, tolerance=1e-9, sized=True) -> None:

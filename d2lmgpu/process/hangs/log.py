@@ -64,7 +64,9 @@ class Log:
         if self._pid != getpid():  # a fork has its parent's file
             with contextlib.suppress(OSError):  # without room for it the rank trains all the same
                 self._map = _mapped(os.path.join(self._folder, NAME.format(pid=getpid())))
-                self._pid, self._calls, self._numbers = getpid(), 0, {}
+                self._pid = getpid()
+                self._calls = 0
+                self._numbers = {}
                 self._main = threading.main_thread()
                 threading.Thread(target=self._beats, daemon=True, name="hang-log").start()
         if self._pid != getpid():

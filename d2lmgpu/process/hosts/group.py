@@ -32,7 +32,10 @@ class Link:
     """One host: a thread that writes messages to it, one that puts what comes in ``inbox``."""
 
     def __init__(self, host, inbox):
-        self.host, self.inbox, self._process, self.hello = host, inbox, None, None
+        self.host = host
+        self.inbox = inbox
+        self._process = None
+        self.hello = None
         self.silent = self.over = False
         self.ahead = -float("inf")  # nanoseconds that the host's clock is ahead of ours, at least
         self._outbox, self._closing = queue.SimpleQueue(), threading.Event()
@@ -123,7 +126,9 @@ class Hosts:
     """
 
     def __init__(self, transport, group):
-        self.environ, self._store, self._files = {}, None, {}
+        self.environ = {}
+        self._store = None
+        self._files = {}
         self._inbox = queue.Queue(MESSAGES)
         self._transport, self._group = transport, group
         self._links = [Link(host, self._inbox) for host in transport.hosts]

@@ -186,7 +186,9 @@ class Allocation:
     """The nodes of a job, used as ``ssh.Ssh`` is."""
 
     def __init__(self, number, hosts):
-        self.hosts, self._number, self.environ = hosts, number, jobs.environ()
+        self.hosts = hosts
+        self._number = number
+        self.environ = jobs.environ()
 
     def commands(self, framework) -> dict:
         """What starts an agent, by host: a step of the job, beside those that may be there."""

@@ -32,7 +32,9 @@ class FollowStorages(TorchDispatchMode):
         super().__init__()
         self.timeline = Timeline()
         self._counts, self._where = counts, where
-        self.answers, self.number, self.looked = False, 1, 0
+        self.answers = False
+        self.number = 1
+        self.looked = 0
         self._alive = {}  # address of a storage -> (its number, its size, a weak reference)
         self._numbers = count()
 

@@ -15,8 +15,12 @@ MOST_BYTES = 64 << 20
 
 class Batches:
     def __init__(self, watch, facts, replay):
-        self.watch, self.torch, self.facts = watch, watch.torch, facts
-        self.recorded, self.counts, self.bytes = {}, {}, 0
+        self.watch = watch
+        self.torch = watch.torch
+        self.facts = facts
+        self.recorded = {}
+        self.counts = {}
+        self.bytes = 0
         self.share, self.replay = None, bool(replay)
         self.with_workers = {}  # loaders, by id, that asked for some: kept, so that it stays theirs
         self.batches = self._read(replay) if replay and replay["loaders"] else {}
@@ -71,7 +75,9 @@ class Batches:
             number = self.counts[key] = self.counts.get(key, -1) + 1
             return self._exchanged(key, number, batch)
 
-        base.__init__, base.__next__, base._reset = made, next_batch, began_again
+        base.__init__ = made
+        base.__next__ = next_batch
+        base._reset = began_again
         single = data.dataloader._SingleProcessDataLoaderIter
         read = single._next_data
 

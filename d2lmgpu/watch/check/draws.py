@@ -25,7 +25,10 @@ MOST_BYTES = 64 << 20
 class Draws:
     def __init__(self, watch, replay):
         self.watch, self.torch = watch, watch.torch
-        self.recorded, self.numbers, self.bytes, self.lines = {}, {}, 0, {}
+        self.recorded = {}
+        self.numbers = {}
+        self.bytes = 0
+        self.lines = {}
         self.training, self.updates = 0, []  # draws so far, and when each update began
         self.how = replay and replay["draws"]
         self.ranks = self._read(replay) if self.how else []

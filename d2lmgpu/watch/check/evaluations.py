@@ -47,7 +47,9 @@ class Evaluations:
     """
 
     def __init__(self, watch, facts):
-        self.watch, self.torch, self.facts = watch, watch.torch, facts
+        self.watch = watch
+        self.torch = watch.torch
+        self.facts = facts
         self.evaluations, self.current = [], None
         self.given, self.training = None, {}  # loaders: kept, so that ids stay theirs
         facts.on_batch.append(self._loaded)

@@ -29,11 +29,21 @@ class Facts:
 
     def __init__(self, watch):
         self.watch, self.torch = watch, watch.torch
-        self.lines, self.names, self.notes = {}, {}, {}
-        self.exchanges, self.depth, self.rows, self.batch = 0, 0, None, None
-        self.samplers, self.sampler, self.parts = {}, None, {}
+        self.lines = {}
+        self.names = {}
+        self.notes = {}
+        self.exchanges = 0
+        self.depth = 0
+        self.rows = None
+        self.batch = None
+        self.samplers = {}
+        self.sampler = None
+        self.parts = {}
         self.reading = None  # which process a loader's rows are read in: "own", or "worker"
-        self.evaluations, self.draws, self.owners, self.shared = [], [], {}, False
+        self.evaluations = []
+        self.draws = []
+        self.owners = {}
+        self.shared = False
         self.aliased, self.trained = None, False
         self.net_draws = False  # whether a forward pass that trains does
         self.flat = False  # whether a network has parts of its parameters only, by FSDP1
@@ -152,7 +162,9 @@ class Facts:
             self.lines["seed"] = self.watch.lines.where() or self.lines.get("seed")
             return seed(*args, **kwargs)
 
-        nn.Module.__call__, ddp.__init__, self.torch.manual_seed = called, made, seeded
+        nn.Module.__call__ = called
+        ddp.__init__ = made
+        self.torch.manual_seed = seeded
         ddp.no_sync = unsynchronized
 
     def _enter(self, module, args, kwargs):
@@ -236,7 +248,9 @@ class Facts:
                 self.samplers[id(instance)]["set"] = True
             return set_epoch(instance, epoch)
 
-        sampler.__init__, sampler.__iter__, sampler.set_epoch = made, started, epoch_set
+        sampler.__init__ = made
+        sampler.__iter__ = started
+        sampler.set_epoch = epoch_set
         part.__init__ = was_cut
 
     def _some_rows(self, data):

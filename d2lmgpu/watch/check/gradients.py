@@ -38,9 +38,17 @@ class Gradients:
     """
 
     def __init__(self, watch, facts):
-        self.watch, self.torch, self.facts = watch, watch.torch, facts
-        self.params, self.hooked, self.updates, self.most = [], {}, [], None
-        self.passes, self.old, self.losses, self.clipped = [], None, [], None
+        self.watch = watch
+        self.torch = watch.torch
+        self.facts = facts
+        self.params = []
+        self.hooked = {}
+        self.updates = []
+        self.most = None
+        self.passes = []
+        self.old = None
+        self.losses = []
+        self.clipped = None
         watch.steps.before.append(self.before)
         watch.steps.after.append(self.after)
         self._hook_parameters()

@@ -19,7 +19,9 @@ class Learning:
     """
 
     def __init__(self, watch, facts):
-        self.optimizers, self.net, self.reached = {}, {}, set()
+        self.optimizers = {}
+        self.net = {}
+        self.reached = set()
         self.before = {}  # a parameter's id -> it, and how many optimizers there were before it
         facts.on_forward.append(self._forward)
         facts.on_optimizer.append(self._made)

@@ -13,7 +13,9 @@ class Norms:
     """
 
     def __init__(self, watch, facts, gradients):
-        self.watch, self.torch, self.gradients = watch, watch.torch, gradients
+        self.watch = watch
+        self.torch = watch.torch
+        self.gradients = gradients
         self.taken = self.summed = None
         facts.on_exchange.append(self._exchanged)
         torch = self.torch

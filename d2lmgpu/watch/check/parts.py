@@ -22,8 +22,14 @@ class Parts:
     """
 
     def __init__(self, watch, facts):
-        self.watch, self.torch, self.facts = watch, watch.torch, facts
-        self.params, self.updates, self.arrays, self.loss, self.bytes = [], [], {}, None, 0
+        self.watch = watch
+        self.torch = watch.torch
+        self.facts = facts
+        self.params = []
+        self.updates = []
+        self.arrays = {}
+        self.loss = None
+        self.bytes = 0
         watch.steps.before.append(self.before)
         watch.steps.after.append(self.after)
         self._watch_backward()

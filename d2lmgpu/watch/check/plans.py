@@ -13,7 +13,9 @@ class Plans:
     """``unmatched``: the entries of plans that match no layer; ``where``: the line of the first."""
 
     def __init__(self, watch):
-        self.watch, self.unmatched, self.where = watch, [], None
+        self.watch = watch
+        self.unmatched = []
+        self.where = None
         once_imported("torch.distributed.tensor.parallel", self._watch)
 
     def _watch(self, module):

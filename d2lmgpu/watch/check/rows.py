@@ -15,7 +15,9 @@ class Rows:
     """For each of the first ``updates``: {argument: {hash of a row: how often it went in}}."""
 
     def __init__(self, watch, facts, updates):
-        self.torch, self.most, self.hashed = watch.torch, updates, 0
+        self.torch = watch.torch
+        self.most = updates
+        self.hashed = 0
         self.updates, self.current = [], defaultdict(Counter)
         facts.on_forward.append(self._forward)
         watch.steps.before.append(self._update)

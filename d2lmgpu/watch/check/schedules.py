@@ -7,7 +7,9 @@ class Schedules:
     """Of the first scheduler that steps in training: ``where`` it does, ``counts`` and ``base``."""
 
     def __init__(self, watch, facts):
-        self.where, self.counts, self.first = None, [], None
+        self.where = None
+        self.counts = []
+        self.first = None
         scheduler = watch.torch.optim.lr_scheduler.LRScheduler
         step = scheduler.step
 

@@ -11,9 +11,15 @@ class Teacher:
     before each update that it was taught, squared, and how far the update before had moved them."""
 
     def __init__(self, watch, facts, gradients, replay):
-        self.torch, self.gradients, self.replay = watch.torch, gradients, replay
-        self.own_lr, self.apart, self.moved = [], [], []
-        self.taught, self.last, self.fits = 0, None, True
+        self.torch = watch.torch
+        self.gradients = gradients
+        self.replay = replay
+        self.own_lr = []
+        self.apart = []
+        self.moved = []
+        self.taught = 0
+        self.last = None
+        self.fits = True
         facts.on_forward.append(self._teach)
         watch.steps.before.insert(0, self._set_rates)
         watch.steps.after.append(self._restore_rates)

@@ -32,7 +32,9 @@ class Costs:
 
     def __init__(self, watch, device):
         self.watch, self.device = watch, device
-        self.waits, self.facts, self.kept = Counter(), {}, []
+        self.waits = Counter()
+        self.facts = {}
+        self.kept = []
         self.inside, self.mixed = False, False
         torch = watch.torch
         self._waits(torch)

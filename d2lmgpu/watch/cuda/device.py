@@ -16,7 +16,10 @@ class Device:
     """
 
     def __init__(self, watch):
-        self.torch, self.watch, self.line, self.index = watch.torch, watch, None, 0
+        self.torch = watch.torch
+        self.watch = watch
+        self.line = None
+        self.index = 0
         self._in_torch = os.path.join(os.path.dirname(watch.torch.__file__), "")
 
     def is_gpu(self, device) -> bool:

@@ -52,8 +52,15 @@ class Devices(Steps):
 
     def __init__(self, watch, *settings, **further):
         super().__init__(*settings, **further)
-        self.watch, self.name, self.ranks, self.seen, self.bytes = watch, OTHER, [], 0, 0
-        self.durations, self.spent, self.samples, self.exchanges = {}, [], None, 0
+        self.watch = watch
+        self.name = OTHER
+        self.ranks = []
+        self.seen = 0
+        self.bytes = 0
+        self.durations = {}
+        self.spent = []
+        self.samples = None
+        self.exchanges = 0
         self.drawn = deque(maxlen=LAST)
         self.mark = clock()
         watch.at_end(self.report)
@@ -76,7 +83,9 @@ class Devices(Steps):
     def begin(self, samples) -> None:
         super().begin(samples)
         self.first = self.mark = clock()
-        self.durations, self.spent, self.name = {}, [], LOADING
+        self.durations = {}
+        self.spent = []
+        self.name = LOADING
 
     def settle(self) -> None:
         """A part begins or ends."""

@@ -22,11 +22,21 @@ class Hooks:
     """Counts of what the thread of the steps did, for as long as ``counting`` is true."""
 
     def __init__(self, watch, parts):
-        self.watch, self.parts, self.counting = watch, parts, False
+        self.watch = watch
+        self.parts = parts
+        self.counting = False
         self.calls = {}  # (kind, line) -> [calls, bytes, seconds with a core or blocked, blocked]
-        self.rows, self.elements, self.exchanging, self.backwards = 0, 0, 0, 0
-        self.prints, self.loaders, self.ddp, self.data_parallel = [], [], [], None
-        self.batches, self.depth, self.inside = Counter(), 0, False
+        self.rows = 0
+        self.elements = 0
+        self.exchanging = 0
+        self.backwards = 0
+        self.prints = []
+        self.loaders = []
+        self.ddp = []
+        self.data_parallel = None
+        self.batches = Counter()
+        self.depth = 0
+        self.inside = False
         self.exchanged, self.issued = 0, None  # bytes; the call that is waited for
         self.first = {}  # a part -> the line from which it was entered first
         torch = watch.torch

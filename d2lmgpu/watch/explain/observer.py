@@ -27,8 +27,12 @@ def observe(watch) -> None:
 class Observer:
     def __init__(self, watch):
         self.watch, self.parts = watch, Parts()
-        self.hooks, self.samples, self.operations = Hooks(watch, self.parts), None, None
-        self.before, self.counted, self.faults = None, None, 0
+        self.hooks = Hooks(watch, self.parts)
+        self.samples = None
+        self.operations = None
+        self.before = None
+        self.counted = None
+        self.faults = 0
         watch.steps.after.insert(1, self.stepped)  # behind the end of the update
         watch.at_end(self.report)
 
@@ -44,7 +48,9 @@ class Observer:
         elif number == WARM + COUNTED:
             self.operations.__exit__(None, None, None)
             self.counted, self.set_up = len(self.parts.steps), facts(self.watch)
-            self.before, self.hooks.counting, self.faults = threads(), True, faults()
+            self.before = threads()
+            self.hooks.counting = True
+            self.faults = faults()
             self.samples = Samples(self.parts, self.watch.lines.where)
 
     def report(self) -> ExplainReport | NothingMeasured:

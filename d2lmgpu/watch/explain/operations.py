@@ -11,7 +11,10 @@ class Operations(TorchDispatchMode):
     def __init__(self, torch, parts):
         super().__init__()
         self.parts = parts
-        self.torch, self.number, self.doubles, self.casts = torch, 0, 0, 0
+        self.torch = torch
+        self.number = 0
+        self.doubles = 0
+        self.casts = 0
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         result = function(*args, **(kwargs or {}))

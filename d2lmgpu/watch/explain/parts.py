@@ -50,7 +50,9 @@ class Parts:
 
     def __init__(self):
         self.thread, self._queue = threading.get_ident(), Queue()
-        self.names, self.steps, self.spans = [], [], []
+        self.names = []
+        self.steps = []
+        self.spans = []
         self._mark = self.now()
         self._begin()
 

@@ -16,7 +16,9 @@ class Samples:
 
     def __init__(self, parts, where):
         self.lines, self.others = Counter(), Counter()
-        self._parts, self._where, self._over = parts, where, threading.Event()
+        self._parts = parts
+        self._where = where
+        self._over = threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True, name="watch-samples")
         self.thread.start()
 

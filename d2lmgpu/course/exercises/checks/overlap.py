@@ -52,8 +52,12 @@ class Clock:
     """A host that prepares batches, and a device that computes while the host goes on."""
 
     def __init__(self, host, device, losses):
-        self.costs, self.losses, self.device = host, losses, device
-        self.now, self.free, self.steps = 0, 0, 0
+        self.costs = host
+        self.losses = losses
+        self.device = device
+        self.now = 0
+        self.free = 0
+        self.steps = 0
 
     def __len__(self):
         return len(self.costs)
@@ -73,7 +77,9 @@ class Loss:
     """A loss that is still being computed: to read it is to wait for it."""
 
     def __init__(self, clock, ready, value):
-        self.clock, self.ready, self.value = clock, ready, value
+        self.clock = clock
+        self.ready = ready
+        self.value = value
 
     def item(self) -> float:
         self.clock.now = max(self.clock.now, self.ready)

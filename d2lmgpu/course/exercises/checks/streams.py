@@ -117,7 +117,9 @@ class Watched:
     """A stream that counts how many examples were taken from it, and breaks off at ``most``."""
 
     def __init__(self, examples):
-        self.examples, self.taken, self.most = iter(examples), 0, np.inf
+        self.examples = iter(examples)
+        self.taken = 0
+        self.most = np.inf
 
     def __iter__(self):
         return self

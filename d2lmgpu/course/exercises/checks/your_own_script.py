@@ -133,9 +133,14 @@ class Timed:
     """A device that trains: a clock, the parts of its steps, and what it was asked to do."""
 
     def __init__(self, device):
-        self.rank, self.k, self._device = device.rank, device.k, device
+        self.rank = device.rank
+        self.k = device.k
+        self._device = device
         self.trained, self.evaluated = [], []
-        self._parts, self._steps, self._calls, self._now = {}, [], 0, 0.0
+        self._parts = {}
+        self._steps = []
+        self._calls = 0
+        self._now = 0.0
 
     def load(self, rows) -> list:
         """Make rows ready."""
