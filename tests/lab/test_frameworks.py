@@ -12,6 +12,7 @@ from trains import trains_in_processes
 from d2lmgpu.course.chapter_train import ChapterTrain
 
 CHAPTERS = Path(__file__).resolve().parents[2] / "chapters"
+LAUNCHES = ("torch", "launch")  # the modules that a lab gives to a train which calls launch
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +45,7 @@ def test_a_chapter_trains_in_the_lab(recorder, chapter, modules):
 
 def test_ranks_report_are_stopped_and_told_apart_when_killed(mark):
     recorder = Recorder()
-    recorder.start(trains_in_processes, "torch", num_gpus=2)
+    recorder.start(trains_in_processes, *LAUNCHES, num_gpus=2)
     assert recorder.until("point")["rank"] == 0
     os.kill(recorder.until("point")["pid"], signal.SIGKILL)
     outcome = recorder.end()
@@ -52,7 +53,7 @@ def test_ranks_report_are_stopped_and_told_apart_when_killed(mark):
     assert "Worker 0 of 2 was killed by SIGKILL" in outcome.message
 
     recorder.events.clear()
-    recorder.start(trains_in_processes, "torch", num_gpus=2)
+    recorder.start(trains_in_processes, *LAUNCHES, num_gpus=2)
     recorder.until("point")
     recorder.runner.stop()
     assert recorder.end().status == "stopped"
