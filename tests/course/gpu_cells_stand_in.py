@@ -46,8 +46,9 @@ def set_limit(fraction, *_):
 def stand_in(torch):
     from d2lmgpu.watch.cuda import on_cpu
 
-    nothing = {name: lambda *_: None for name in ("caller", "where", "at_end")}
-    on_cpu(SimpleNamespace(torch=torch, world=2, **nothing), 2)
+    lines = SimpleNamespace(caller=lambda *_: None, where=lambda *_: None)
+    group = SimpleNamespace(world=2)
+    on_cpu(SimpleNamespace(torch=torch, lines=lines, group=group, at_end=lambda _: None), 2)
     torch.cuda.reset_peak_memory_stats = reset
     torch.cuda.max_memory_allocated = torch.cuda.max_memory_reserved = peak
     torch.cuda.set_per_process_memory_fraction = set_limit
