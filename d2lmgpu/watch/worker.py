@@ -46,6 +46,7 @@ ENDS = ("finished", "exit", "raised")  # what a script does by itself
 POLL = 0.02  # seconds from one look to the next
 # What PyTorch and its libraries read of the environment as they are loaded begins so.
 READ_AT_IMPORT = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "ATEN_", "TORCH", "PYTORCH_", "LD_")
+UNREPORTED = "What was seen cannot be reported, and not for a fault of the script: {error}"
 UNSEEN = ("horovod", "deepspeed")  # packages whose exchange nobody has watched yet
 
 
@@ -105,7 +106,8 @@ class Watch:
     def at_end(self, function) -> None:
         """Call ``function()`` at the end; the dict that it returns, of plain values, is reported.
 
-        It is called once, in any thread, and also after an error of the script.
+        It is called once, in any thread, and also after an error of the script. At a limit of time
+        the script goes on meanwhile: what it may add to is copied before it is iterated over.
         """
         self._at_end.append(function)
 
@@ -142,12 +144,16 @@ class Watch:
             "mxnet": "mxnet" in sys.modules,
             **fields,
         }
-        for function in self._at_end:
-            report |= function() or {}
-        for stream in (sys.stdout, sys.stderr):
-            with contextlib.suppress(ValueError, OSError):
-                stream.flush()
-        self._write(report)
+        try:
+            for function in self._at_end:
+                report |= function() or {}
+            _flush()
+            self._write(report)
+        except BaseException as error:  # the script's thread would wait for this one without end
+            traceback.print_exc()
+            print(UNREPORTED.format(error=f"{type(error).__name__}: {error}"), file=sys.stderr)
+            _flush()
+            os._exit(1)
         self._wait_for_peers()
         # its parent, the script, must hear of it; for our own the report is enough
         os._exit(int(fields.get("code", how == "raised")) if self.spawned else 0)
@@ -180,6 +186,12 @@ class Watch:
 
     def _note_update(self, optimizer):
         self._log.updates = self.steps.number
+
+
+def _flush():
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(ValueError, OSError):
+            stream.flush()
 
 
 def _plain(value):

@@ -128,7 +128,7 @@ class Batches:
     def report(self) -> dict[str, float]:
         if self.recorded and self.bytes <= MOST_BYTES:
             data = io.BytesIO()
-            self.torch.save(self.recorded, data)
+            self.torch.save(dict(self.recorded), data)
             self.watch.keep("batches", data.getvalue())
         return {"share": self.share or 1.0}
 

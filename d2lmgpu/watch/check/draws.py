@@ -112,7 +112,7 @@ class Draws:
     def report(self) -> dict:
         if self.recorded:
             data = io.BytesIO()
-            self.torch.save(self.recorded, data)
+            self.torch.save(dict(self.recorded), data)
             self.watch.keep("draws", data.getvalue())
         return {"drawn": self.updates, "drawn_for": bool(self.how)}
 

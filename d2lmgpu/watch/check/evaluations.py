@@ -145,7 +145,7 @@ class Evaluations:
         return {"evaluated": [self._reported(evaluation) for evaluation in self.evaluations]}
 
     def _reported(self, evaluation):
-        loaders = evaluation["loaders"].values()
+        loaders = [*evaluation["loaders"].values()]
         samplers = [getattr(loader.batch_sampler, "sampler", loader.sampler) for loader in loaders]
         data = self.torch.utils.data
         drawn = data.RandomSampler, data.WeightedRandomSampler

@@ -347,7 +347,7 @@ class Facts:
     def report(self) -> dict:
         samplers = [
             {name: value for name, value in sampler.items() if name != "kept"}
-            for sampler in self.samplers.values()
+            for sampler in [*self.samplers.values()]
         ]
         return {
             "lines": self.lines,

@@ -61,11 +61,11 @@ class Learning:
             entry["gradients"] = "some" if any(bool(grad.any()) for grad in dense) else "zero"
 
     def report(self) -> dict:
-        used = [optimizer for optimizer in self.optimizers.values() if optimizer["updates"]]
+        used = [entry for entry in [*self.optimizers.values()] if entry["updates"]]
         held = {id(p) for optimizer in used for p in _params(optimizer["kept"])}
         left = [
             (name.removeprefix("module."), p.dim(), self._newest(p))
-            for key, (name, p) in self.net.items()
+            for key, (name, p) in [*self.net.items()]
             if key in self.reached - held
         ]
         return {"optimizers": [self._report_of(optimizer) for optimizer in used], "left_out": left}

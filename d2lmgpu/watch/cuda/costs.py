@@ -54,7 +54,7 @@ class Costs:
             return []
         often = [(line, count / steps) for line, count in self.waits.most_common()]
         costs = [["wait", line, times] for line, times in often if times >= OFTEN]
-        costs += [[what, line, None] for what, line in self.facts.items()]
+        costs += [[what, line, None] for what, line in [*self.facts.items()]]
         high = self.watch.torch.get_float32_matmul_precision() == "highest"
         if high and not self.mixed and self.watch.torch.get_default_dtype().itemsize == 4:
             costs.append(["float32", None, None])

@@ -181,7 +181,7 @@ class Devices(Steps):
 
     def spans_of(self, number) -> Iterator[tuple]:
         """(step, part, start, end) of one device, as ``parts.Parts`` keeps them."""
-        for step, spans in self.drawn:
+        for step, spans in [*self.drawn]:
             for device, what, start, end in spans:
                 if what in DRAWN and device in (None, number):
                     yield step, what, start, end

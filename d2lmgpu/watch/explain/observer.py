@@ -72,12 +72,12 @@ class Observer:
             "exchanging": hooks.exchanging,
             "exchanged": hooks.exchanged,
             "prints": hooks.prints,
-            "calls": [[*key, *value] for key, value in hooks.calls.items()],
+            "calls": [[*key, *value] for key, value in [*hooks.calls.items()]],
             "operations": self.operations.number / COUNTED,
             "doubles": self.operations.doubles / max(1, self.operations.number),
             "casts": self.operations.casts / COUNTED,
             "lines": [[*key, n] for key, n in self.samples.lines.most_common(60)]
-            + [[*key, 0] for key in hooks.first.items()],
+            + [[*key, 0] for key in [*hooks.first.items()]],
             "others": [
                 [busy.get(i, 0.0), line, n] for (i, line), n in self.samples.others.most_common(20)
             ],
