@@ -41,7 +41,7 @@ class Job(TypedDict):
 
 
 class Error(TypedDict):
-    """What a script raised."""
+    """What was raised."""
 
     text: str
     where: str | None
@@ -53,7 +53,16 @@ class _Ended(TypedDict):
     world: int
     """As torch.distributed had them, or those of its environment."""
     end: Literal[
-        "finished", "raised", "exit", "steps", "seconds", "wall", "records", "refused", "sharded"
+        "finished",
+        "raised",
+        "exit",
+        "steps",
+        "seconds",
+        "wall",
+        "records",
+        "refused",
+        "sharded",
+        "unreported",
     ]
     steps: int
     """Updates; of a script without an optimizer of torch.optim, backward passes."""
@@ -75,7 +84,7 @@ class Report(_Ended, total=False):
     """Of one process; an observer adds fields of its own, see ``explain.messages``."""
 
     error: Error
-    """Of "raised"."""
+    """Of "raised"; of "unreported" what an observer has raised."""
     code: int
     """Of "exit"."""
     package: str

@@ -50,6 +50,9 @@ UNSEEN = (
     "The script imports {package} (at {where}), which updates or exchanges in ways of its own that "
     "are not watched yet. Give it a DistributedDataParallel in its place for this."
 )
+UNREPORTED = (
+    "What rank {rank} saw cannot be reported, through no fault of the script: {error[text]}"
+)
 need = Need(MisuseError)
 
 
@@ -103,6 +106,8 @@ class Watched:
         """Why the script ended on one rank, in a sentence; None if it came to its end there."""
         if report["end"] == "refused":
             return UNSEEN.format(**report)
+        if report["end"] == "unreported":
+            return UNREPORTED.format(**report)
         if report["end"] == "raised":
             text = report["error"]["text"]
             why = next((f" ({WHY[n]})" for n in WHY if os.strerror(n) in text), "")

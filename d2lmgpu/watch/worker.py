@@ -46,7 +46,6 @@ ENDS = ("finished", "exit", "raised")  # what a script does by itself
 POLL = 0.02  # seconds from one look to the next
 # What PyTorch and its libraries read of the environment as they are loaded begins so.
 READ_AT_IMPORT = ("OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "ATEN_", "TORCH", "PYTORCH_", "LD_")
-UNREPORTED = "What was seen cannot be reported, and not for a fault of the script: {error}"
 UNSEEN = ("horovod", "deepspeed")  # packages whose exchange nobody has watched yet
 
 
@@ -144,19 +143,26 @@ class Watch:
             "mxnet": "mxnet" in sys.modules,
             **fields,
         }
+        # its parent, the script, must hear of it; for our own the report is enough
+        code = int(fields.get("code", how == "raised")) if self.spawned else 0
+        # Whatever goes wrong from here on, the process ends: its other threads wait for that.
         try:
             for function in self._at_end:
                 report |= function() or {}
-            _flush()
-            self._write(report)
-        except BaseException as error:  # the script's thread would wait for this one without end
+        except BaseException as error:
             traceback.print_exc()
-            print(UNREPORTED.format(error=f"{type(error).__name__}: {error}"), file=sys.stderr)
-            _flush()
-            os._exit(1)
-        self._wait_for_peers()
-        # its parent, the script, must hear of it; for our own the report is enough
-        os._exit(int(fields.get("code", how == "raised")) if self.spawned else 0)
+            text = f"{type(error).__name__}: {error}"
+            report |= {"end": "unreported", "error": {"text": text, "where": None}}
+        try:
+            for stream in (sys.stdout, sys.stderr):
+                with contextlib.suppress(ValueError, OSError):
+                    stream.flush()
+            self._write(report)
+            self._wait_for_peers()
+        except BaseException:
+            traceback.print_exc()
+            code = code or 1
+        os._exit(code)
 
     def _write(self, report):
         content = json.dumps(report, default=_plain).encode()
@@ -186,12 +192,6 @@ class Watch:
 
     def _note_update(self, optimizer):
         self._log.updates = self.steps.number
-
-
-def _flush():
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(ValueError, OSError):
-            stream.flush()
 
 
 def _plain(value):

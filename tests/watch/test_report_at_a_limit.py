@@ -52,5 +52,14 @@ def test_a_report_that_fails_ends_the_run_and_says_whose_fault_it_is(
     (ours / "fails.py").write_text("def observe(watch):\n    watch.at_end(lambda: 1 / 0)\n")
     monkeypatch.setenv("PYTHONPATH", str(ours))
     done = run(script, [], 1, "fails", limits=limits)
-    assert done.codes == [1]
-    assert "not for a fault of the script: ZeroDivisionError" in done.explanation
+    assert done.reports[0]["end"] == "unreported"
+    assert "no fault of the script: ZeroDivisionError" in done.trouble
+
+
+def test_a_report_that_cannot_be_written_ends_the_run(script, tmp_path_factory, monkeypatch):
+    ours = tmp_path_factory.mktemp("observer")
+    full = "def observe(watch):\n    watch.at_end(lambda: {'key': {(): 1}})\n"  # no JSON
+    (ours / "full.py").write_text(full)
+    monkeypatch.setenv("PYTHONPATH", str(ours))
+    done = run(script, [], 1, "full", limits=Limits(steps=10_000, seconds=0.5))
+    assert done.codes == [1] and "TypeError" in done.explanation
