@@ -151,8 +151,7 @@ class Watch:
                 report |= function() or {}
         except BaseException as error:
             traceback.print_exc()
-            text = f"{type(error).__name__}: {error}"
-            report |= {"end": "unreported", "error": {"text": text, "where": None}}
+            report |= {"end": "unreported", "error": _in_words(self, error)}
         try:
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(ValueError, OSError):
@@ -278,9 +277,14 @@ def _end_of(watch, error):
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else int(error.code is not None)
         return "exit", frames, {"code": code}
+    return "raised", frames, {"error": _in_words(watch, error)}
+
+
+def _in_words(watch, error):
+    """What was raised, and at which line of the reader's: ``messages.Error``."""
     text = "".join(traceback.format_exception_only(error)).strip()
-    where = watch.lines.where([frame[:2] for frame in frames])
-    return "raised", frames, {"error": {"text": cut(text, WORDS, WORDS), "where": where}}
+    where = watch.lines.where([frame[:2] for frame in stack(error)])
+    return {"text": cut(text, WORDS, WORDS), "where": where}
 
 
 def forked(environ, script, *arguments) -> None:

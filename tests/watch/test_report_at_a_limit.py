@@ -33,6 +33,20 @@ def script(tmp_path):
     return path
 
 
+@pytest.fixture
+def reporting(script, tmp_path_factory, monkeypatch):
+    """The script's run up to its limits, with an observer that reports so."""
+
+    def watched(report, limits):
+        folder = tmp_path_factory.mktemp("observer")
+        source = f"def observe(watch):\n    watch.at_end(lambda: {report})\n"
+        (folder / "reports.py").write_text(source)
+        monkeypatch.setenv("PYTHONPATH", str(folder))
+        return run(script, [], 1, "reports", limits=limits)
+
+    return watched
+
+
 def test_batches_that_come_meanwhile_do_not_disturb_it(script):
     limits = Limits(steps=10_000, seconds=0.5)
     done = run(script, [], 1, OF_CHECK, OPTIONS, limits)
@@ -45,21 +59,12 @@ def test_batches_that_come_meanwhile_do_not_disturb_it(script):
     [Limits(steps=10_000, seconds=0.5), Limits(steps=3)],
     ids=["in a thread of ours", "in the script's"],
 )
-def test_a_report_that_fails_ends_the_run_and_says_whose_fault_it_is(
-    script, limits, tmp_path_factory, monkeypatch
-):
-    ours = tmp_path_factory.mktemp("observer")
-    (ours / "fails.py").write_text("def observe(watch):\n    watch.at_end(lambda: 1 / 0)\n")
-    monkeypatch.setenv("PYTHONPATH", str(ours))
-    done = run(script, [], 1, "fails", limits=limits)
+def test_a_report_that_fails_ends_the_run_and_says_whose_fault_it_is(reporting, limits):
+    done = reporting("1 / 0", limits)
     assert done.reports[0]["end"] == "unreported"
     assert "no fault of the script: ZeroDivisionError" in done.trouble
 
 
-def test_a_report_that_cannot_be_written_ends_the_run(script, tmp_path_factory, monkeypatch):
-    ours = tmp_path_factory.mktemp("observer")
-    full = "def observe(watch):\n    watch.at_end(lambda: {'key': {(): 1}})\n"  # no JSON
-    (ours / "full.py").write_text(full)
-    monkeypatch.setenv("PYTHONPATH", str(ours))
-    done = run(script, [], 1, "full", limits=Limits(steps=10_000, seconds=0.5))
+def test_a_report_that_cannot_be_written_ends_the_run(reporting):
+    done = reporting("{'key': {(): 1}}", Limits(steps=10_000, seconds=0.5))  # no JSON
     assert done.codes == [1] and "TypeError" in done.explanation
