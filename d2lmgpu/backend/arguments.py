@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -65,9 +66,10 @@ class Rules:
     """The checks of every public function, by its name: see ``registry``.
 
     A framework's subclass gives its types ``Array`` and ``Device``, and in words what ``NETWORK``
-    has parameters, and: ``memory(array)`` is the first byte and the one after the last;
-    ``place(array)`` its device; ``values(array)`` its values in NumPy, or None where to read them
-    is to wait for a GPU; ``recorded(array)`` whether automatic differentiation forbids to write it;
+    has parameters, and: ``memory(array)`` is the first byte and the one after the last, once the
+    array is computed; ``place(array)`` its device; ``values(array)`` its values in NumPy, or None
+    where to read them is to wait for a GPU; ``recorded(array)`` whether automatic differentiation
+    forbids to write it;
     ``exists(device)``; ``has_parameters(net)``.
     """
 
@@ -182,9 +184,14 @@ class Rules:
 
     def share_no_memory(self, name, arrays) -> None:
         """Raise ArgumentError if two of ``arrays`` have a byte in common."""
-        ranges = sorted((str(self.place(array)), *self.memory(array)) for array in arrays)
-        for (place, _, stop), (next_place, start, end) in pairwise(ranges):
-            if place == next_place and start < min(stop, end):
+        by_place = defaultdict(list)
+        for array in arrays:
+            by_place[str(self.place(array))].append(array)
+        for neighbours in by_place.values():
+            if len(neighbours) == 1:
+                continue  # to ask for its memory might be to wait for it
+            ranges = sorted(map(self.memory, neighbours))
+            if any(start < min(stop, end) for (_, stop), (start, end) in pairwise(ranges)):
                 raise ArgumentError(
                     f"Two arrays of {name} share memory, so what is done to one is done to both: "
                     "give copies, one a device (get_params makes them)."

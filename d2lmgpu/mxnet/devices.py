@@ -26,6 +26,9 @@ class _MXNetRules(Rules):
     NETWORK = "an initialised Block"
 
     def memory(self, array):
+        # An array is given memory by whoever asks for it first: this thread, or the one that
+        # computes the array. If both do at once, each gives its own, and the values are lost.
+        check_call(_LIB.MXNDArrayWaitToWrite(array.handle))
         pointer = ctypes.c_void_p()
         check_call(_LIB.MXNDArrayGetData(array.handle, ctypes.byref(pointer)))
         start = pointer.value or 0  # an array without elements has none
