@@ -69,8 +69,7 @@ class Rules:
     has parameters, and: ``memory(array)`` is the first byte and the one after the last, once the
     array is computed; ``place(array)`` its device; ``values(array)`` its values in NumPy, or None
     where to read them is to wait for a GPU; ``recorded(array)`` whether automatic differentiation
-    forbids to write it;
-    ``exists(device)``; ``has_parameters(net)``.
+    forbids to write it; ``exists(device)``; ``has_parameters(net)``.
     """
 
     def __init__(self):

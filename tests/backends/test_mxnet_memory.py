@@ -2,11 +2,12 @@
 
 import threading
 
-import mxnet as mx
 import numpy as np
 import pytest
 
-from d2lmgpu import mxnet as d2l
+from d2lmgpu import mxnet as d2l  # first: it sets the threads of MXNet
+
+import mxnet as mx  # isort: skip
 
 
 class Held(mx.operator.CustomOp):
